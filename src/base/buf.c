@@ -1,0 +1,148 @@
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUF_FIRST_BYTES 256
+
+void buf_init(struct buf *b, size_t len_max)
+{
+    *b = BUF_INIT(len_max);
+}
+
+void buf_done(struct buf *b)
+{
+    free(b->data);
+    *b = BUF_INIT(b->len_max);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->failed = ERR_NONE;
+    if (b->data)
+        b->data[0] = '\0';
+}
+
+static int buf_fail(struct buf *b, enum err code)
+{
+    b->failed = code;
+    return -(int)code;
+}
+
+/* Makes room for `more` bytes and the NUL behind them. */
+static int buf_reserve(struct buf *b, size_t more)
+{
+    size_t cap = b->cap ? b->cap : BUF_FIRST_BYTES;
+    char *data;
+
+    if (b->failed)
+        return -(int)b->failed;
+    if (more > b->len_max || b->len > b->len_max - more)
+        return buf_fail(b, ERR_TOO_LARGE);
+    if (b->cap > b->len + more)
+        return 0;
+    while (cap <= b->len + more) {
+        if (cap > SIZE_MAX / 2)
+            return buf_fail(b, ERR_NO_MEMORY);
+        cap *= 2;
+    }
+    data = realloc(b->data, cap);
+    if (!data)
+        return buf_fail(b, ERR_NO_MEMORY);
+    b->data = data;
+    b->cap = cap;
+    return 0;
+}
+
+char *buf_grow(struct buf *b, size_t len)
+{
+    char *at;
+
+    if (buf_reserve(b, len) < 0)
+        return NULL;
+    at = b->data + b->len;
+    b->len += len;
+    b->data[b->len] = '\0';
+    return at;
+}
+
+int buf_add(struct buf *b, const void *data, size_t len)
+{
+    char *at = buf_grow(b, len);
+
+    if (!at)
+        return -(int)b->failed;
+    if (len)
+        memcpy(at, data, len);
+    return 0;
+}
+
+int buf_add_str(struct buf *b, struct str s)
+{
+    return buf_add(b, s.s, s.len);
+}
+
+int buf_add_cstr(struct buf *b, const char *s)
+{
+    return buf_add(b, s, strlen(s));
+}
+
+int buf_add_char(struct buf *b, char c)
+{
+    return buf_add(b, &c, 1);
+}
+
+int buf_addf(struct buf *b, const char *fmt, ...)
+{
+    va_list args;
+    char *at;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (n < 0)
+        return buf_fail(b, ERR_NO_MEMORY);
+    at = buf_grow(b, (size_t)n);
+    if (!at)
+        return -(int)b->failed;
+    va_start(args, fmt);
+    (void)vsnprintf(at, (size_t)n + 1, fmt, args); /* measured above */
+    va_end(args);
+    return 0;
+}
+
+int buf_check(const struct buf *b, const char *what, struct error *err)
+{
+    if (b->failed == ERR_NO_MEMORY)
+        return error_no_memory(err);
+    if (b->failed)
+        return error_set(err, b->failed, "%s is larger than %zu bytes", what, b->len_max);
+    return 0;
+}
+
+const char *buf_cstr(const struct buf *b)
+{
+    return b->data ? b->data : "";
+}
+
+struct str buf_str(const struct buf *b)
+{
+    return (struct str){ buf_cstr(b), b->len };
+}
+
+char *buf_take(struct buf *b)
+{
+    char *data;
+
+    if (!b->failed && !b->data)
+        (void)buf_add(b, "", 0); /* an empty text is still a text; a failure shows below */
+    if (b->failed)
+        return NULL;
+    data = b->data;
+    *b = BUF_INIT(b->len_max);
+    return data;
+}

@@ -1,0 +1,55 @@
+/* A growing byte buffer that knows its ceiling.
+ *
+ * A failure (past the ceiling, or no memory) sticks: later additions do nothing, so a writer may add freely and ask
+ * buf_check() once at the end. While it has not failed the contents are NUL-terminated. */
+#ifndef BERTH_BASE_BUF_H
+#define BERTH_BASE_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/str.h"
+
+struct buf {
+    char *data; /* never NULL after the first addition; NUL-terminated */
+    size_t len;
+    size_t cap;
+    size_t len_max;
+    enum err failed; /* ERR_NONE, ERR_TOO_LARGE or ERR_NO_MEMORY */
+};
+
+/* An empty buffer that may grow to len_max bytes. Allocates nothing yet. */
+#define BUF_INIT(max) ((struct buf){ .len_max = (max) })
+
+void buf_init(struct buf *b, size_t len_max);
+void buf_done(struct buf *b);
+
+/* Empty again and without failure; the memory stays. */
+void buf_clear(struct buf *b);
+
+int buf_add(struct buf *b, const void *data, size_t len);
+int buf_add_str(struct buf *b, struct str s);
+int buf_add_cstr(struct buf *b, const char *s);
+int buf_add_char(struct buf *b, char c);
+int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Room for len more bytes at the returned place, already counted in b->len; NULL when there is none. */
+char *buf_grow(struct buf *b, size_t len);
+
+/* 0, or the failure as an error that names `what` ("request body"). */
+int buf_check(const struct buf *b, const char *what, struct error *err);
+
+/* The contents as a C string ("" when empty). Borrowed: gone with the next addition. */
+const char *buf_cstr(const struct buf *b);
+struct str buf_str(const struct buf *b);
+
+/* Gives the contents away (malloc'd, NUL-terminated) and leaves b empty; NULL when b has failed. */
+char *buf_take(struct buf *b);
+
+static inline void buf_done_p(struct buf *b)
+{
+    buf_done(b);
+}
+
+#endif
