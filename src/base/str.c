@@ -119,6 +119,15 @@ bool str_is_utf8(struct str s)
     size_t left = s.len;
 
     while (left) {
+        uint64_t eight;
+        if (left >= sizeof eight) { /* eight ASCII characters at a time: most text is nothing else */
+            memcpy(&eight, at, sizeof eight);
+            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
+                at += sizeof eight;
+                left -= sizeof eight;
+                continue;
+            }
+        }
         size_t n = str_utf8_sequence(at, left);
         if (n == 0)
             return false;

@@ -1,0 +1,137 @@
+/* JSON documents: parse, read, edit, write.
+ *
+ * A document holds the trees of any number of texts, so that a patch can take subtrees of one into another without
+ * copying. Values are named by references (small integers); 0 is "no value", and every reader takes it: looking for a
+ * member of nothing finds nothing. Strings are kept decoded, numbers as they were written, so 64-bit integers and the
+ * text of numbers nobody here understands survive. Within an object every key stands once: of duplicates the last one
+ * wins, as in Kubernetes' decoders, and the earlier ones are listed for whoever reports them (json_duplicates()).
+ *
+ * Parsing is yajl's; the document is a flat array of nodes (40 bytes each) and an arena of texts. Slices that readers
+ * return stay valid until json_clear() or json_done(), whatever is added meanwhile. A document reused with
+ * json_clear() allocates almost nothing.
+ *
+ * Everything is bounded: text size by bytes_max, nesting by JSON_DEPTH_MAX, memory by both. Building sticks at the first
+ * failure, as in buf.h: builders return 0, and json_check() tells. */
+#ifndef BERTH_API_JSON_H
+#define BERTH_API_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/str.h"
+
+#define JSON_DEPTH_MAX 10000
+#define JSON_NUMBER_BYTES_MAX 512
+#define JSON_DUPLICATES_MAX 64
+
+enum json_type {
+    JSON_NONE,
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+};
+
+typedef uint32_t json_ref;
+
+struct json_node;
+
+struct json {
+    struct json_node *nodes; /* nodes[0] is the value that is not there */
+    uint32_t count;
+    uint32_t cap;
+    struct arena texts;
+    size_t bytes_max;
+    json_ref duplicates[JSON_DUPLICATES_MAX];
+    uint32_t duplicates_count;
+    enum err failed;
+};
+
+void json_init(struct json *d, size_t bytes_max);
+void json_done(struct json *d);
+/* Forgets every tree; keeps the memory. */
+void json_clear(struct json *d);
+
+static inline void json_done_p(struct json *d)
+{
+    json_done(d);
+}
+
+/* Adds the tree of one JSON text. Errors say the byte offset, the field the parser was in, and what was wrong. */
+int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err);
+
+/* Reading. None of these fails: what is absent or of another type reads as 0, "", false or an empty container. */
+enum json_type json_type(const struct json *d, json_ref v);
+/* "object", "array", "string", "number", "bool", "null": as Kubernetes' decoding errors call them. */
+const char *json_type_name(enum json_type type);
+json_ref json_get(const struct json *d, json_ref object, const char *key);
+json_ref json_get_key(const struct json *d, json_ref object, struct str key);
+/* Through nested objects: json_path(d, root, "spec", "claimRef", "uid"). */
+#define json_path(d, v, ...) json_path_((d), (v), (const char *const[]){ __VA_ARGS__, NULL })
+json_ref json_path_(const struct json *d, json_ref v, const char *const *keys);
+/* The members or items of a container, in order: for (m = json_first(d, v); m; m = json_next(d, m)). */
+json_ref json_first(const struct json *d, json_ref container);
+json_ref json_next(const struct json *d, json_ref v);
+json_ref json_at(const struct json *d, json_ref array, uint32_t index);
+uint32_t json_count(const struct json *d, json_ref container);
+json_ref json_parent(const struct json *d, json_ref v);
+struct str json_key(const struct json *d, json_ref member);
+/* A string's characters or a number's digits. */
+struct str json_text(const struct json *d, json_ref v);
+/* Shorthand for the text of a member that is a string. */
+struct str json_get_text(const struct json *d, json_ref object, const char *key);
+bool json_is_string(const struct json *d, json_ref v, const char *text);
+/* True for a number that is a whole 64-bit integer. */
+bool json_int64(const struct json *d, json_ref v, int64_t *ret);
+/* Same value: member order does not matter, numbers compare by their text. */
+bool json_equal(const struct json *d, json_ref a, json_ref b);
+/* Appends where v stands below its root: "spec.containers[0].name"; "" for a root. */
+void json_path_text(const struct json *d, json_ref v, struct buf *out);
+/* The members dropped because a later one had the same key. They still know their key and parent. */
+uint32_t json_duplicates(const struct json *d, const json_ref **ret);
+
+/* Building. New values belong to no container yet. */
+json_ref json_new_object(struct json *d);
+json_ref json_new_array(struct json *d);
+json_ref json_new_string(struct json *d, struct str text);
+/* The literal is trusted to be a JSON number. */
+json_ref json_new_number(struct json *d, struct str literal);
+json_ref json_new_int(struct json *d, int64_t value);
+json_ref json_new_bool(struct json *d, bool value);
+json_ref json_new_null(struct json *d);
+/* A deep copy that belongs to no container. */
+json_ref json_copy(struct json *d, json_ref v);
+
+/* Editing. A value goes into one container at a time: it must have been made, copied or unlinked before. */
+void json_set(struct json *d, json_ref object, const char *key, json_ref value);
+void json_set_key(struct json *d, json_ref object, struct str key, json_ref value);
+void json_set_string(struct json *d, json_ref object, const char *key, const char *text);
+void json_append(struct json *d, json_ref array, json_ref value);
+/* In front of `before`, which is an item of the array; 0 appends. */
+void json_insert(struct json *d, json_ref array, json_ref before, json_ref value);
+/* Takes v out of its container. Its contents stay usable. */
+void json_unlink(struct json *d, json_ref v);
+bool json_remove(struct json *d, json_ref object, const char *key);
+/* Puts value where old stands; old is unlinked. */
+void json_replace(struct json *d, json_ref old, json_ref value);
+/* The member, made as an empty object first where there is none. */
+json_ref json_ensure_object(struct json *d, json_ref object, const char *key);
+/* The object's members become exactly these of them, in this order. Dropped ones still know their key and parent. */
+void json_keep_members(struct json *d, json_ref object, const json_ref *members, uint32_t count);
+void json_sort_members(struct json *d, json_ref object);
+
+int json_check(const struct json *d, struct error *err);
+
+/* Writing: compact, or indented by two blanks. Failures stick in the buffer. */
+void json_write(const struct json *d, json_ref v, struct buf *out);
+void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
+/* A text as a JSON string, quoted. */
+void json_write_string(struct buf *out, struct str text);
+
+#endif

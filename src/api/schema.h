@@ -1,0 +1,92 @@
+/* Schemas: what fields a kind has, as tables.
+ *
+ * One table a Go struct of Kubernetes' API. The same tables serve to check types on the way in, to find unknown and
+ * duplicate fields, to bring objects into one canonical form, and to tell the strategic merge patch how lists merge.
+ *
+ * Canonical form: known fields in the table's order, then unknown ones in the order they came; keys of maps sorted; nulls
+ * gone; empty optional fields gone; quantities and times in their canonical text. Two objects with the same contents
+ * have the same text, so equality is memcmp(), and a second pass changes nothing. */
+#ifndef BERTH_API_SCHEMA_H
+#define BERTH_API_SCHEMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/json.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+enum field_type {
+    FIELD_STRING,
+    FIELD_BOOL,
+    FIELD_INT32,
+    FIELD_INT64,
+    FIELD_QUANTITY,
+    FIELD_TIME,       /* whole seconds */
+    FIELD_MICRO_TIME, /* six digits */
+    FIELD_BYTES,      /* base64 */
+    FIELD_INT_OR_STRING,
+    FIELD_OBJECT, /* .sub */
+    FIELD_LIST,   /* of .item; .sub when those are objects */
+    FIELD_MAP,    /* from strings to .item */
+    FIELD_ANY,    /* whatever JSON it is, kept as it is */
+    FIELD_TYPE_COUNT,
+};
+
+enum {
+    FIELD_POINTER = 1 << 0, /* an optional scalar for which empty and absent differ: "" 0 false are kept */
+    FIELD_ALWAYS =
+        1 << 1, /* a plain value that is written even when empty: {} for objects, "" 0 false for scalars */
+    FIELD_SET = 1 << 2,         /* strategic merge: a list of scalars that merges as a set */
+    FIELD_RETAIN_KEYS = 1 << 3, /* strategic merge: the patch's $retainKeys prune the merged item */
+    FIELD_DROPPED = 1 << 4,     /* accepted on input and never stored */
+};
+
+struct schema;
+
+struct field {
+    const char *name;
+    enum field_type type;
+    enum field_type item;
+    const struct schema *sub;
+    unsigned flags;
+    const char *merge_key; /* strategic merge: the key that tells the items of a list apart */
+    const char
+        *go_type; /* of the value, or of a list's items, where it is no plain string: for error texts */
+};
+
+struct schema {
+    const char *go_name;        /* "PersistentVolumeSpec" */
+    const struct field *fields; /* ends with a NULL name */
+    bool open; /* Berth knows only some of the fields: the others are kept and never reported */
+};
+
+/* The field of that name, or NULL. */
+const struct field *schema_field(const struct schema *s, struct str name);
+
+/* What strict decoding objects to, in the order of the text: `unknown field "spec.foo"`, `duplicate field "a.b"`. */
+struct field_report {
+    struct buf lines; /* each ends with a NUL */
+    uint32_t count;
+};
+
+#define FIELD_REPORT_COUNT_MAX 100
+#define FIELD_REPORT_INIT ((struct field_report){ .lines = { .len_max = 64 * 1024 } })
+
+static inline void field_report_done_p(struct field_report *r)
+{
+    buf_done(&r->lines);
+}
+
+/* The line behind `line` (NULL: the first), or NULL. */
+const char *field_report_next(const struct field_report *r, const char *line);
+
+enum schema_unknown { SCHEMA_KEEP_UNKNOWN, SCHEMA_DROP_UNKNOWN };
+
+/* Checks the types of v's known fields and brings v into canonical form, in place. Unknown fields of closed schemas and
+ * duplicate fields are added to report when it is not NULL. On an error v is left half-way and must be thrown away; the message is
+ * worded as Kubernetes' decoder words it, without a prefix. */
+int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
+                     struct field_report *report, struct error *err);
+
+#endif
