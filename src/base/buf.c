@@ -95,24 +95,32 @@ int buf_add_char(struct buf *b, char c)
     return buf_add(b, &c, 1);
 }
 
-int buf_addf(struct buf *b, const char *fmt, ...)
+int buf_addv(struct buf *b, const char *fmt, va_list args)
 {
-    va_list args;
+    va_list again;
     char *at;
     int n;
 
-    va_start(args, fmt);
+    va_copy(again, args);
     n = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
+    at = n < 0 ? NULL : buf_grow(b, (size_t)n);
+    if (at)
+        (void)vsnprintf(at, (size_t)n + 1, fmt, again); /* measured above */
+    va_end(again);
     if (n < 0)
         return buf_fail(b, ERR_NO_MEMORY);
-    at = buf_grow(b, (size_t)n);
-    if (!at)
-        return -(int)b->failed;
+    return at ? 0 : -(int)b->failed;
+}
+
+int buf_addf(struct buf *b, const char *fmt, ...)
+{
+    va_list args;
+    int r;
+
     va_start(args, fmt);
-    (void)vsnprintf(at, (size_t)n + 1, fmt, args); /* measured above */
+    r = buf_addv(b, fmt, args);
     va_end(args);
-    return 0;
+    return r;
 }
 
 int buf_check(const struct buf *b, const char *what, struct error *err)

@@ -33,6 +33,7 @@ int buf_add_str(struct buf *b, struct str s);
 int buf_add_cstr(struct buf *b, const char *s);
 int buf_add_char(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int buf_addv(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Room for len more bytes at the returned place, already counted in b->len; NULL when there is none. */
 char *buf_grow(struct buf *b, size_t len);
