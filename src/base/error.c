@@ -47,7 +47,7 @@ static void error_trim_utf8(char *msg)
         msg[len - 1 - back] = '\0';
 }
 
-static void error_format(struct error *e, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static void error_format(struct error *e, const char *fmt, va_list args)
 {
     int n = vsnprintf(e->msg, sizeof e->msg, fmt, args);
 
