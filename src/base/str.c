@@ -136,3 +136,8 @@ bool str_is_utf8(struct str s)
     }
     return true;
 }
+
+size_t str_utf8_first(struct str s)
+{
+    return s.len ? str_utf8_sequence((const unsigned char *)s.s, s.len) : 0;
+}

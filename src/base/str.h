@@ -54,4 +54,7 @@ bool str_to_uint64(struct str s, uint64_t *ret);
 /* True when every byte sequence is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool str_is_utf8(struct str s);
 
+/* The length of the character that s begins with; 0 when s is empty or begins with anything but UTF-8. */
+size_t str_utf8_first(struct str s);
+
 #endif
