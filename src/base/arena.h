@@ -1,7 +1,7 @@
 /* Memory that is released all at once: one request's scratch, one object's strings.
  *
- * Allocation is a pointer bump; blocks grow by doubling. Structs come zeroed and aligned to 8 bytes, texts packed.
- * A failure sticks, as in buf.h: later calls return NULL and arena_check() tells. */
+ * Allocation is a pointer bump; blocks grow by doubling. Structs come zeroed and aligned to 8 bytes, texts
+ * packed. A failure sticks, as in buf.h: later calls return NULL and arena_check() tells. */
 #ifndef BERTH_BASE_ARENA_H
 #define BERTH_BASE_ARENA_H
 

@@ -63,6 +63,7 @@ char *buf_grow(struct buf *b, size_t len)
 
     if (buf_reserve(b, len) < 0)
         return NULL;
+    assert(b->data); /* a reservation, even of nothing, allocates */
     at = b->data + b->len;
     b->len += len;
     b->data[b->len] = '\0';

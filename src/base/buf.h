@@ -1,7 +1,7 @@
 /* A growing byte buffer that knows its ceiling.
  *
- * A failure (past the ceiling, or no memory) sticks: later additions do nothing, so a writer may add freely and ask
- * buf_check() once at the end. While it has not failed the contents are NUL-terminated. */
+ * A failure (past the ceiling, or no memory) sticks: later additions do nothing, so a writer may add freely
+ * and ask buf_check() once at the end. While it has not failed the contents are NUL-terminated. */
 #ifndef BERTH_BASE_BUF_H
 #define BERTH_BASE_BUF_H
 

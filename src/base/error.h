@@ -1,7 +1,8 @@
 /* Errors: a code to decide on and a sentence to read, kept on the caller's stack.
  *
- * Functions that can fail return 0 or a negative `-ERR_*`, take `struct error *err` as their last parameter (never
- * NULL, untouched on success), and leave their outputs alone when they fail. Each level prefixes what only it knows. */
+ * Functions that can fail return 0 or a negative `-ERR_*`, take `struct error *err` as their last parameter
+ * (never NULL, untouched on success), and leave their outputs alone when they fail. Each level prefixes what
+ * only it knows. */
 #ifndef BERTH_BASE_ERROR_H
 #define BERTH_BASE_ERROR_H
 
@@ -51,7 +52,7 @@ int error_no_memory(struct error *e);
 /* The short name of a code, for logs: "not-found". */
 const char *error_name(enum err code);
 
-/* True for outcomes that are no failure: still running, still backing off. Takes the negative return value. */
+/* True for outcomes that are no failure: still running, still backing off. Takes the negative value. */
 bool error_is_expected(int r);
 
 #endif

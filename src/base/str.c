@@ -86,7 +86,8 @@ bool str_to_int64(struct str s, int64_t *ret)
     return true;
 }
 
-/* The length of the well-formed sequence at s, 0 when there is none. Ranges are those of the Unicode standard, table 3-7. */
+/* The length of the well-formed sequence at s, 0 when there is none. Ranges are those of the Unicode
+ * standard, table 3-7. */
 static size_t str_utf8_sequence(const unsigned char *s, size_t len)
 {
     unsigned char low = 0x80, high = 0xBF;

@@ -39,15 +39,15 @@ int str_cmp(struct str a, struct str b);
 bool str_has_prefix(struct str s, const char *prefix);
 bool str_has_suffix(struct str s, const char *suffix);
 
-/* Splits at the first sep: returns what stands before it and leaves the rest in *s. Without a sep it returns all of *s
- * and leaves *s with s == NULL, so that `while (rest.s)` visits every part, empty ones too. */
+/* Splits at the first sep: returns what stands before it and leaves the rest in *s. Without a sep it returns
+ * all of *s and leaves *s with s == NULL, so that `while (rest.s)` visits every part, empty ones too. */
 struct str str_next(struct str *s, char sep);
 
 /* Without blanks, tabs and line ends at both ends. */
 struct str str_trim(struct str s);
 
-/* A whole signed (unsigned) decimal number, nothing around it: "-5", not "+5", " 5", "5 " or "0x5". False when it is
- * none or does not fit. */
+/* A whole signed (unsigned) decimal number, nothing around it: "-5", not "+5", " 5", "5 " or "0x5". False
+ * when it is none or does not fit. */
 bool str_to_int64(struct str s, int64_t *ret);
 bool str_to_uint64(struct str s, uint64_t *ret);
 

@@ -3,7 +3,8 @@
  *     TEST(quantity_keeps_its_suffix) { ASSERT_STR("1Gi", text); }
  *     TEST_MAIN()
  *
- * One executable a file. Tests run in the order they stand in. `test_x NAME` runs the tests whose name contains NAME. */
+ * One executable a file. Tests run in the order they stand in. `test_x NAME` runs the tests whose name
+ * contains NAME. */
 #ifndef BERTH_TESTS_TEST_H
 #define BERTH_TESTS_TEST_H
 
