@@ -1,4 +1,16 @@
-int main(void)
+/* The commands of Berth, and nothing else: each verb is a file in cli/. */
+#include <stddef.h>
+
+#include "cli/cli.h"
+
+/* In the order in which `berth help` lists them. */
+const struct cli_verb *const cli_verbs[] = {
+    &cli_verb_version,
+    &cli_verb_help,
+    NULL,
+};
+
+int main(int argc, char **argv)
 {
-    return 0;
+    return cli_main(argc, argv);
 }

@@ -1,0 +1,46 @@
+/* The command line: a table of verbs, a dispatcher, and one way to complain.
+ *
+ * A verb is a file in cli/ that defines one `const struct cli_verb`, declared here and listed in main.c.
+ * Results go to standard output; a complaint is one line on standard error. */
+#ifndef BERTH_CLI_CLI_H
+#define BERTH_CLI_CLI_H
+
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+};
+
+struct cli_verb {
+    const char *name;
+    const char *usage;   /* as typed, without "berth ": "help [COMMAND]" */
+    const char *summary; /* one line for `berth help` */
+    /* argv[0] is the verb itself. Returns the exit status, an enum cli_exit. `--help` never arrives here. */
+    int (*run)(int argc, char **argv);
+};
+
+/* Every verb of this program, NULL at the end. Defined in main.c; help reads it. */
+extern const struct cli_verb *const cli_verbs[];
+
+extern const struct cli_verb cli_verb_help;
+extern const struct cli_verb cli_verb_version;
+
+/* Runs the verb that argv names and returns the process's exit status. */
+int cli_main(int argc, char **argv);
+
+/* NULL when there is none of that name. */
+const struct cli_verb *cli_find_verb(const char *name);
+
+/* One verb's usage and summary, on standard output. */
+void cli_print_verb(const struct cli_verb *verb);
+
+/* "berth: MESSAGE" on standard error, in one line whatever stands in the arguments. Returns CLI_FAILED
+ * (CLI_USAGE). */
+int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int cli_fail_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* For a verb that takes at most args_max arguments and no flags: CLI_OK, or CLI_USAGE with the complaint
+ * made. */
+int cli_check_args(const struct cli_verb *verb, int argc, char **argv, int args_max);
+
+#endif
