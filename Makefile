@@ -1,0 +1,52 @@
+# A thin front for Meson and Ninja: `make run` to try Berth, `make test` to prove it.
+
+PREFIX ?= /usr/local
+FUZZ_RUNS ?= 1000000
+
+RELEASE := build/release
+BERTH := $(RELEASE)/src/berth
+
+.PHONY: build deps run test asan tsan fuzz bench lint format install clean
+
+build: deps
+	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
+	@ninja --quiet -C $(RELEASE)
+	@strip -o $(RELEASE)/berth.stripped $(BERTH)
+	@echo "$(BERTH): $$(stat -c %s $(RELEASE)/berth.stripped) bytes stripped"
+
+deps:
+	@scripts/deps
+
+# Once there is a server, this is: $(BERTH) serve --data ./data
+run: build
+	@$(BERTH) version
+	@$(BERTH) help
+	@echo "The server ('berth serve') is not in this version: these commands are all there is to run."
+
+test: deps
+	@scripts/test
+
+asan: deps
+	@scripts/test unit
+
+tsan: deps
+	@scripts/test tsan
+
+fuzz: deps
+	@scripts/test fuzz --fuzz-runs $(FUZZ_RUNS)
+
+bench: build
+	@$(BERTH) bench micro
+
+lint: deps
+	@scripts/test lint tidy
+
+format: deps
+	@find src tests -name '*.[ch]' -exec clang-format -i {} +
+
+install: build
+	@meson configure $(RELEASE) -Dprefix=$(PREFIX)
+	@meson install -C $(RELEASE) --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+clean:
+	rm -rf build
