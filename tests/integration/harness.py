@@ -1,0 +1,59 @@
+"""The frame of an integration test: functions named test_* run in order, each a TAP line.
+
+    from harness import berth, main
+    def test_version():
+        assert berth("version").stdout == "berth 0.1.0\\n"
+    main(globals())
+
+BERTH and BERTH_ROOT come from scripts/test; by hand the release build of this checkout serves.
+"""
+
+import os
+import subprocess
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.environ.get("BERTH_ROOT") or os.path.dirname(os.path.dirname(HERE))
+BERTH = os.environ.get("BERTH") or os.path.join(ROOT, "build", "release", "src", "berth")
+SECONDS_MAX = 120
+
+
+class Skip(Exception):
+    """Raised with the reason why a test cannot run here."""
+
+
+def run(*command, **options):
+    """A finished process with its stdout and stderr as text."""
+    options.setdefault("cwd", ROOT)
+    options.setdefault("timeout", SECONDS_MAX)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    return subprocess.run(command, text=True, errors="replace", check=False, **options)
+
+
+def berth(*arguments, **options):
+    return run(BERTH, *arguments, **options)
+
+
+def run_test(number, name, function):
+    """True unless it failed."""
+    try:
+        function()
+    except Skip as reason:
+        print(f"ok {number} - {name} # SKIP {reason}", flush=True)
+    except Exception:  # whatever a test runs into is its failure, and the next one runs all the same
+        print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="")
+        print(f"not ok {number} - {name}", flush=True)
+        return False
+    else:
+        print(f"ok {number} - {name}", flush=True)
+    return True
+
+
+def main(names):
+    tests = [name for name in names if name.startswith("test_")]
+    print(f"1..{len(tests)}", flush=True)
+    passed = [run_test(number, name[len("test_") :], names[name]) for number, name in enumerate(tests, 1)]
+    sys.exit(0 if all(passed) else 1)

@@ -1,0 +1,367 @@
+"""The house rules that no compiler checks.
+
+A rule is a function from a tree (path -> text) to complaints (path, line, message). Rules read text, not
+the disk, so that selftest can feed each of them a bad snippet. They rely on the code being formatted: a
+function's braces stand in the first column.
+"""
+
+import re
+
+COLUMNS_MAX = 110
+FUNCTION_LINES_MAX = 70
+RATCHET = "tests/tidy/long_functions.txt"
+
+# Folder -> level: a file may include its own folder and lower levels. docs/architecture.md explains them.
+LEVELS = {
+    "base": 0,
+    "io": 1,
+    "api": 2,
+    "store": 3,
+    "client": 3,
+    "machinery": 3,
+    "host": 3,
+    "plugins": 4,
+    "apiserver": 4,
+    "controllers": 5,
+    "scheduler": 5,
+    "node": 5,
+    "cli": 6,
+    "main": 6,
+}
+SIDEWAYS = {("machinery", "client"), ("main", "cli")}
+SIM_USERS = {"src/cli/sim.c"}
+
+# Each library has one door.
+LIBRARIES = {
+    r"uv\.h|uv/.*": {"io"},
+    r"yajl/.*": {"api"},
+    r"yaml\.h": {"api"},
+    r"sqlite3\.h": {"store"},
+    r"curl/.*": {"client"},
+    r"microhttpd\.h": {"apiserver"},
+    r"gnutls/.*": {"io", "client", "apiserver"},
+    r"libmount/.*|blkid/.*": {"host"},
+    r"jansson\.h": set(),
+    r"cmocka\.h": set(),
+}
+
+BANNED = {
+    "strcpy stpcpy strncpy strcat strncat": "buf_add_cstr() or snprintf()",
+    "sprintf vsprintf": "buf_addf() or snprintf()",
+    "atoi atol atoll": "str_to_int64()",
+    "gets": "a bounded read",
+    "strtok strtok_r": "str_next()",
+    "alloca": "an arena or a buf",
+    "system popen": "a child process of io/",
+    "rand srand random srandom rand_r drand48": "base/rng.h, seeded",
+    "sleep usleep nanosleep": "a timer; in a test, the awaited condition",
+    "tmpnam tempnam mktemp": "mkostemp()",
+    "localtime gmtime ctime asctime": "a function that takes its own storage",
+    "vfork": "a child process of io/",
+}
+
+# What reaches outside the process. `time` and its like are here too: a clock is handed down, never asked.
+SYSTEM_CALLS = set(
+    """
+    access chdir chmod chown close creat dup dup2 dup3 faccessat fallocate fchmod fchown fchmodat
+    fchownat fcntl fdatasync flock fstat fstatat fsync ftruncate getcwd ioctl link linkat lseek
+    lstat mkdir mkdirat mkfifo mknod mkostemp mkstemp mkdtemp open openat openat2 pipe pipe2 pread
+    pwrite read readlink readlinkat readv realpath rename renameat renameat2 rmdir stat statfs
+    statvfs statx symlink symlinkat sync syncfs truncate umask unlink unlinkat write writev
+    opendir fdopendir readdir closedir scandir nftw fopen fdopen freopen fclose fread fgets getline
+    getdelim remove tmpfile mmap munmap
+    accept accept4 bind connect getaddrinfo getsockname listen poll ppoll pselect recv recvfrom
+    recvmsg select send sendmsg sendto setsockopt shutdown socket socketpair epoll_create1 epoll_ctl
+    epoll_wait eventfd inotify_init1 inotify_add_watch signalfd timerfd_create
+    clone execl execle execlp execv execve execveat execvp execvpe fork kill posix_spawn
+    posix_spawnp prctl raise setsid syscall unshare setns wait waitid waitpid pthread_create
+    thrd_create sigaction signal sigprocmask
+    mount umount umount2 pivot_root chroot
+    clock clock_gettime clock_nanosleep gettimeofday time getenv secure_getenv setenv unsetenv
+    putenv getrandom getentropy gethostname uname getpid getuid geteuid getlogin getpwnam getpwuid
+    sysconf isatty
+    """.split()
+)
+STREAM_CALLS = set(
+    """
+    printf vprintf puts putchar fprintf vfprintf fputs fputc putc fwrite fflush perror dprintf setvbuf
+    """.split()
+)
+DOORS = ("src/io/", "src/host/")
+
+# (path or folder, calls, why). Small, and it stays so.
+ALLOWED_CALLS = [
+    ("src/main.c", STREAM_CALLS, "speaks to the person at the terminal"),
+    ("src/cli/", STREAM_CALLS, "speaks to the person at the terminal"),
+    ("src/base/log.c", STREAM_CALLS, "the default sink of the log is standard error"),
+]
+
+# Not ours to shape: foreign texts, saved inputs, expected outputs.
+DATA = re.compile(r"^(LICENSE$|tests/fuzz/corpus/|tests/.*/(data|golden|expected)/|examples/)")
+CODE = re.compile(r"\.(c|h|py)$|(^|/)(meson\.build|Makefile)$|^(scripts|\.ci|tests)/[^.]*$")
+
+LITERAL = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
+def without_comments(text):
+    """The same text with comments blanked out; literals stay, so that a // in one is no comment."""
+
+    def keep_literals(match):
+        return match.group(0) if match.group(0)[0] in "\"'" else blank(match)
+
+    return re.sub(LITERAL + r"|/\*.*?\*/|//[^\n]*", keep_literals, text, flags=re.S)
+
+
+def code_only(text):
+    """The same text with comments and literals blanked out."""
+    return re.sub(LITERAL, blank, without_comments(text))
+
+
+def sources(tree, under=("src/", "tests/")):
+    return [(p, tree[p]) for p in sorted(tree) if p.startswith(under) and p.endswith((".c", ".h"))]
+
+
+def includes(text):
+    """(line, '"' or '<', name) of each include."""
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def folder_of(path):
+    """The unit of the level table: the first folder below src/, and of controllers/ the controller's own."""
+    parts = path.split("/")
+    if len(parts) == 1:
+        return parts[0].rsplit(".", 1)[0]
+    if parts[0] == "controllers" and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0]
+
+
+def may_include(path, name):
+    """Why src/NAME may not be included by src/PATH; None when it may."""
+    here, there = folder_of(path), folder_of(name)
+    top_here, top_there = here.split("/")[0], there.split("/")[0]
+    if top_here == "sim" or here == there:
+        return None
+    if top_there == "sim":
+        return None if "src/" + path in SIM_USERS else "only sim's own command may include sim/"
+    for top in (top_here, top_there):
+        if top not in LEVELS:
+            return f"folder '{top}' has no level"
+    if LEVELS[top_there] > LEVELS[top_here]:
+        return f"points up: {top_there} is level {LEVELS[top_there]}, {top_here} is level {LEVELS[top_here]}"
+    if LEVELS[top_there] == LEVELS[top_here] and (top_here, top_there) not in SIDEWAYS:
+        return f"points sideways: {here} and {there} are both level {LEVELS[top_here]}"
+    return None
+
+
+def rule_include_levels(tree):
+    """includes point down"""
+    for path, text in sources(tree, ("src/",)):
+        for line, kind, name in includes(text):
+            if kind != '"':
+                continue
+            if "src/" + name not in tree:
+                yield path, line, f"include '{name}': no such file under src/"
+                continue
+            reason = may_include(path[len("src/") :], name)
+            if reason:
+                yield path, line, f"include '{name}': {reason}"
+
+
+def rule_include_circles(tree):
+    """no header includes itself by a detour"""
+    uses = {}
+    for path, text in sources(tree, ("src/",)):
+        if path.endswith(".h"):
+            uses[path] = [(line, "src/" + name) for line, kind, name in includes(text) if kind == '"']
+
+    def reaches(start, goal, seen):
+        for _, name in uses.get(start, ()):
+            if name == goal or (name not in seen and (seen.add(name) or reaches(name, goal, seen))):
+                return True
+        return False
+
+    for path in uses:
+        for line, name in uses[path]:
+            if name == path or reaches(name, path, set()):
+                yield path, line, f"include '{name[4:]}': leads back to this header"
+
+
+def rule_own_header_first(tree):
+    """a .c proves that its own header stands alone"""
+    for path, text in sources(tree, ("src/",)):
+        if path.endswith(".h") or path == "src/main.c":
+            continue
+        first = next(includes(text), None)
+        own = path[len("src/") : -2] + ".h"
+        if "src/" + own in tree:
+            if not first or first[2] != own:
+                yield path, first[0] if first else 1, f"'{own}' must be the first include"
+        elif not first or first[1] != '"' or first[2].rsplit("/", 1)[0] != own.rsplit("/", 1)[0]:
+            yield path, first[0] if first else 1, "a header of its own folder must be the first include"
+
+
+def rule_header_guards(tree):
+    """header guards are named after the path"""
+    for path, text in sources(tree, ("src/",)):
+        if not path.endswith(".h"):
+            continue
+        guard = "BERTH_" + re.sub(r"[^A-Z0-9]", "_", path[len("src/") :].upper())
+        match = re.match(r"\s*#ifndef (\w+)\n#define (\w+)\n", without_comments(text))
+        if not match or match.group(1) != guard or match.group(2) != guard:
+            yield path, 1, f"the header guard must be {guard}"
+
+
+def rule_library_doors(tree):
+    """each library has one door"""
+    for path, text in sources(tree, ("src/",)):
+        folder = folder_of(path[len("src/") :]).split("/")[0]
+        for line, kind, name in includes(text):
+            for pattern, folders in LIBRARIES.items():
+                if kind == "<" and re.fullmatch(pattern, name) and folder not in folders:
+                    where = ", ".join(sorted(folders)) or "tests"
+                    yield path, line, f"include <{name}> belongs in {where}"
+
+
+def calls(text, names):
+    """(line, name) of each call by plain name: not a member's, not part of a longer name."""
+    pattern = re.compile(r"(?<![\w.])(?<!->)(" + "|".join(sorted(names)) + r")\s*\(")
+    for number, line in enumerate(code_only(text).splitlines(), 1):
+        for match in pattern.finditer(line):
+            yield number, match.group(1)
+
+
+def rule_banned_calls(tree):
+    """no call that has a safer replacement"""
+    replacement = {name: instead for names, instead in BANNED.items() for name in names.split()}
+    for path, text in sources(tree):
+        for line, name in calls(text, replacement):
+            yield path, line, f"{name}(): use {replacement[name]}"
+
+
+def rule_system_calls(tree):
+    """only io/ and host/ reach outside"""
+    for path, text in sources(tree, ("src/",)):
+        if path.startswith(DOORS):
+            continue
+        allowed = set()
+        for place, names, _why in ALLOWED_CALLS:
+            if path == place or (place.endswith("/") and path.startswith(place)):
+                allowed |= names
+        for line, name in calls(text, (SYSTEM_CALLS | STREAM_CALLS) - allowed):
+            yield path, line, f"{name}() reaches outside: it belongs in io/ or host/"
+
+
+def texts(tree):
+    return [(path, tree[path]) for path in sorted(tree) if not DATA.match(path)]
+
+
+def rule_leftovers(tree):
+    """nothing is left for later"""
+    words = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+    for path, text in texts(tree):
+        for number, line in enumerate(text.splitlines(), 1):
+            match = words.search(line)
+            if match:
+                yield path, number, f"leftover {match.group(1)}: finish it, or open an issue"
+
+
+def rule_machine_paths(tree):
+    """nothing names the machine it was written on"""
+    words = re.compile(r"(?<![\w.])/wo" r"rk/|/tmp/w" r"t\b|\.\./sha" r"red|/home/\w+/")
+    for path, text in texts(tree):
+        for number, line in enumerate(text.splitlines(), 1):
+            match = words.search(line)
+            if match:
+                yield path, number, f"'{match.group(0)}' exists on one machine only"
+
+
+def rule_whitespace(tree):
+    """no tabs, no trailing blanks, no stray line ends"""
+    for path, text in texts(tree):
+        if text and not text.endswith("\n"):
+            yield path, text.count("\n") + 1, "no line end at the end of the file"
+        for number, line in enumerate(text.split("\n"), 1):
+            if line != line.rstrip():
+                yield path, number, "trailing blanks"
+            if "\t" in (line.lstrip("\t") if path == "Makefile" else line):
+                yield path, number, "tab"
+
+
+def rule_columns(tree):
+    """lines of code fit in 110 columns"""
+    for path, text in texts(tree):
+        if not CODE.search(path):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > COLUMNS_MAX:
+                yield path, number, f"{len(line)} columns, more than {COLUMNS_MAX}"
+
+
+def function_name(signature):
+    """The last word before the parameters; of TEST(x) it is x."""
+    bare = re.sub(r"__attribute__\(\(.*?\)\)\)?", "", signature)
+    match = re.search(r"\bTEST\((\w+)", bare) or re.search(r"(\w+)\s*\(", bare)
+    return match.group(1) if match else "?"
+
+
+def functions(text):
+    """(line, name, length) of each function, from brace to brace; rows of a table inside do not count."""
+    lines = code_only(text).splitlines()
+    start, table, length = None, None, 0
+    for number, line in enumerate(lines, 1):
+        if start is None:
+            if line == "{":
+                start, table, length = number, None, 1
+            continue
+        if table is None:
+            length += 1
+            indent = re.match(r"( +)(?:(?:static )?const .*|\} \w+\[\w*\] )= \{$", line)
+            table = indent.group(1) + "};" if indent else None
+        elif line.startswith(table):
+            table = None
+        if line == "}":
+            head = start - 2
+            while head >= 0 and lines[head].startswith(" "):
+                head -= 1
+            yield start, function_name(" ".join(lines[max(head, 0) : start - 1])), length
+            start = None
+
+
+def read_ratchet(tree):
+    """(path, name) -> (line, length)."""
+    entries = {}
+    for number, line in enumerate(tree.get(RATCHET, "").splitlines(), 1):
+        fields = line.split("#")[0].split()
+        if len(fields) == 3:
+            entries[fields[0], fields[1]] = number, int(fields[2])
+    return entries
+
+
+def rule_function_length(tree):
+    """functions stay short; long ones only shrink"""
+    ratchet = read_ratchet(tree)
+    for path, text in sources(tree):
+        for line, name, length in functions(text):
+            _, listed = ratchet.pop((path, name), (0, None))
+            if listed is None:
+                if length > FUNCTION_LINES_MAX:
+                    yield path, line, f"{name}() has {length} lines, more than {FUNCTION_LINES_MAX}"
+            elif length > listed:
+                yield path, line, f"{name}() has grown from {listed} to {length} lines"
+            elif length <= FUNCTION_LINES_MAX:
+                yield path, line, f"{name}() is short now: remove it from {RATCHET}"
+            elif length < listed:
+                yield path, line, f"{name}() has {length} lines: lower its entry of {listed} in {RATCHET}"
+    for (path, name), (number, _) in ratchet.items():
+        yield RATCHET, number, f"{name}() in {path} is gone: remove the entry"
+
+
+RULES = [value for name, value in list(globals().items()) if name.startswith("rule_")]
