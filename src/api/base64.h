@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "base/str.h"
 
-/* Appends the bytes; line ends inside the text are passed over, anything else foreign is refused with its offset. */
+/* Appends the bytes; line ends inside the text are passed over, anything else foreign is refused with its
+ * offset. */
 int base64_decode(struct str text, struct buf *out, struct error *err);
 void base64_encode(struct str bytes, struct buf *out);
 

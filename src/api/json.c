@@ -174,8 +174,8 @@ static char *json_put_utf8(char *out, unsigned code)
     return out;
 }
 
-/* Decodes the \u escape at s (behind the 'u'), moving *s behind it. Halves of a surrogate pair that stand alone become
- * U+FFFD, as in Go's decoder. */
+/* Decodes the \u escape at s (behind the 'u'), moving *s behind it. Halves of a surrogate pair that stand
+ * alone become U+FFFD, as in Go's decoder. */
 static char *json_decode_u(const char **s, const char *end, char *out)
 {
     unsigned code = json_hex4(*s);
@@ -194,7 +194,8 @@ static char *json_decode_u(const char **s, const char *end, char *out)
     return json_put_utf8(out, code);
 }
 
-/* Decodes a string literal's body in place; yajl has checked its escapes, and no escape is shorter than what it means. */
+/* Decodes a string literal's body in place; yajl has checked its escapes, and no escape is shorter than what
+ * it means. */
 static size_t json_decode_string(char *body, size_t len)
 {
     const char *s = memchr(body, '\\', len);
@@ -236,8 +237,8 @@ static size_t json_decode_string(char *body, size_t len)
     return (size_t)(out - body);
 }
 
-/* The string literal that was just consumed, decoded. yajl hands out a copy for literals with escapes; its place in
- * our text is what stands between the token before and the closing quote. */
+/* The string literal that was just consumed, decoded. yajl hands out a copy for literals with escapes; its
+ * place in our text is what stands between the token before and the closing quote. */
 static struct str json_literal(struct json_parser *p)
 {
     size_t end = json_consumed(p) - 1;
@@ -358,8 +359,8 @@ static bool json_has_later_twin(const struct json *d, json_ref v)
     return false;
 }
 
-/* Drops the earlier twins by sorting: quadratic scans must not be had for the price of a large object. A twin is
- * marked by taking its parent away; what keeps its parent is linked again in the old order. */
+/* Drops the earlier twins by sorting: quadratic scans must not be had for the price of a large object. A twin
+ * is marked by taking its parent away; what keeps its parent is linked again in the old order. */
 static bool json_settle_many(struct json *d, json_ref object, uint32_t count)
 {
     _cleanup_(freep) json_ref *sorted = json_sorted_members(d, object);

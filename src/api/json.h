@@ -1,17 +1,18 @@
 /* JSON documents: parse, read, edit, write.
  *
- * A document holds the trees of any number of texts, so that a patch can take subtrees of one into another without
- * copying. Values are named by references (small integers); 0 is "no value", and every reader takes it: looking for a
- * member of nothing finds nothing. Strings are kept decoded, numbers as they were written, so 64-bit integers and the
- * text of numbers nobody here understands survive. Within an object every key stands once: of duplicates the last one
- * wins, as in Kubernetes' decoders, and the earlier ones are listed for whoever reports them (json_duplicates()).
+ * A document holds the trees of any number of texts, so that a patch can take subtrees of one into another
+ * without copying. Values are named by references (small integers); 0 is "no value", and every reader takes
+ * it: looking for a member of nothing finds nothing. Strings are kept decoded, numbers as they were written,
+ * so 64-bit integers and the text of numbers nobody here understands survive. Within an object every key
+ * stands once: of duplicates the last one wins, as in Kubernetes' decoders, and the earlier ones are listed
+ * for whoever reports them (json_duplicates()).
  *
- * Parsing is yajl's; the document is a flat array of nodes (40 bytes each) and an arena of texts. Slices that readers
- * return stay valid until json_clear() or json_done(), whatever is added meanwhile. A document reused with
- * json_clear() allocates almost nothing.
+ * Parsing is yajl's; the document is a flat array of nodes (40 bytes each) and an arena of texts. Slices that
+ * readers return stay valid until json_clear() or json_done(), whatever is added meanwhile. A document reused
+ * with json_clear() allocates almost nothing.
  *
- * Everything is bounded: text size by bytes_max, nesting by JSON_DEPTH_MAX, memory by both. Building sticks at the first
- * failure, as in buf.h: builders return 0, and json_check() tells. */
+ * Everything is bounded: text size by bytes_max, nesting by JSON_DEPTH_MAX, memory by both. Building sticks
+ * at the first failure, as in buf.h: builders return 0, and json_check() tells. */
 #ifndef BERTH_API_JSON_H
 #define BERTH_API_JSON_H
 
@@ -63,10 +64,12 @@ static inline void json_done_p(struct json *d)
     json_done(d);
 }
 
-/* Adds the tree of one JSON text. Errors say the byte offset, the field the parser was in, and what was wrong. */
+/* Adds the tree of one JSON text. Errors say the byte offset, the field the parser was in, and what was
+ * wrong. */
 int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err);
 
-/* Reading. None of these fails: what is absent or of another type reads as 0, "", false or an empty container. */
+/* Reading. None of these fails: what is absent or of another type reads as 0, "", false or an empty
+ * container. */
 enum json_type json_type(const struct json *d, json_ref v);
 /* "object", "array", "string", "number", "bool", "null": as Kubernetes' decoding errors call them. */
 const char *json_type_name(enum json_type type);
@@ -122,7 +125,8 @@ bool json_remove(struct json *d, json_ref object, const char *key);
 void json_replace(struct json *d, json_ref old, json_ref value);
 /* The member, made as an empty object first where there is none. */
 json_ref json_ensure_object(struct json *d, json_ref object, const char *key);
-/* The object's members become exactly these of them, in this order. Dropped ones still know their key and parent. */
+/* The object's members become exactly these of them, in this order. Dropped ones still know their key and
+ * parent. */
 void json_keep_members(struct json *d, json_ref object, const json_ref *members, uint32_t count);
 void json_sort_members(struct json *d, json_ref object);
 

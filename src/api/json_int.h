@@ -40,7 +40,8 @@ static inline bool json_is_container(const struct json_node *n)
 json_ref json_add_node(struct json *d, enum json_type type);
 /* Appends to a container, keys already set. */
 void json_link(struct json *d, json_ref container, json_ref v);
-/* The members of an object sorted by key, equal keys in their order; malloc'd. NULL when there is no memory. */
+/* The members of an object sorted by key, equal keys in their order; malloc'd. NULL when there is no memory.
+ */
 json_ref *json_sorted_members(const struct json *d, json_ref object);
 
 #endif

@@ -1,11 +1,12 @@
 /* Schemas: what fields a kind has, as tables.
  *
- * One table a Go struct of Kubernetes' API. The same tables serve to check types on the way in, to find unknown and
- * duplicate fields, to bring objects into one canonical form, and to tell the strategic merge patch how lists merge.
+ * One table a Go struct of Kubernetes' API. The same tables serve to check types on the way in, to find
+ * unknown and duplicate fields, to bring objects into one canonical form, and to tell the strategic merge
+ * patch how lists merge.
  *
- * Canonical form: known fields in the table's order, then unknown ones in the order they came; keys of maps sorted; nulls
- * gone; empty optional fields gone; quantities and times in their canonical text. Two objects with the same contents
- * have the same text, so equality is memcmp(), and a second pass changes nothing. */
+ * Canonical form: known fields in the table's order, then unknown ones in the order they came; keys of maps
+ * sorted; nulls gone; empty optional fields gone; quantities and times in their canonical text. Two objects
+ * with the same contents have the same text, so equality is memcmp(), and a second pass changes nothing. */
 #ifndef BERTH_API_SCHEMA_H
 #define BERTH_API_SCHEMA_H
 
@@ -64,7 +65,8 @@ struct schema {
 /* The field of that name, or NULL. */
 const struct field *schema_field(const struct schema *s, struct str name);
 
-/* What strict decoding objects to, in the order of the text: `unknown field "spec.foo"`, `duplicate field "a.b"`. */
+/* What strict decoding objects to, in the order of the text: `unknown field "spec.foo"`, `duplicate field
+ * "a.b"`. */
 struct field_report {
     struct buf lines; /* each ends with a NUL */
     uint32_t count;
@@ -83,9 +85,9 @@ const char *field_report_next(const struct field_report *r, const char *line);
 
 enum schema_unknown { SCHEMA_KEEP_UNKNOWN, SCHEMA_DROP_UNKNOWN };
 
-/* Checks the types of v's known fields and brings v into canonical form, in place. Unknown fields of closed schemas and
- * duplicate fields are added to report when it is not NULL. On an error v is left half-way and must be thrown away; the message is
- * worded as Kubernetes' decoder words it, without a prefix. */
+/* Checks the types of v's known fields and brings v into canonical form, in place. Unknown fields of closed
+ * schemas and duplicate fields are added to report when it is not NULL. On an error v is left half-way and
+ * must be thrown away; the message is worded as Kubernetes' decoder words it, without a prefix. */
 int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
                      struct field_report *report, struct error *err);
 
