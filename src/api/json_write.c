@@ -5,46 +5,70 @@
 
 #include "api/json_int.h"
 
-/* What follows the backslash for the characters that need one; 0 for the rest, 'u' for a \u00XX escape. */
-static char json_escape_of(unsigned char c)
+/* What follows the backslash for the characters that need one, 'u' for a \u00XX escape; 0 for the rest. */
+static const char json_escapes[256] = {
+    'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'b', 't', 'n', 'u', 'f', 'r', 'u', 'u',         'u',
+    'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', ['"'] = '"', ['\\'] = '\\',
+};
+
+/* True when one of eight characters is a quote, a backslash or a control character. Each test leaves the high
+ * bit set in the bytes it means (and perhaps in those above one, which changes nothing for the whole). */
+static bool json_any_special(uint64_t eight)
 {
-    switch (c) {
-    case '"':
-    case '\\':
-        return (char)c;
-    case '\b':
-        return 'b';
-    case '\f':
-        return 'f';
-    case '\n':
-        return 'n';
-    case '\r':
-        return 'r';
-    case '\t':
-        return 't';
-    default:
-        return c < 0x20 ? 'u' : 0;
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
+    uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
+    uint64_t below = (eight - ones * 0x20) & ~eight;
+
+    return ((below | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs) != 0;
+}
+
+/* How many characters stand in front of the first that needs an escape. */
+static size_t json_plain_len(struct str text)
+{
+    size_t len = 0;
+    uint64_t eight;
+
+    while (text.len - len >= sizeof eight) {
+        memcpy(&eight, text.s + len, sizeof eight);
+        if (json_any_special(eight))
+            break;
+        len += sizeof eight;
+    }
+    while (len < text.len && !json_escapes[(unsigned char)text.s[len]])
+        len++;
+    return len;
+}
+
+static void json_write_escaped(struct buf *out, struct str text)
+{
+    while (text.len) {
+        size_t plain = json_plain_len(text);
+        (void)buf_add(out, text.s, plain);
+        if (plain == text.len)
+            break;
+        unsigned char c = (unsigned char)text.s[plain];
+        if (json_escapes[c] == 'u')
+            (void)buf_addf(out, "\\u%04x", c);
+        else
+            (void)buf_add(out, (const char[]){ '\\', json_escapes[c] }, 2);
+        text = (struct str){ text.s + plain + 1, text.len - plain - 1 };
     }
 }
 
 void json_write_string(struct buf *out, struct str text)
 {
-    size_t plain = 0;
-
-    (void)buf_add_char(out, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.s[i];
-        char escape = c >= 0x20 && c != '"' && c != '\\' ? 0 : json_escape_of(c);
-        if (!escape)
-            continue;
-        (void)buf_add(out, text.s + plain, i - plain);
-        plain = i + 1;
-        if (escape == 'u')
-            (void)buf_addf(out, "\\u%04x", c);
-        else
-            (void)buf_add(out, (const char[]){ '\\', escape }, 2);
+    if (json_plain_len(text) == text.len) { /* nearly always: one piece, one copy */
+        char *at = buf_grow(out, text.len + 2);
+        if (!at)
+            return;
+        at[0] = '"';
+        if (text.len)
+            memcpy(at + 1, text.s, text.len);
+        at[text.len + 1] = '"';
+        return;
     }
-    (void)buf_add(out, text.s + plain, text.len - plain);
+    (void)buf_add_char(out, '"');
+    json_write_escaped(out, text);
     (void)buf_add_char(out, '"');
 }
 

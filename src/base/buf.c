@@ -18,10 +18,19 @@ void buf_done(struct buf *b)
     *b = BUF_INIT(b->len_max);
 }
 
+/* What fits in front of the NUL and below the ceiling. */
+static void buf_set_room(struct buf *b)
+{
+    size_t fits = b->cap ? b->cap - 1 : 0;
+
+    b->room = fits < b->len_max ? fits : b->len_max;
+}
+
 void buf_clear(struct buf *b)
 {
     b->len = 0;
     b->failed = ERR_NONE;
+    buf_set_room(b);
     if (b->data)
         b->data[0] = '\0';
 }
@@ -29,6 +38,7 @@ void buf_clear(struct buf *b)
 static int buf_fail(struct buf *b, enum err code)
 {
     b->failed = code;
+    b->room = 0;
     return -(int)code;
 }
 
@@ -54,31 +64,20 @@ static int buf_reserve(struct buf *b, size_t more)
         return buf_fail(b, ERR_NO_MEMORY);
     b->data = data;
     b->cap = cap;
+    buf_set_room(b);
     return 0;
 }
 
-char *buf_grow(struct buf *b, size_t len)
+char *buf_grow_slowly(struct buf *b, size_t len)
 {
     char *at;
 
     if (buf_reserve(b, len) < 0)
         return NULL;
-    assert(b->data); /* a reservation, even of nothing, allocates */
     at = b->data + b->len;
     b->len += len;
     b->data[b->len] = '\0';
     return at;
-}
-
-int buf_add(struct buf *b, const void *data, size_t len)
-{
-    char *at = buf_grow(b, len);
-
-    if (!at)
-        return -(int)b->failed;
-    if (len)
-        memcpy(at, data, len);
-    return 0;
 }
 
 int buf_add_str(struct buf *b, struct str s)
@@ -89,11 +88,6 @@ int buf_add_str(struct buf *b, struct str s)
 int buf_add_cstr(struct buf *b, const char *s)
 {
     return buf_add(b, s, strlen(s));
-}
-
-int buf_add_char(struct buf *b, char c)
-{
-    return buf_add(b, &c, 1);
 }
 
 int buf_addv(struct buf *b, const char *fmt, va_list args)

@@ -14,6 +14,7 @@
 struct buf {
     char *data; /* never NULL after the first addition; NUL-terminated */
     size_t len;
+    size_t room; /* how far len may go in the memory at hand; 0 after a failure */
     size_t cap;
     size_t len_max;
     enum err failed; /* ERR_NONE, ERR_TOO_LARGE or ERR_NO_MEMORY */
@@ -28,15 +29,15 @@ void buf_done(struct buf *b);
 /* Empty again and without failure; the memory stays. */
 void buf_clear(struct buf *b);
 
-int buf_add(struct buf *b, const void *data, size_t len);
 int buf_add_str(struct buf *b, struct str s);
 int buf_add_cstr(struct buf *b, const char *s);
-int buf_add_char(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_addv(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Room for len more bytes at the returned place, already counted in b->len; NULL when there is none. */
-char *buf_grow(struct buf *b, size_t len);
+static inline char *buf_grow(struct buf *b, size_t len);
+static inline int buf_add(struct buf *b, const void *data, size_t len);
+static inline int buf_add_char(struct buf *b, char c);
 
 /* 0, or the failure as an error that names `what` ("request body"). */
 int buf_check(const struct buf *b, const char *what, struct error *err);
@@ -47,6 +48,38 @@ struct str buf_str(const struct buf *b);
 
 /* Gives the contents away (malloc'd, NUL-terminated) and leaves b empty; NULL when b has failed. */
 char *buf_take(struct buf *b);
+
+/* Behind buf_grow(): what does not fit the memory at hand. */
+char *buf_grow_slowly(struct buf *b, size_t len);
+
+/* Writers add a few bytes at a time, so the case that nearly always holds is inline. */
+static inline char *buf_grow(struct buf *b, size_t len)
+{
+    char *at;
+
+    if (b->len >= b->room || len > b->room - b->len)
+        return buf_grow_slowly(b, len);
+    at = b->data + b->len;
+    b->len += len;
+    b->data[b->len] = '\0';
+    return at;
+}
+
+static inline int buf_add(struct buf *b, const void *data, size_t len)
+{
+    char *at = buf_grow(b, len);
+
+    if (!at)
+        return -(int)b->failed;
+    if (len)
+        memcpy(at, data, len);
+    return 0;
+}
+
+static inline int buf_add_char(struct buf *b, char c)
+{
+    return buf_add(b, &c, 1);
+}
 
 static inline void buf_done_p(struct buf *b)
 {
