@@ -1,0 +1,10 @@
+/* The machine's own clock. Only main() and the loop reach for it; everybody else is handed a clock. */
+#ifndef BERTH_IO_CLOCK_H
+#define BERTH_IO_CLOCK_H
+
+#include "base/clock.h"
+
+/* CLOCK_MONOTONIC and CLOCK_REALTIME. Any thread may use it; nobody frees it. */
+const struct clock *clock_system(void);
+
+#endif

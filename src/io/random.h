@@ -1,0 +1,12 @@
+/* The kernel's entropy: seeds, keys, names nobody can guess. Controllers are handed a generator instead. */
+#ifndef BERTH_IO_RANDOM_H
+#define BERTH_IO_RANDOM_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Fills data with len random bytes. Blocks only early in the boot, until the kernel has gathered enough. */
+int io_random(void *data, size_t len, struct error *err);
+
+#endif

@@ -1,0 +1,75 @@
+#include "io/timer_heap.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+static bool timer_node_is_before(const struct timer_node *a, const struct timer_node *b)
+{
+    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
+}
+
+static uint32_t timer_node_rank(const struct timer_node *n)
+{
+    return n ? n->rank : 0;
+}
+
+/* Puts the child of the higher rank on the left. True when the rank of n itself has changed by it. */
+static bool timer_node_lean_left(struct timer_node *n)
+{
+    if (timer_node_rank(n->left) < timer_node_rank(n->right)) {
+        struct timer_node *child = n->left;
+        n->left = n->right;
+        n->right = child;
+    }
+    uint32_t rank = timer_node_rank(n->right) + 1;
+    bool changed = rank != n->rank;
+    n->rank = rank;
+    return changed;
+}
+
+/* One heap of two; the caller sets its parent. Recursion goes down right-hand links only: 40 deep at a
+ * million. */
+static struct timer_node *timer_node_merge(struct timer_node *a, struct timer_node *b)
+{
+    if (!a)
+        return b;
+    if (!b)
+        return a;
+    if (timer_node_is_before(b, a)) {
+        struct timer_node *first = b;
+        b = a;
+        a = first;
+    }
+    a->right = timer_node_merge(a->right, b);
+    a->right->parent = a;
+    (void)timer_node_lean_left(a); /* a's parent has not read a's rank yet */
+    return a;
+}
+
+void timer_heap_add(struct timer_heap *h, struct timer_node *n, uint64_t at_ns)
+{
+    assert(!timer_node_is_in_heap(n));
+    *n = (struct timer_node){ .at_ns = at_ns, .seq = h->seq++, .rank = 1 };
+    h->root = timer_node_merge(h->root, n);
+    h->root->parent = NULL;
+}
+
+void timer_heap_remove(struct timer_heap *h, struct timer_node *n)
+{
+    struct timer_node *parent = n->parent;
+    struct timer_node *rest;
+
+    assert(timer_node_is_in_heap(n));
+    rest = timer_node_merge(n->left, n->right);
+    if (rest)
+        rest->parent = parent;
+    if (!parent)
+        h->root = rest;
+    else if (parent->left == n)
+        parent->left = rest;
+    else
+        parent->right = rest;
+    while (parent && timer_node_lean_left(parent))
+        parent = parent->parent;
+    *n = (struct timer_node){ 0 };
+}
