@@ -1,0 +1,286 @@
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "io/random.h"
+
+#define IO_TMP_NAME_BYTES (sizeof IO_TMP_PREFIX + 16)
+#define IO_READ_CHUNK_BYTES 16384
+#define IO_PID_TEXT_BYTES 24
+
+/* Writes all of data; 0 or -errno. */
+static int write_all(int fd, const void *data, size_t len)
+{
+    const char *at = data;
+
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Reads up to size bytes of the file, for small ones; the count or -errno. */
+static ssize_t read_some(int fd, void *data, size_t size)
+{
+    ssize_t n;
+
+    do
+        n = read(fd, data, size);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+/* Replacing */
+
+/* A new file under a name that nobody can have prepared, for its owner's eyes only until it is whole. */
+static int tmp_create(int dirfd, char name[IO_TMP_NAME_BYTES], int *ret_fd, struct error *err)
+{
+    uint64_t id;
+    int fd, r;
+
+    r = io_random(&id, sizeof id, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(name, IO_TMP_NAME_BYTES, IO_TMP_PREFIX "%016" PRIx64, id);
+    fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot create a temporary file");
+    *ret_fd = fd;
+    return 0;
+}
+
+static int tmp_fill(int fd, const void *data, size_t len, mode_t mode, struct error *err)
+{
+    int r = write_all(fd, data, len);
+
+    if (r < 0)
+        return error_set_errno(err, -r, "cannot write %zu bytes", len);
+    if (fchmod(fd, mode) < 0)
+        return error_set_errno(err, errno, "cannot set mode %04o", (unsigned)mode);
+    if (fsync(fd) < 0)
+        return error_set_errno(err, errno, "cannot sync");
+    return 0;
+}
+
+static int replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+                      struct error *err)
+{
+    _cleanup_(closep) int fd = -1;
+    char tmp[IO_TMP_NAME_BYTES];
+    int r;
+
+    r = tmp_create(dirfd, tmp, &fd, err);
+    if (r < 0)
+        return r;
+    r = tmp_fill(fd, data, len, mode, err);
+    if (r == 0 && renameat(dirfd, tmp, dirfd, name) < 0)
+        r = error_set_errno(err, errno, "cannot rename the new file into place");
+    if (r < 0) {
+        (void)unlinkat(dirfd, tmp, 0); /* the first failure is the one to report */
+        return r;
+    }
+    if (fsync(dirfd) < 0)
+        return error_set_errno(err, errno, "cannot sync its directory");
+    return 0;
+}
+
+static bool is_file_name(const char *name)
+{
+    return name[0] != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+int io_replace_file_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+                       struct error *err)
+{
+    int r;
+
+    if (!is_file_name(name))
+        return error_set(err, ERR_INVALID, "'%s' is not the name of a file", name);
+    r = replace_at(dirfd, name, data, len, mode, err);
+    if (r < 0)
+        return error_wrap(err, "cannot replace '%s'", name);
+    return 0;
+}
+
+/* The directory that holds path: what stands before its last '/', or the working directory. */
+static int open_parent(const char *path, int *ret_fd, struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s/", (int)(slash - path), path)
+                  : snprintf(dir, sizeof dir, ".");
+    int fd;
+
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return error_set_errno(err, ENAMETOOLONG, "cannot open the directory of '%s'", path);
+    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open directory '%s'", dir);
+    *ret_fd = fd;
+    return 0;
+}
+
+int io_replace_file(const char *path, const void *data, size_t len, mode_t mode, struct error *err)
+{
+    _cleanup_(closep) int dirfd = -1;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    int r;
+
+    if (!is_file_name(name))
+        return error_set(err, ERR_INVALID, "'%s' is not the name of a file", path);
+    r = open_parent(path, &dirfd, err);
+    if (r == 0)
+        r = replace_at(dirfd, name, data, len, mode, err);
+    if (r < 0)
+        return error_wrap(err, "cannot replace '%s'", path);
+    return 0;
+}
+
+/* Reading */
+
+int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(bytes_max);
+    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    char chunk[IO_READ_CHUNK_BYTES];
+    ssize_t n;
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    while ((n = read_some(fd, chunk, sizeof chunk)) > 0) {
+        (void)buf_add(&text, chunk, (size_t)n); /* text.failed tells */
+        if (text.failed == ERR_TOO_LARGE)
+            return error_set(err, ERR_TOO_LARGE, "'%s' is larger than %zu bytes", path, bytes_max);
+        if (text.failed)
+            return error_no_memory(err);
+    }
+    if (n < 0)
+        return error_set_errno(err, (int)-n, "cannot read '%s'", path);
+    buf_done(ret);
+    *ret = text;
+    text = BUF_INIT(0);
+    return 0;
+}
+
+/* Directories */
+
+static int sync_parent(const char *path, struct error *err)
+{
+    _cleanup_(closep) int fd = -1;
+    int r = open_parent(path, &fd, err);
+
+    if (r < 0)
+        return r;
+    if (fsync(fd) < 0)
+        return error_set_errno(err, errno, "cannot sync the directory of '%s'", path);
+    return 0;
+}
+
+static int make_dir(const char *path, mode_t mode, struct error *err)
+{
+    struct stat st;
+
+    if (mkdir(path, mode) == 0)
+        return sync_parent(path, err);
+    if (errno != EEXIST)
+        return error_set_errno(err, errno, "cannot create directory '%s'", path);
+    if (stat(path, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(err, ERR_EXISTS, "cannot create directory '%s': a file is in its place", path);
+    return 0;
+}
+
+int io_mkdirs(const char *path, mode_t mode, struct error *err)
+{
+    char prefix[PATH_MAX];
+    size_t len = strlen(path);
+
+    if (len == 0)
+        return error_set(err, ERR_INVALID, "cannot create a directory without a name");
+    if (len >= sizeof prefix)
+        return error_set_errno(err, ENAMETOOLONG, "cannot create directory '%s'", path);
+    memcpy(prefix, path, len + 1);
+    while (len > 1 && prefix[len - 1] == '/')
+        prefix[--len] = '\0';
+    for (size_t i = 1; i <= len; i++) {
+        int r;
+        if (prefix[i] != '\0' && (prefix[i] != '/' || prefix[i - 1] == '/'))
+            continue;
+        prefix[i] = '\0';
+        r = make_dir(prefix, mode, err);
+        if (r < 0)
+            return r;
+        prefix[i] = path[i];
+    }
+    return 0;
+}
+
+/* Locking */
+
+/* The holder wrote its process id after it had locked; until then, or if it could not, the file is empty or
+ * old. */
+static int lock_refused(const char *dir, int fd, struct error *err)
+{
+    char text[IO_PID_TEXT_BYTES];
+    uint64_t pid;
+    ssize_t n = read_some(fd, text, sizeof text);
+
+    if (n > 0 && str_to_uint64(str_trim((struct str){ text, (size_t)n }), &pid))
+        return error_set(err, ERR_BUSY, "'%s' is in use by process %" PRIu64, dir, pid);
+    return error_set(err, ERR_BUSY, "'%s' is in use by another process", dir);
+}
+
+static int lock_write_pid(int fd)
+{
+    char text[IO_PID_TEXT_BYTES];
+    int n = snprintf(text, sizeof text, "%jd\n", (intmax_t)getpid());
+
+    if (ftruncate(fd, 0) < 0)
+        return -errno;
+    return write_all(fd, text, (size_t)n);
+}
+
+int io_lock_dir(const char *dir, int *ret_fd, struct error *err)
+{
+    _cleanup_(closep) int fd = -1;
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/" IO_LOCK_NAME, dir);
+    int r;
+
+    if (n < 0 || (size_t)n >= sizeof path)
+        return error_set_errno(err, ENAMETOOLONG, "cannot lock '%s'", dir);
+    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    do
+        r = flock(fd, LOCK_EX | LOCK_NB);
+    while (r < 0 && errno == EINTR);
+    if (r < 0 && errno == EWOULDBLOCK)
+        return lock_refused(dir, fd, err);
+    if (r < 0)
+        return error_set_errno(err, errno, "cannot lock '%s'", path);
+    r = lock_write_pid(fd);
+    if (r < 0)
+        return error_set_errno(err, -r, "cannot write to '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
