@@ -1,0 +1,262 @@
+/* A queue, a list of finished work, one lock around both.
+ *
+ * Signals are left unblocked in the workers: libuv's handlers restart system calls and work on any thread,
+ * while a blocked mask would be inherited by helpers that a library starts from a worker (mount.nfs, say),
+ * which then could not be terminated. */
+#include "io/pool.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "io/loop_int.h"
+
+TAILQ_HEAD(pool_list, pool_work);
+
+struct pool {
+    uv_async_t wakeup; /* sent by workers; uv_async_send() may be called from any thread */
+    size_t queued_max;
+    bool delivering; /* a done callback runs; loop thread only */
+
+    pthread_mutex_t lock; /* guards everything below and each work's state and result */
+    pthread_cond_t work_added;
+    pthread_cond_t work_finished;
+    struct pool_list queued;
+    struct pool_list finished;
+    size_t queued_count;
+    size_t running_count;
+    size_t finished_count;
+    bool stopping;
+
+    size_t threads_count;
+    pthread_t threads[];
+};
+
+/* Under the lock. */
+static void pool_finish(struct pool *p, struct pool_work *w, int result)
+{
+    w->state = POOL_WORK_FINISHED;
+    w->result = result;
+    TAILQ_INSERT_TAIL(&p->finished, w, link);
+    p->finished_count++;
+}
+
+/* Under the lock. */
+static void pool_unqueue(struct pool *p, struct pool_work *w)
+{
+    assert(w->state == POOL_WORK_QUEUED);
+    TAILQ_REMOVE(&p->queued, w, link);
+    p->queued_count--;
+}
+
+static void *pool_worker(void *arg)
+{
+    struct pool *p = arg;
+
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        struct pool_work *w = TAILQ_FIRST(&p->queued);
+        if (!w && p->stopping)
+            break;
+        if (!w) {
+            pthread_cond_wait(&p->work_added, &p->lock);
+            continue;
+        }
+        pool_unqueue(p, w);
+        w->state = POOL_WORK_RUNNING;
+        p->running_count++;
+        pthread_mutex_unlock(&p->lock);
+        int result = w->work(w->ctx);
+        pthread_mutex_lock(&p->lock);
+        p->running_count--;
+        pool_finish(p, w, result);
+        pthread_cond_signal(&p->work_finished);
+        (void)uv_async_send(&p->wakeup); /* fails only for a handle that is no async */
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Reports one finished work. False when there is none. */
+static bool pool_deliver_one(struct pool *p)
+{
+    struct pool_work *w;
+
+    pthread_mutex_lock(&p->lock);
+    w = TAILQ_FIRST(&p->finished);
+    if (w) {
+        TAILQ_REMOVE(&p->finished, w, link);
+        p->finished_count--;
+        w->state = POOL_WORK_IDLE;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (!w)
+        return false;
+    p->delivering = true;
+    w->done(w->ctx, w->result); /* w may be gone after this */
+    p->delivering = false;
+    return true;
+}
+
+/* No more than is there now: done callbacks that keep submitting quick work must not hold the loop in this
+ * turn. */
+static void pool_on_wakeup(uv_async_t *wakeup)
+{
+    struct pool *p = CONTAINER_OF(wakeup, struct pool, wakeup);
+    size_t count, left;
+
+    pthread_mutex_lock(&p->lock);
+    count = p->finished_count;
+    pthread_mutex_unlock(&p->lock);
+    while (count > 0 && pool_deliver_one(p))
+        count--;
+    pthread_mutex_lock(&p->lock);
+    left = p->finished_count;
+    pthread_mutex_unlock(&p->lock);
+    if (left > 0)
+        (void)uv_async_send(&p->wakeup);
+}
+
+static void pool_on_closed(uv_handle_t *handle)
+{
+    struct pool *p = CONTAINER_OF(handle, struct pool, wakeup);
+
+    free(p);
+}
+
+static int pool_start_threads(struct pool *p, size_t threads, struct error *err)
+{
+    while (p->threads_count < threads) {
+        char name[16];
+        pthread_t *thread = &p->threads[p->threads_count];
+        int r = pthread_create(thread, NULL, pool_worker, p);
+        if (r != 0)
+            return error_set_errno(err, r, "cannot start worker thread %zu of %zu", p->threads_count + 1,
+                                   threads);
+        (void)snprintf(name, sizeof name, "berth-work-%zu", p->threads_count); /* at most 15 characters */
+        (void)pthread_setname_np(*thread, name); /* for whoever looks with top */
+        p->threads_count++;
+    }
+    return 0;
+}
+
+int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **ret, struct error *err)
+{
+    struct pool *p;
+    int r;
+
+    assert(threads > 0);
+    assert(threads <= POOL_THREADS_MAX);
+    assert(queued_max > 0);
+    p = calloc(1, sizeof *p + threads * sizeof p->threads[0]);
+    if (!p)
+        return error_no_memory(err);
+    p->queued_max = queued_max;
+    TAILQ_INIT(&p->queued);
+    TAILQ_INIT(&p->finished);
+    r = uv_async_init(loop_uv(l), &p->wakeup, pool_on_wakeup);
+    if (r < 0) {
+        free(p);
+        return error_set_errno(err, -r, "cannot create a worker pool");
+    }
+    /* With default attributes these cannot fail on Linux. */
+    (void)pthread_mutex_init(&p->lock, NULL);
+    (void)pthread_cond_init(&p->work_added, NULL);
+    (void)pthread_cond_init(&p->work_finished, NULL);
+    r = pool_start_threads(p, threads, err);
+    if (r < 0) {
+        pool_free(p);
+        return r;
+    }
+    *ret = p;
+    return 0;
+}
+
+struct pool *pool_free(struct pool *p)
+{
+    struct pool_work *w;
+
+    if (!p)
+        return NULL;
+    assert(!p->delivering);
+    pthread_mutex_lock(&p->lock);
+    p->stopping = true;
+    while ((w = TAILQ_FIRST(&p->queued))) {
+        pool_unqueue(p, w);
+        pool_finish(p, w, -ERR_CANCELLED);
+    }
+    pthread_cond_broadcast(&p->work_added);
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->threads_count; i++)
+        (void)pthread_join(p->threads[i], NULL);
+    while (pool_deliver_one(p)) {
+    }
+    (void)pthread_cond_destroy(&p->work_finished);
+    (void)pthread_cond_destroy(&p->work_added);
+    (void)pthread_mutex_destroy(&p->lock);
+    uv_close((uv_handle_t *)&p->wakeup, pool_on_closed);
+    return NULL;
+}
+
+/* Under the lock. */
+static int pool_enqueue(struct pool *p, struct pool_work *w, struct error *err)
+{
+    assert(w->state == POOL_WORK_IDLE);
+    if (p->stopping)
+        return error_set(err, ERR_CANCELLED, "the worker pool is shutting down");
+    if (p->queued_count >= p->queued_max)
+        return error_set(err, ERR_BUSY, "the worker pool's queue is full (%zu waiting)", p->queued_count);
+    w->state = POOL_WORK_QUEUED;
+    TAILQ_INSERT_TAIL(&p->queued, w, link);
+    p->queued_count++;
+    pthread_cond_signal(&p->work_added);
+    return 0;
+}
+
+int pool_submit(struct pool *p, struct pool_work *w, pool_work_fn work, pool_done_fn done, void *ctx,
+                struct error *err)
+{
+    int r;
+
+    w->work = work;
+    w->done = done;
+    w->ctx = ctx;
+    pthread_mutex_lock(&p->lock);
+    r = pool_enqueue(p, w, err);
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+bool pool_cancel(struct pool *p, struct pool_work *w)
+{
+    bool cancelled = false;
+
+    pthread_mutex_lock(&p->lock);
+    if (w->state == POOL_WORK_QUEUED) {
+        pool_unqueue(p, w);
+        pool_finish(p, w, -ERR_CANCELLED);
+        cancelled = true;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (cancelled)
+        (void)uv_async_send(&p->wakeup);
+    return cancelled;
+}
+
+void pool_drain(struct pool *p)
+{
+    bool busy = true;
+
+    assert(!p->delivering);
+    while (busy) {
+        while (pool_deliver_one(p)) {
+        }
+        pthread_mutex_lock(&p->lock);
+        while (p->finished_count == 0 && p->queued_count + p->running_count > 0)
+            pthread_cond_wait(&p->work_finished, &p->lock);
+        busy = p->finished_count > 0;
+        pthread_mutex_unlock(&p->lock);
+    }
+}
