@@ -1,0 +1,228 @@
+#include "io/dirwatch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "io/file.h"
+#include "io/loop_int.h"
+
+#define DIRWATCH_MASK                                                                                    \
+    (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | \
+     IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
+/* Of the parent only what may put the directory out of its place. */
+#define DIRWATCH_PARENT_MASK \
+    (IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define DIRWATCH_READ_BYTES 16384
+/* Reads a turn: about 2,000 events with short names. The rest waits for the next turn. */
+#define DIRWATCH_READS_MAX 4
+
+struct dirwatch {
+    uv_poll_t poll;
+    int fd;
+    int parent_wd; /* the parent's among the descriptor's watches; -1: none */
+    bool stopped;
+    dirwatch_fn fn;
+    void *ctx;
+    dev_t dev; /* the directory that was at path when the watch began */
+    ino_t ino;
+
+    /* What the events of a turn come to. */
+    bool gone;
+    bool rescan;
+    size_t names_count;
+    char names[DIRWATCH_NAMES_MAX][NAME_MAX + 1];
+
+    const char *name; /* the last part of path */
+    char path[];      /* without '/' at the end */
+};
+
+static void dirwatch_on_closed(uv_handle_t *handle)
+{
+    struct dirwatch *w = CONTAINER_OF(handle, struct dirwatch, poll);
+
+    free(w);
+}
+
+/* Linear in at most DIRWATCH_NAMES_MAX names. */
+static void dirwatch_add_name(struct dirwatch *w, const char *name)
+{
+    size_t len = strnlen(name, NAME_MAX);
+
+    for (size_t i = 0; i < w->names_count; i++)
+        if (strncmp(w->names[i], name, NAME_MAX) == 0)
+            return;
+    if (w->names_count == DIRWATCH_NAMES_MAX) {
+        w->rescan = true;
+        return;
+    }
+    memcpy(w->names[w->names_count], name, len);
+    w->names[w->names_count++][len] = '\0';
+}
+
+static bool dirwatch_is_in_place(const struct dirwatch *w)
+{
+    struct stat st;
+
+    return stat(w->path, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
+}
+
+static void dirwatch_note(struct dirwatch *w, const struct inotify_event *event)
+{
+    if (event->mask & IN_Q_OVERFLOW) {
+        w->rescan = true; /* the notice of the directory's end may be among what was lost */
+        w->gone = w->gone || !dirwatch_is_in_place(w);
+    } else if (event->wd == w->parent_wd) {
+        if (event->len == 0 || strcmp(event->name, w->name) == 0)
+            w->gone = w->gone || !dirwatch_is_in_place(w);
+    } else if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
+        w->gone = true;
+    } else if (event->len > 0) {
+        dirwatch_add_name(w, event->name);
+    } else {
+        w->rescan = true; /* its own attributes */
+    }
+}
+
+/* Reads what the kernel has, within the turn's budget. An error of the descriptor ends the watch like its
+ * directory's end. */
+static void dirwatch_read(struct dirwatch *w)
+{
+    _Alignas(struct inotify_event) char data[DIRWATCH_READ_BYTES];
+
+    for (unsigned i = 0; i < DIRWATCH_READS_MAX && !w->gone; i++) {
+        ssize_t n = read(w->fd, data, sizeof data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            w->gone = true;
+            return;
+        }
+        for (size_t at = 0; at < (size_t)n;) {
+            const struct inotify_event *event = (const void *)(data + at);
+            dirwatch_note(w, event);
+            at += sizeof *event + event->len;
+        }
+    }
+}
+
+/* The callback may stop the watch at any point; the struct stays until libuv has closed its handle. */
+static void dirwatch_report(struct dirwatch *w)
+{
+    size_t names_count = w->rescan || w->gone ? 0 : w->names_count;
+    bool rescan = w->rescan && !w->gone;
+
+    w->names_count = 0;
+    w->rescan = false;
+    for (size_t i = 0; i < names_count && !w->stopped; i++)
+        w->fn(w->ctx, DIRWATCH_CHANGED, w->names[i]);
+    if (rescan && !w->stopped)
+        w->fn(w->ctx, DIRWATCH_RESCAN, NULL);
+    if (w->gone && !w->stopped) {
+        (void)uv_poll_stop(&w->poll);
+        w->fn(w->ctx, DIRWATCH_GONE, NULL);
+    }
+}
+
+static void dirwatch_on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct dirwatch *w = CONTAINER_OF(poll, struct dirwatch, poll);
+
+    (void)events;
+    if (status < 0)
+        w->gone = true;
+    else
+        dirwatch_read(w);
+    dirwatch_report(w);
+}
+
+/* The kernel tells of a directory's deletion only when nobody has it open any more, and of a link's new
+ * target not at all; the parent's events tell both. Best effort: a parent that we may enter but not read
+ * cannot be watched. */
+static void dirwatch_add_parent(struct dirwatch *w)
+{
+    char dir[PATH_MAX];
+    int n = snprintf(dir, sizeof dir, "%.*s", (int)(w->name - w->path), w->path);
+
+    w->parent_wd = -1;
+    if (w->name[0] == '\0' || strcmp(w->name, ".") == 0 || strcmp(w->name, "..") == 0)
+        return; /* its parent is not the one before the '/' */
+    if (n >= 0 && (size_t)n < sizeof dir)
+        w->parent_wd = inotify_add_watch(w->fd, n > 0 ? dir : ".", DIRWATCH_PARENT_MASK);
+}
+
+/* Fills in what follows from the path. On failure the caller closes w->fd. */
+static int dirwatch_open(struct dirwatch *w)
+{
+    struct stat st;
+
+    w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (w->fd < 0 || inotify_add_watch(w->fd, w->path, DIRWATCH_MASK) < 0 || stat(w->path, &st) < 0)
+        return -errno;
+    w->dev = st.st_dev;
+    w->ino = st.st_ino;
+    dirwatch_add_parent(w);
+    return 0;
+}
+
+static struct dirwatch *dirwatch_new(const char *path, dirwatch_fn fn, void *ctx)
+{
+    size_t len = strlen(path);
+    struct dirwatch *w = calloc(1, sizeof *w + len + 1);
+
+    if (!w)
+        return NULL;
+    memcpy(w->path, path, len);
+    while (len > 1 && w->path[len - 1] == '/')
+        w->path[--len] = '\0';
+    const char *slash = strrchr(w->path, '/');
+    w->name = slash ? slash + 1 : w->path;
+    w->fn = fn;
+    w->ctx = ctx;
+    return w;
+}
+
+int dirwatch_start(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
+                   struct error *err)
+{
+    struct dirwatch *w = dirwatch_new(path, fn, ctx);
+    int r;
+
+    if (!w)
+        return error_no_memory(err);
+    r = dirwatch_open(w);
+    if (r == 0)
+        r = uv_poll_init(loop_uv(l), &w->poll, w->fd);
+    if (r < 0) {
+        closep(&w->fd);
+        free(w);
+        return error_set_errno(err, -r, "cannot watch directory '%s'", path);
+    }
+    r = uv_poll_start(&w->poll, UV_READABLE, dirwatch_on_readable);
+    if (r < 0) {
+        (void)dirwatch_stop(w);
+        return error_set_errno(err, -r, "cannot watch directory '%s'", path);
+    }
+    *ret = w;
+    return 0;
+}
+
+struct dirwatch *dirwatch_stop(struct dirwatch *w)
+{
+    if (!w)
+        return NULL;
+    assert(!w->stopped);
+    w->stopped = true;
+    uv_close((uv_handle_t *)&w->poll, dirwatch_on_closed); /* leaves epoll here and now, */
+    (void)close(w->fd);                                    /* so the descriptor can go too */
+    return NULL;
+}
