@@ -74,6 +74,7 @@ char *buf_grow_slowly(struct buf *b, size_t len)
 
     if (buf_reserve(b, len) < 0)
         return NULL;
+    assert(b->data);
     at = b->data + b->len;
     b->len += len;
     b->data[b->len] = '\0';

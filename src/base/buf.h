@@ -5,6 +5,7 @@
 #ifndef BERTH_BASE_BUF_H
 #define BERTH_BASE_BUF_H
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
 
@@ -59,6 +60,7 @@ static inline char *buf_grow(struct buf *b, size_t len)
 
     if (b->len >= b->room || len > b->room - b->len)
         return buf_grow_slowly(b, len);
+    assert(b->data);
     at = b->data + b->len;
     b->len += len;
     b->data[b->len] = '\0';
