@@ -1,7 +1,7 @@
 #include "api/base64.h"
 
+#include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -21,48 +21,79 @@ static int base64_error(size_t offset, struct error *err)
     return error_set(err, ERR_BAD_REQUEST, "illegal base64 data at input byte %zu", offset);
 }
 
-/* What may follow the digits: padding that completes the group of four, and line ends. */
+static bool base64_is_line_end(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+static size_t base64_skip_line_ends(struct str text, size_t at)
+{
+    while (at < text.len && base64_is_line_end(text.s[at]))
+        at++;
+    return at;
+}
+
+/* What may follow the digits of an unfinished group: padding that completes it, line ends, nothing more. The
+ * offsets are those that Go's decoder names; a group cut short is blamed on where it would start without line
+ * ends. */
 static int base64_check_tail(struct str text, size_t at, unsigned digits, struct error *err)
 {
-    unsigned padding = 0;
-    size_t i = at;
-
-    for (; i < text.len; i++) {
-        if (text.s[i] == '\n' || text.s[i] == '\r')
-            continue;
-        if (text.s[i] != '=' || digits < 2 || digits + padding == 4)
-            return base64_error(i, err);
-        padding++;
+    if (at == text.len)
+        return digits == 0 ? 0 : base64_error(at - digits, err);
+    if (text.s[at] != '=' || digits < 2)
+        return base64_error(at, err);
+    at = base64_skip_line_ends(text, at + 1);
+    if (digits == 2) {
+        if (at == text.len)
+            return base64_error(at, err);
+        if (text.s[at] != '=')
+            return base64_error(at - 1, err);
+        at = base64_skip_line_ends(text, at + 1);
     }
-    return digits == 0 || digits + padding == 4 ? 0 : base64_error(i, err);
+    return at == text.len ? 0 : base64_error(at, err);
+}
+
+/* Decodes whole groups; leaves the digits of the last, unfinished one in *group. Returns where it stopped. */
+static size_t base64_decode_groups(struct str text, struct buf *out, uint32_t *group, unsigned *digits)
+{
+    size_t i = 0;
+
+    *group = *digits = 0;
+    for (; i < text.len; i++) {
+        int digit = base64_digit(text.s[i]);
+        if (digit < 0 && base64_is_line_end(text.s[i]))
+            continue;
+        if (digit < 0)
+            break;
+        *group = *group << 6 | (uint32_t)digit;
+        if (++*digits == 4) {
+            (void)buf_add(
+                out, (const unsigned char[]){ *group >> 16 & 0xFF, *group >> 8 & 0xFF, *group & 0xFF }, 3);
+            *group = *digits = 0;
+        }
+    }
+    return i;
 }
 
 int base64_decode(struct str text, struct buf *out, struct error *err)
 {
-    uint32_t group = 0;
-    unsigned digits = 0;
-    size_t i = 0;
+    size_t before = out->len;
+    uint32_t group;
+    unsigned digits;
+    size_t at = base64_decode_groups(text, out, &group, &digits);
+    int r = base64_check_tail(text, at, digits, err);
 
-    for (; i < text.len; i++) {
-        int digit = base64_digit(text.s[i]);
-        if (digit < 0 && (text.s[i] == '\n' || text.s[i] == '\r'))
-            continue;
-        if (digit < 0)
-            break;
-        group = group << 6 | (uint32_t)digit;
-        if (++digits == 4) {
-            (void)buf_add(out, (const unsigned char[]){ group >> 16 & 0xFF, group >> 8 & 0xFF, group & 0xFF },
-                          3);
-            group = digits = 0;
-        }
+    if (r == 0) {
+        group <<= 6 * (4 - digits);
+        if (digits > 1)
+            (void)buf_add(out, (const unsigned char[]){ group >> 16 & 0xFF, group >> 8 & 0xFF }, digits - 1);
+        r = buf_check(out, "base64 data", err);
     }
-    int r = base64_check_tail(text, i, digits, err);
-    if (r < 0)
-        return r;
-    group <<= 6 * (4 - digits);
-    if (digits > 1)
-        (void)buf_add(out, (const unsigned char[]){ group >> 16 & 0xFF, group >> 8 & 0xFF }, digits - 1);
-    return buf_check(out, "base64 data", err);
+    if (r < 0 && out->data) { /* the groups decoded before the error was seen */
+        out->len = before;
+        out->data[before] = '\0';
+    }
+    return r;
 }
 
 void base64_encode(struct str bytes, struct buf *out)
