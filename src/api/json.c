@@ -479,13 +479,27 @@ static int json_parse_error(struct json_parser *p, yajl_status status, size_t of
 static int json_run_parser(struct json_parser *p, size_t len, struct error *err)
 {
     yajl_status status = yajl_parse(p->yajl, (const unsigned char *)p->text, len);
-    size_t offset = json_consumed(p);
+    size_t offset = json_consumed(p) < len ? json_consumed(p) : len - 1; /* our line end is not the text's */
 
     if (status == yajl_status_ok)
         status = yajl_complete_parse(p->yajl);
     if (status != yajl_status_ok)
         return json_parse_error(p, status, offset, err);
     assert(p->root);
+    return 0;
+}
+
+/* yajl takes vertical tabs and form feeds for blanks, which they are not; inside strings it refuses them
+ * itself. */
+static int json_check_blanks(struct str text, struct error *err)
+{
+    const char *at = text.len ? memchr(text.s, '\v', text.len) : NULL;
+
+    if (!at && text.len)
+        at = memchr(text.s, '\f', text.len);
+    if (at)
+        return error_set(err, ERR_BAD_REQUEST, "offset %zu: lexical error: invalid char in json text.",
+                         (size_t)(at - text.s));
     return 0;
 }
 
@@ -499,6 +513,9 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
                          d->bytes_max);
     if (!str_is_utf8(text))
         return error_set(err, ERR_BAD_REQUEST, "the JSON text is not valid UTF-8");
+    r = json_check_blanks(text, err);
+    if (r < 0)
+        return r;
     p.text = arena_dup(&d->texts, text);
     if (!p.text)
         return arena_check(&d->texts, err);
@@ -627,34 +644,19 @@ bool json_int64(const struct json *d, json_ref v, int64_t *ret)
     return json_type(d, v) == JSON_NUMBER && str_to_int64(json_text(d, v), ret);
 }
 
-static bool json_equal_objects(const struct json *d, json_ref a, json_ref b)
-{
-    uint32_t count = json_count(d, a);
+/* Containers of which only the sizes have been compared yet. They wait in a list: depth costs no stack. */
+struct json_pairs {
+    struct json_pair {
+        json_ref a, b;
+    } * items;
+    size_t count;
+    size_t cap;
+};
 
-    if (count <= JSON_MEMBERS_SCAN_MAX) {
-        json_ref at = json_first(d, b); /* most often the same order: look there first */
-        for (json_ref v = json_first(d, a); v; v = json_next(d, v)) {
-            json_ref other =
-                str_eq(json_key(d, at), json_key(d, v)) ? at : json_get_key(d, b, json_key(d, v));
-            if (!other || !json_equal(d, v, other))
-                return false;
-            at = json_next(d, other);
-        }
-        return true;
-    }
-    _cleanup_(freep) json_ref *left = json_sorted_members(d, a);
-    _cleanup_(freep) json_ref *right = json_sorted_members(d, b);
-    for (uint32_t i = 0; i < count; i++)
-        if (!left || !right || !str_eq(json_key(d, left[i]), json_key(d, right[i])) ||
-            !json_equal(d, left[i], right[i]))
-            return false;
-    return true;
-}
-
-bool json_equal(const struct json *d, json_ref a, json_ref b)
+/* Compares what can be compared at once and leaves the rest for later. */
+static bool json_equal_or_later(const struct json *d, json_ref a, json_ref b, struct json_pairs *later)
 {
-    const struct json_node *x = json_read(d, a);
-    const struct json_node *y = json_read(d, b);
+    const struct json_node *x = json_read(d, a), *y = json_read(d, b);
 
     if (a == b)
         return true;
@@ -666,12 +668,64 @@ bool json_equal(const struct json *d, json_ref a, json_ref b)
         return true;
     if (x->child.count != y->child.count)
         return false;
-    if (x->type == JSON_OBJECT)
-        return json_equal_objects(d, a, b);
-    for (json_ref v = x->child.first, w = y->child.first; v; v = d->nodes[v].next, w = d->nodes[w].next)
-        if (!json_equal(d, v, w))
+    if (later->count == later->cap) {
+        size_t cap = later->cap ? later->cap * 2 : 16;
+        struct json_pair *items = realloc(later->items, cap * sizeof *items);
+        if (!items)
+            return false;
+        later->items = items;
+        later->cap = cap;
+    }
+    later->items[later->count++] = (struct json_pair){ a, b };
+    return true;
+}
+
+static bool json_equal_objects(const struct json *d, json_ref a, json_ref b, struct json_pairs *later)
+{
+    uint32_t count = json_count(d, a);
+
+    if (count <= JSON_MEMBERS_SCAN_MAX) {
+        json_ref at = json_first(d, b); /* most often the same order: look there first */
+        for (json_ref v = json_first(d, a); v; v = json_next(d, v)) {
+            json_ref other =
+                at && str_eq(json_key(d, at), json_key(d, v)) ? at : json_get_key(d, b, json_key(d, v));
+            if (!other || !json_equal_or_later(d, v, other, later))
+                return false;
+            at = json_next(d, other);
+        }
+        return true;
+    }
+    _cleanup_(freep) json_ref *left = json_sorted_members(d, a);
+    _cleanup_(freep) json_ref *right = json_sorted_members(d, b);
+    for (uint32_t i = 0; i < count; i++)
+        if (!left || !right || !str_eq(json_key(d, left[i]), json_key(d, right[i])) ||
+            !json_equal_or_later(d, left[i], right[i], later))
             return false;
     return true;
+}
+
+static bool json_equal_arrays(const struct json *d, json_ref a, json_ref b, struct json_pairs *later)
+{
+    json_ref w = json_first(d, b);
+
+    for (json_ref v = json_first(d, a); v; v = json_next(d, v), w = json_next(d, w))
+        if (!json_equal_or_later(d, v, w, later))
+            return false;
+    return true;
+}
+
+bool json_equal(const struct json *d, json_ref a, json_ref b)
+{
+    struct json_pairs later = { .items = NULL };
+    bool equal = json_equal_or_later(d, a, b, &later);
+
+    while (equal && later.count) {
+        struct json_pair p = later.items[--later.count];
+        equal = json_type(d, p.a) == JSON_OBJECT ? json_equal_objects(d, p.a, p.b, &later)
+                                                 : json_equal_arrays(d, p.a, p.b, &later);
+    }
+    free(later.items);
+    return equal;
 }
 
 static uint32_t json_index_in_parent(const struct json *d, json_ref v)
