@@ -293,3 +293,60 @@ void json_sort_members(struct json *d, json_ref object)
         d->failed = ERR_NO_MEMORY;
     free(members);
 }
+
+void json_become(struct json *d, json_ref v, json_ref value)
+{
+    json_ref parent = d->nodes[v].parent, next = d->nodes[v].next;
+    const char *key = d->nodes[v].key;
+    uint32_t key_len = d->nodes[v].key_len;
+
+    assert(v != value);
+    if (json_is_container(&d->nodes[v]))
+        json_relink(d, v, NULL, 0);
+    for (json_ref child = json_first(d, value); child; child = d->nodes[child].next)
+        d->nodes[child].parent = v;
+    d->nodes[v] = d->nodes[value];
+    d->nodes[v].parent = parent;
+    d->nodes[v].next = next;
+    d->nodes[v].key = key;
+    d->nodes[v].key_len = key_len;
+    if (json_is_container(&d->nodes[value]))
+        d->nodes[value].child.first = d->nodes[value].child.last = d->nodes[value].child.count = 0;
+}
+
+void json_drop(struct json *d, json_ref v)
+{
+    d->nodes[v].type = JSON_NONE;
+}
+
+void json_sweep(struct json *d, json_ref container)
+{
+    json_ref v = json_first(d, container);
+
+    d->nodes[container].child.first = d->nodes[container].child.last = 0;
+    d->nodes[container].child.count = 0;
+    while (v) {
+        json_ref next = d->nodes[v].next;
+        d->nodes[v].parent = 0;
+        d->nodes[v].next = 0;
+        if (d->nodes[v].type != JSON_NONE)
+            json_link(d, container, v);
+        v = next;
+    }
+}
+
+void json_relink(struct json *d, json_ref container, const json_ref *children, uint32_t count)
+{
+    json_ref v = json_first(d, container);
+
+    d->nodes[container].child.first = d->nodes[container].child.last = 0;
+    d->nodes[container].child.count = 0;
+    while (v) {
+        json_ref next = d->nodes[v].next;
+        d->nodes[v].parent = 0;
+        d->nodes[v].next = 0;
+        v = next;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        json_link(d, container, children[i]);
+}

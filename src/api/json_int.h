@@ -1,4 +1,4 @@
-/* The nodes of a JSON document, for json*.c and the YAML builder. */
+/* The nodes of a JSON document, for json*.c, patch*.c and the YAML builder. */
 #ifndef BERTH_API_JSON_INT_H
 #define BERTH_API_JSON_INT_H
 
@@ -43,5 +43,17 @@ void json_link(struct json *d, json_ref container, json_ref v);
 /* The members of an object sorted by key, equal keys in their order; malloc'd. NULL when there is no memory.
  */
 json_ref *json_sorted_members(const struct json *d, json_ref object);
+
+/* Bulk edits. json_unlink() and json_replace() look for the sibling in front, which makes many of them
+ * quadratic; these cost what they touch. */
+
+/* v stays where it is, under its key, and takes over the type and the contents of value; a container is left
+ * empty. What v held is let go. */
+void json_become(struct json *d, json_ref v, json_ref value);
+/* Marks a child as gone. It stays linked, as JSON_NONE, until json_sweep() takes out all such children. */
+void json_drop(struct json *d, json_ref v);
+void json_sweep(struct json *d, json_ref container);
+/* The container's children become exactly these, in this order: its own, or ones that have no parent. */
+void json_relink(struct json *d, json_ref container, const json_ref *children, uint32_t count);
 
 #endif

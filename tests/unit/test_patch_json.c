@@ -1,0 +1,464 @@
+/* JSON Patch (RFC 6902). */
+#include "tests/unit/test_patch.h"
+
+TEST(operations)
+{
+    /* The examples of the RFC's appendix A among them, with names of our own. */
+    static const struct patch_row rows[] = {
+        { "{\"a\":1}", "[]", "{\"a\":1}" },
+        { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\",\"value\":2}]", "{\"a\":1,\"b\":2}" },
+        { "{\"l\":[1,3]}", "[{\"op\":\"add\",\"path\":\"/l/1\",\"value\":2}]", "{\"l\":[1,2,3]}" },
+        { "{\"l\":[1]}", "[{\"op\":\"add\",\"path\":\"/l/0\",\"value\":0}]", "{\"l\":[0,1]}" },
+        { "{\"l\":[1]}", "[{\"op\":\"add\",\"path\":\"/l/1\",\"value\":2}]", "{\"l\":[1,2]}" },
+        { "{\"l\":[1]}", "[{\"op\":\"add\",\"path\":\"/l/-\",\"value\":[2,3]}]", "{\"l\":[1,[2,3]]}" },
+        { "{\"l\":[]}", "[{\"op\":\"add\",\"path\":\"/l/-\",\"value\":null}]", "{\"l\":[null]}" },
+        { "{\"a\":1,\"b\":2}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":{}}]", "{\"a\":{},\"b\":2}" },
+        { "{\"a\":1,\"b\":2}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", "{\"a\":1}" },
+        { "{\"l\":[1,2,3]}", "[{\"op\":\"remove\",\"path\":\"/l/1\"}]", "{\"l\":[1,3]}" },
+        { "{\"l\":[1]}", "[{\"op\":\"remove\",\"path\":\"/l/0\"}]", "{\"l\":[]}" },
+        { "{\"a\":1,\"b\":2}", "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":\"x\"}]",
+          "{\"a\":\"x\",\"b\":2}" },
+        { "{\"l\":[1,2]}", "[{\"op\":\"replace\",\"path\":\"/l/1\",\"value\":[]}]", "{\"l\":[1,[]]}" },
+        { "{\"a\":{\"x\":1,\"y\":2},\"b\":{\"z\":3}}",
+          "[{\"op\":\"move\",\"from\":\"/a/x\",\"path\":\"/b/w\"}]",
+          "{\"a\":{\"y\":2},\"b\":{\"z\":3,\"w\":1}}" },
+        { "{\"l\":[1,2,3,4]}", "[{\"op\":\"move\",\"from\":\"/l/1\",\"path\":\"/l/3\"}]",
+          "{\"l\":[1,3,4,2]}" },
+        { "{\"l\":[1,2,3]}", "[{\"op\":\"move\",\"from\":\"/l/2\",\"path\":\"/l/0\"}]", "{\"l\":[3,1,2]}" },
+        { "{\"l\":[1,2]}", "[{\"op\":\"move\",\"from\":\"/l/0\",\"path\":\"/l/-\"}]", "{\"l\":[2,1]}" },
+        { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a\"}]", "{\"a\":1}" },
+        { "{\"a\":1,\"ab\":2}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/ab\"}]", "{\"ab\":1}" },
+        { "{\"a\":{\"x\":[1]},\"b\":0}", "[{\"op\":\"move\",\"from\":\"/a/x\",\"path\":\"\"}]", "[1]" },
+        { "{\"a\":{\"x\":[1]}}",
+          "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b\"},"
+          "{\"op\":\"add\",\"path\":\"/b/x/-\",\"value\":2}]",
+          "{\"a\":{\"x\":[1]},\"b\":{\"x\":[1,2]}}" },
+        { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/b\"}]", "{\"a\":1,\"b\":{\"a\":1}}" },
+        { "{\"a\":[0]}", "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/a/0\"}]", "{\"a\":[[0],0]}" },
+        { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"\"}]", "{\"a\":1}" },
+        { "{\"a\":\"x\",\"l\":[1,\"y\"]}",
+          "[{\"op\":\"test\",\"path\":\"/a\",\"value\":\"x\"},{\"op\":\"test\",\"path\":\"/l/"
+          "1\",\"value\":\"y\"}]",
+          "{\"a\":\"x\",\"l\":[1,\"y\"]}" },
+        { "{\"a\":{\"x\":1,\"y\":[null]}}",
+          "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"y\":[null],\"x\":1}}]",
+          "{\"a\":{\"x\":1,\"y\":[null]}}" },
+        { "{\"a\":null}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":null}]", "{\"a\":null}" },
+        { "{\"a\":1}",
+          "[{\"op\":\"add\",\"path\":\"/b\",\"value\":{\"c\":{}}},"
+          "{\"op\":\"add\",\"path\":\"/b/c/d\",\"value\":3},{\"op\":\"remove\",\"path\":\"/a\"}]",
+          "{\"b\":{\"c\":{\"d\":3}}}" },
+        /* what the RFC does not define is passed over; of duplicates the last counts */
+        { "{}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":1,\"comment\":{},\"from\":7}]", "{\"a\":1}" },
+        { "{}", "[{\"op\":\"remove\",\"path\":\"/a\",\"value\":1,\"op\":\"add\"}]", "{\"a\":1}" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+TEST(the_whole_document)
+{
+    static const struct patch_row rows[] = {
+        { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"\",\"value\":{\"b\":2}}]", "{\"b\":2}" },
+        { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":[1,2]}]", "[1,2]" },
+        { "[1]",
+          "[{\"op\":\"replace\",\"path\":\"\",\"value\":\"x\"},{\"op\":\"test\",\"path\":\"\","
+          "\"value\":\"x\"}]",
+          "\"x\"" },
+        { "[1,2]", "[{\"op\":\"add\",\"path\":\"/-\",\"value\":3},{\"op\":\"remove\",\"path\":\"/0\"}]",
+          "[2,3]" },
+        { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"\",\"value\":{\"a\":1}}]", "{\"a\":1}" },
+        { "{\"a\":1}",
+          "[{\"op\":\"replace\",\"path\":\"\",\"value\":{}},"
+          "{\"op\":\"add\",\"path\":\"/b\",\"value\":1}]",
+          "{\"b\":1}" },
+        { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"\"}]", NULL, ERR_INVALID,
+          "removing path '': the whole document cannot be removed" },
+        { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"\",\"path\":\"/a\"}]", NULL, ERR_INVALID,
+          "moving from path '': a value cannot be moved into itself" },
+        { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"\",\"path\":\"\"}]", "{\"a\":1}" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+TEST(pointers_name_any_key)
+{
+    static const struct patch_row rows[] = {
+        { "{\"a/b\":1}", "[{\"op\":\"replace\",\"path\":\"/a~1b\",\"value\":2}]", "{\"a/b\":2}" },
+        { "{\"m~n\":1}", "[{\"op\":\"replace\",\"path\":\"/m~0n\",\"value\":2}]", "{\"m~n\":2}" },
+        { "{\"~1\":10,\"/\":9}",
+          "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":10},"
+          "{\"op\":\"test\",\"path\":\"/~1\",\"value\":9}]",
+          "{\"~1\":10,\"/\":9}" },
+        { "{}", "[{\"op\":\"add\",\"path\":\"/~0~1~01\",\"value\":1}]", "{\"~/~1\":1}" },
+        { "{\"\":{\"\":1}}", "[{\"op\":\"replace\",\"path\":\"//\",\"value\":2}]", "{\"\":{\"\":2}}" },
+        { "{\"\":0}", "[{\"op\":\"replace\",\"path\":\"/\",\"value\":2}]", "{\"\":2}" },
+        { "{\" \":1,\"\\\"\":2,\"\\\\\":3}",
+          "[{\"op\":\"remove\",\"path\":\"/ \"},"
+          "{\"op\":\"remove\",\"path\":\"/\\\"\"},{\"op\":\"remove\",\"path\":\"/\\\\\"}]",
+          "{}" },
+        { "{\"metadata\":{\"annotations\":{\"pv.kubernetes.io/x\":\"y\"}}}",
+          "[{\"op\":\"remove\",\"path\":\"/metadata/annotations/pv.kubernetes.io~1x\"}]",
+          "{\"metadata\":{\"annotations\":{}}}" },
+        { "{\"0\":1,\"01\":2,\"-\":3}",
+          "[{\"op\":\"remove\",\"path\":\"/01\"},{\"op\":\"remove\",\"path\":\"/-\"}]",
+          "{\"0\":1}" }, /* in an object these are keys like any other */
+        { "{\"\\u00e9\":1}", "[{\"op\":\"replace\",\"path\":\"/\\u00e9\",\"value\":2}]", "{\"\xc3\xa9\":2}" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+TEST(places_that_are_not_there)
+{
+    static const struct patch_row rows[] = {
+        { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL, ERR_INVALID,
+          "removing path '/b': there is no such value" },
+        { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", NULL, ERR_INVALID,
+          "replacing path '/b': there is no such value" },
+        { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":null}]", NULL, ERR_INVALID,
+          "testing path '/b': there is no such value" },
+        { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/c\"}]", NULL, ERR_INVALID,
+          "moving from path '/b': there is no such value" },
+        { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/b\",\"path\":\"/c\"}]", NULL, ERR_INVALID,
+          "copying from path '/b': there is no such value" },
+        { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b/c\"}]", NULL, ERR_INVALID,
+          "moving to path '/b/c': there is nothing to hold 'c'" },
+        { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b/c\"}]", NULL, ERR_INVALID,
+          "copying to path '/b/c': there is nothing to hold 'c'" },
+        { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b/c\",\"value\":1}]", NULL, ERR_INVALID,
+          "adding path '/b/c': there is nothing to hold 'c'" },
+        { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a/c\",\"value\":1}]", NULL, ERR_INVALID,
+          "adding path '/a/c': a number cannot hold 'c'" },
+        { "\"x\"", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":1}]", NULL, ERR_INVALID,
+          "adding path '/a': a string cannot hold 'a'" },
+        { "{\"l\":[]}", "[{\"op\":\"remove\",\"path\":\"/l/0\"}]", NULL, ERR_INVALID,
+          "removing path '/l/0': there is no such value" },
+        { "{\"l\":[1]}", "[{\"op\":\"replace\",\"path\":\"/l/-\",\"value\":2}]", NULL, ERR_INVALID,
+          "replacing path '/l/-': there is no such value" },
+        { "{\"l\":[1]}", "[{\"op\":\"copy\",\"from\":\"/l/-\",\"path\":\"/l/-\"}]", NULL, ERR_INVALID,
+          "copying from path '/l/-': there is no such value" },
+        { "{\"l\":[[]]}", "[{\"op\":\"add\",\"path\":\"/l/-/0\",\"value\":2}]", NULL, ERR_INVALID,
+          "adding path '/l/-/0': there is nothing to hold '0'" },
+        { "{\"l\":[1]}", "[{\"op\":\"add\",\"path\":\"/l/2\",\"value\":2}]", NULL, ERR_INVALID,
+          "adding path '/l/2': index 2 is behind the end of an array of 1" },
+        { "{\"l\":[1]}", "[{\"op\":\"test\",\"path\":\"/l/99999999999999999999\",\"value\":2}]", NULL,
+          ERR_INVALID,
+          "testing path '/l/99999999999999999999': '99999999999999999999' is no index of an array" },
+        { "{\"l\":[1]}", "[{\"op\":\"test\",\"path\":\"/l/4294967296\",\"value\":1}]", NULL, ERR_INVALID,
+          "testing path '/l/4294967296': index 4294967296 is behind the end of an array of 1" },
+        /* moving takes away first: one place fewer to put it */
+        { "{\"l\":[1,2]}", "[{\"op\":\"move\",\"from\":\"/l/0\",\"path\":\"/l/2\"}]", NULL, ERR_INVALID,
+          "moving to path '/l/2': index 2 is behind the end of an array of 1" },
+        { "{\"a\":{\"b\":{}}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a/b/c\"}]", NULL, ERR_INVALID,
+          "moving from path '/a': a value cannot be moved into itself" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+TEST(array_indexes_are_plain_digits)
+{
+    static const char *const steps[] = { "01", "00",  "-1", "+1", "1.0", "1e0",
+                                         " 1", "0x1", "--", "",   "a",   "\xd9\xa1" };
+
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        char patch[100], message[200];
+        snprintf(patch, sizeof patch, "[{\"op\":\"add\",\"path\":\"/l/%s\",\"value\":1}]", steps[i]);
+        snprintf(message, sizeof message, "adding path '/l/%s': '%s' is no index of an array", steps[i],
+                 steps[i]);
+        check_row(PATCH_JSON, NULL,
+                  &(struct patch_row){ "{\"l\":[1,2]}", patch, NULL, ERR_INVALID, message });
+    }
+}
+
+TEST(failing_tests)
+{
+    static const struct patch_row rows[] = {
+        { "{\"spec\":{\"volumeMode\":\"Filesystem\"}}",
+          "[{\"op\":\"test\",\"path\":\"/spec/volumeMode\",\"value\":\"Block\"}]", NULL, ERR_INVALID,
+          "testing path '/spec/volumeMode': value differs" },
+        { "{\"a\":10}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":\"10\"}]", NULL, ERR_INVALID,
+          "testing path '/a': value differs" },
+        { "{\"a\":[1,2]}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":[2,1]}]", NULL, ERR_INVALID,
+          "testing path '/a': value differs" },
+        { "{\"a\":{}}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"b\":null}}]", NULL, ERR_INVALID,
+          "testing path '/a': value differs" },
+        /* what came before does not count: the patch fails as a whole */
+        { "{\"a\":1}",
+          "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":2},{\"op\":\"test\",\"path\":\"/a\","
+          "\"value\":1}]",
+          NULL, ERR_INVALID, "testing path '/a': value differs" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+TEST(patches_that_are_not_understood)
+{
+    static const struct patch_row rows[] = {
+        { "{}", "{\"op\":\"add\"}", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: a JSON patch is an array of operations, not object" },
+        { "{}", "null", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: a JSON patch is an array of operations, not null" },
+        { "{}", "[", NULL, ERR_BAD_REQUEST, "error decoding patch: offset 1: parse error: premature EOF" },
+        { "{}", "[1]", NULL, ERR_BAD_REQUEST, "error decoding patch: operation 0: must be an object" },
+        { "{}", "[{\"path\":\"\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'op' must be a string" },
+        { "{}", "[{\"op\":1,\"path\":\"\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'op' must be a string" },
+        { "{}", "[{\"op\":\"spam\",\"path\":\"\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'op' must be add, remove, replace, move, copy or test" },
+        { "{}", "[{\"op\":\"Add\",\"path\":\"\",\"value\":1}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'op' must be add, remove, replace, move, copy or test" },
+        { "{}", "[{\"op\":\"remove\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'path' must be a string" },
+        { "{}", "[{\"op\":\"remove\",\"path\":[]}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'path' must be a string" },
+        { "{}", "[{\"op\":\"remove\",\"path\":\"a\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'path' is no JSON pointer" },
+        { "{}", "[{\"op\":\"remove\",\"path\":\"/a~\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'path' is no JSON pointer" },
+        { "{}", "[{\"op\":\"remove\",\"path\":\"/a~2\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'path' is no JSON pointer" },
+        { "{}", "[{\"op\":\"move\",\"path\":\"/a\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'from' must be a string" },
+        { "{}", "[{\"op\":\"copy\",\"path\":\"/a\",\"from\":\"b\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'from' is no JSON pointer" },
+        { "{}", "[{\"op\":\"add\",\"path\":\"/a\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'value' is missing" },
+        { "{}", "[{\"op\":\"test\",\"path\":\"/a\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'value' is missing" },
+        { "{}", "[{\"op\":\"replace\",\"path\":\"/a\"}]", NULL, ERR_BAD_REQUEST,
+          "error decoding patch: operation 0: 'value' is missing" },
+        /* told before the first operation runs and fails */
+        { "{}", "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"add\",\"path\":\"/a\"}]", NULL,
+          ERR_BAD_REQUEST, "error decoding patch: operation 1: 'value' is missing" },
+        { "{", "[]", NULL, ERR_BAD_REQUEST,
+          "error decoding the object to patch: offset 1: parse error: premature EOF" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+TEST(long_paths_leave_room_for_the_reason)
+{
+    _cleanup_(freep) char *path = nested_text("\xe2\x82\xac", 1000, "", "");
+    _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
+    int code;
+
+    for (unsigned shift = 0; shift < 3; shift++) {
+        buf_clear(&patch);
+        (void)buf_addf(&patch, "[{\"op\":\"test\",\"path\":\"/%.*s%s/%s\",\"value\":1}]", (int)shift, "xx",
+                       path, path);
+        assert_null(patch_text(PATCH_JSON, NULL, "{}", buf_cstr(&patch), &code));
+        ASSERT_INT(-ERR_INVALID, code);
+        assert_true(str_is_utf8(str_of(err.msg)));
+        assert_non_null(strstr(err.msg, ": there is nothing to hold '\xe2\x82\xac"));
+    }
+}
+
+TEST(operations_are_counted)
+{
+    static const char op[] = "{\"op\":\"add\",\"path\":\"/a\",\"value\":#}";
+    _cleanup_(freep) char *most = large_text("[", op, PATCH_OPERATIONS_MAX, "]");
+    _cleanup_(freep) char *more = large_text("[", op, PATCH_OPERATIONS_MAX + 1, "]");
+    struct patch_row rows[] = {
+        { "{}", most, "{\"a\":9999}" },
+        { "{}", more, NULL, ERR_TOO_LARGE,
+          "The allowed maximum operations in a JSON patch is 10000, got 10001" },
+    };
+
+    CHECK_ROWS(PATCH_JSON, NULL, rows);
+}
+
+/* Adds operations that test v and all that is in it. */
+static void add_tests(const struct json *d, json_ref v, struct str pointer, struct buf *patch)
+{
+    uint32_t index = 0;
+
+    (void)buf_addf(patch, "%c{\"op\":\"test\",\"path\":", patch->len ? ',' : '[');
+    json_write_string(patch, pointer);
+    (void)buf_add_cstr(patch, ",\"value\":");
+    json_write(d, v, patch);
+    (void)buf_add_char(patch, '}');
+    for (json_ref m = json_first(d, v); m; m = json_next(d, m), index++) {
+        _cleanup_(buf_done_p) struct buf below = BUF_INIT(BYTES_MAX);
+        struct str key = json_key(d, m);
+        (void)buf_add_str(&below, pointer);
+        (void)buf_add_char(&below, '/');
+        if (json_type(d, v) == JSON_ARRAY)
+            (void)buf_addf(&below, "%u", index);
+        for (size_t i = 0; i < key.len; i++)
+            (void)(key.s[i] == '~'   ? buf_add_cstr(&below, "~0")
+                   : key.s[i] == '/' ? buf_add_cstr(&below, "~1")
+                                     : buf_add_char(&below, key.s[i]));
+        add_tests(d, m, buf_str(&below), patch);
+    }
+}
+
+TEST(a_patch_that_tests_everything_passes_and_changes_nothing)
+{
+    static const char target[] = "{\"a\":[1,{\"b/c\":[true,null,\"x\"]},[]],\"~\":{\"\":{\"~1/0\":0}},"
+                                 "\"n\":-1.5e3,\"\xc3\xa9\\u0000\":\"\\u0000\"}";
+    _cleanup_(json_done_p) struct json d;
+    _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
+    json_ref t, p, before;
+
+    json_init(&d, BYTES_MAX);
+    ASSERT_OK(json_parse(&d, str_of(target), &t, &err));
+    before = json_copy(&d, t);
+    add_tests(&d, t, STR_LIT(""), &patch);
+    (void)buf_add_char(&patch, ']');
+    ASSERT_OK(json_parse(&d, buf_str(&patch), &p, &err));
+    ASSERT_INT(14, json_count(&d, p));
+    ASSERT_OK(patch_json(&d, t, p, &err));
+    assert_true(json_equal(&d, before, t));
+}
+
+/* --- Hostile input --- */
+
+TEST(copies_that_double_hit_the_documents_bound)
+{
+    _cleanup_(freep) char *patch =
+        large_text("[", "{\"op\":\"copy\",\"from\":\"\",\"path\":\"/a#\"}", 10000, "]");
+    int code;
+
+    assert_null(patch_text(PATCH_JSON, NULL, "{\"a\":1}", patch, &code));
+    ASSERT_INT(-ERR_TOO_LARGE, code);
+}
+
+TEST(walking_far_too_often_is_refused)
+{
+    _cleanup_(freep) char *list = large_text("[", "#", 100000, "]");
+    _cleanup_(freep) char *object = large_text("{", "\"k#\":#", 100000, "}");
+    static const struct {
+        bool list;
+        const char *op;
+    } rows[] = {
+        { true, "{\"op\":\"add\",\"path\":\"/50000\",\"value\":1}" },
+        { true, "{\"op\":\"move\",\"from\":\"/99999\",\"path\":\"/0\"}" },
+        { false, "{\"op\":\"replace\",\"path\":\"/k99999\",\"value\":99999}" },
+        { false, "{\"op\":\"move\",\"from\":\"/k50000\",\"path\":\"/k50000\"}" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
+        int code;
+        for (unsigned n = 0; n < 10000; n++)
+            (void)buf_addf(&patch, "%c%s", n ? ',' : '[', rows[i].op);
+        (void)buf_add_char(&patch, ']');
+        assert_null(patch_text(PATCH_JSON, NULL, rows[i].list ? list : object, buf_cstr(&patch), &code));
+        ASSERT_INT(-ERR_TOO_LARGE, code);
+        ASSERT_STR("the patch takes more than 20000000 steps to apply", err.msg);
+    }
+}
+
+TEST(moving_a_large_value_often_is_refused)
+{
+    _cleanup_(freep) char *target = large_text("{\"a\":[", "#", 100000, "]}");
+    _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
+    int code;
+
+    for (unsigned n = 0; n < 5000; n++)
+        (void)buf_addf(&patch,
+                       "%c{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},"
+                       "{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a\"}",
+                       n ? ',' : '[');
+    (void)buf_add_char(&patch, ']');
+    assert_null(patch_text(PATCH_JSON, NULL, target, buf_cstr(&patch), &code));
+    ASSERT_INT(-ERR_TOO_LARGE, code);
+}
+
+TEST(ordinary_work_on_large_documents_is_not_refused)
+{
+    _cleanup_(freep) char *list = large_text("[", "#", 100000, "]");
+    _cleanup_(freep) char *patch =
+        large_text("[", "{\"op\":\"add\",\"path\":\"/-\",\"value\":#}", 10000, "]");
+    int code;
+    _cleanup_(freep) char *have = patch_text(PATCH_JSON, NULL, list, patch, &code);
+
+    ASSERT_INT(0, code);
+    assert_non_null(strstr(have, ",99999,0,1,2,"));
+}
+
+TEST(results_do_not_nest_too_deep)
+{
+    _cleanup_(freep) char *half = nested_text("[", JSON_DEPTH_MAX / 2, "", "]");
+    _cleanup_(freep) char *path = nested_text("/0", JSON_DEPTH_MAX / 2 - 1, "", ""); /* the innermost list */
+    static const struct {
+        const char *head, *middle, *tail; /* path and half go between */
+        bool refused;
+    } rows[] = {
+        { "[{\"op\":\"add\",\"path\":\"", "/-\",\"value\":", "}]", false },
+        { "[{\"op\":\"add\",\"path\":\"", "/-\",\"value\":[", "]}]", true },
+        { "[{\"op\":\"replace\",\"path\":\"", "\",\"value\":[", "]}]", false },
+        { "[{\"op\":\"replace\",\"path\":\"", "\",\"value\":[[", "]]}]", true },
+        { "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"", "/-\",\"x\":", "}]", false },
+        { "[{\"op\":\"add\",\"path\":\"/-\",\"value\":0},{\"op\":\"copy\",\"from\":\"\",\"path\":\"",
+          "/-\",\"x\":", "},{\"op\":\"copy\",\"from\":\"\",\"path\":\"/-\"}]", true },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
+        int code;
+        (void)buf_addf(&patch, "%s%s%s%s%s", rows[i].head, path, rows[i].middle, half, rows[i].tail);
+        _cleanup_(freep) char *have = patch_text(PATCH_JSON, NULL, half, buf_cstr(&patch), &code);
+        ASSERT_INT(rows[i].refused ? -ERR_INVALID : 0, code);
+        assert_true(have || strstr(err.msg, "the document would nest deeper than 10000"));
+    }
+}
+
+TEST(moving_deeper_and_deeper_is_refused)
+{
+    /* {"a":{…5001…},"b":{…5000…}}: b goes to the bottom of a, one level too many. */
+    _cleanup_(freep) char *a = nested_text("{\"a\":", JSON_DEPTH_MAX / 2, "{}", "}");
+    _cleanup_(freep) char *b = nested_text("[", JSON_DEPTH_MAX / 2 - 1, "", "]");
+    _cleanup_(freep) char *path = nested_text("/a", JSON_DEPTH_MAX / 2, "", "");
+    _cleanup_(buf_done_p) struct buf target = BUF_INIT(BYTES_MAX), patch = BUF_INIT(BYTES_MAX);
+
+    for (int extra = 0; extra < 2; extra++) {
+        int code;
+        buf_clear(&target);
+        buf_clear(&patch);
+        (void)buf_addf(&target, "{\"b\":%s%s%s,%s", extra ? "[" : "", b, extra ? "]" : "", a + 1);
+        (void)buf_addf(&patch, "[{\"op\":\"move\",\"from\":\"/b\",\"path\":\"%s/b\"}]", path);
+        _cleanup_(freep) char *have =
+            patch_text(PATCH_JSON, NULL, buf_cstr(&target), buf_cstr(&patch), &code);
+        ASSERT_INT(extra ? -ERR_INVALID : 0, code);
+        assert_true(have || strstr(err.msg, "the document would nest deeper than 10000"));
+    }
+}
+
+TEST(deep_documents_are_tested_and_copied)
+{
+    _cleanup_(freep) char *deep = nested_text("{\"a\":", JSON_DEPTH_MAX, "1", "}");
+    _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
+    _cleanup_(freep) char *inner = nested_text("{\"a\":", JSON_DEPTH_MAX - 2, "1", "}");
+    int code;
+
+    /* The patch itself nests two deeper than the value in it. */
+    (void)buf_addf(&patch,
+                   "[{\"op\":\"test\",\"path\":\"/a/a\",\"value\":%s},"
+                   "{\"op\":\"copy\",\"from\":\"/a/a\",\"path\":\"/b\"},{\"op\":\"remove\",\"path\":\"/b\"}]",
+                   inner);
+    _cleanup_(freep) char *have = patch_text(PATCH_JSON, NULL, deep, buf_cstr(&patch), &code);
+    ASSERT_INT(0, code);
+    ASSERT_STR(deep, have);
+}
+
+TEST(a_result_too_large_to_write_is_refused)
+{
+    struct buf out = BUF_INIT(100);
+
+    ASSERT_ERR(ERR_TOO_LARGE,
+               patch_apply_text(PATCH_JSON, NULL, STR_LIT("{\"a\":\"0123456789012345678901234567890123\"}"),
+                                STR_LIT("[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/b\"},"
+                                        "{\"op\":\"copy\",\"from\":\"\",\"path\":\"/c\"}]"),
+                                &out, &err));
+    ASSERT_STR("the patched object is larger than 100 bytes", err.msg);
+    buf_done(&out);
+}
+
+TEST_MAIN()
