@@ -1,0 +1,57 @@
+/* The rules for names, keys and label values, with the sentences the API answers when one is broken.
+ *
+ * A value may break several rules at once and each is reported, so a check fills a small array. The
+ * details are static texts, ready to stand behind `<path>: <type>: `. Every check is one pass over the
+ * value. */
+#ifndef BERTH_API_NAMES_H
+#define BERTH_API_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+enum name_rule {
+    NAME_DNS_SUBDOMAIN,      /* most objects; up to 253 bytes */
+    NAME_DNS_LABEL,          /* namespaces, volumes of a pod, containers; up to 63 bytes, no dots */
+    NAME_QUALIFIED,          /* label keys, topology keys: [subdomain/]name */
+    NAME_QUALIFIED_ANY_CASE, /* annotation keys, provisioners: the prefix may have capitals too */
+    NAME_LABEL_VALUE,
+    NAME_CONFIG_KEY, /* keys of ConfigMaps and Secrets */
+    NAME_CSI_DRIVER, /* a subdomain in any case, up to 63 bytes */
+    NAME_FINALIZER,  /* qualified, with a prefix unless it is one of the API's own */
+    NAME_RULE_COUNT,
+    NAME_CLASS = NAME_DNS_SUBDOMAIN,
+};
+
+/* Which kind of field error a problem is (apiserver: FieldValueInvalid and so on). */
+enum name_problem_type { NAME_INVALID, NAME_REQUIRED, NAME_TOO_LONG };
+
+struct name_problem {
+    enum name_problem_type type;
+    const char *detail; /* "" for NAME_REQUIRED */
+};
+
+#define NAME_PROBLEMS_MAX 4
+
+struct name_problems {
+    size_t count;
+    struct name_problem items[NAME_PROBLEMS_MAX];
+};
+
+/* True when the value keeps the rule; else ret says how it does not. ret is filled either way. */
+bool name_check(enum name_rule rule, struct str value, struct name_problems *ret);
+
+/* For generateName: the value is to be the beginning of a name, so that a dash may end it. */
+bool name_check_prefix(enum name_rule rule, struct str value, struct name_problems *ret);
+
+bool name_is_valid(enum name_rule rule, struct str value);
+
+/* The details joined with "; ", as messages about keys and values of selectors have them. */
+void name_problems_join(const struct name_problems *p, struct buf *out);
+
+/* True when one of the elements between slashes is "..". */
+bool path_has_backstep(struct str path);
+
+#endif
