@@ -1,0 +1,46 @@
+/* Points in time as the API writes them: RFC 3339, in UTC on the way out.
+ *
+ * A zeroed struct stands for "no time". Years 1 to 9999; the leap second is refused, as Go refuses it. */
+#ifndef BERTH_API_TIMES_H
+#define BERTH_API_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/str.h"
+
+struct timestamp {
+    int64_t seconds; /* since 1970-01-01T00:00:00Z, may be negative */
+    int32_t nanos;   /* 0 to 999,999,999, forward in time also before 1970 */
+};
+
+/* "2024-05-01T10:00:00Z", with any number of fraction digits (nine count) and any offset. Errors are
+ * ERR_BAD_REQUEST in Go's words. */
+int timestamp_parse(struct str text, struct timestamp *ret, struct error *err);
+
+/* From the nanoseconds of a wall clock. */
+struct timestamp timestamp_of_ns(int64_t unix_ns);
+
+static inline bool timestamp_is_zero(struct timestamp t)
+{
+    return t.seconds == 0 && t.nanos == 0;
+}
+
+/* Negative, zero or positive: a is before, at or after b. */
+int timestamp_cmp(struct timestamp a, struct timestamp b);
+
+/* Time: whole seconds, the fraction cut off. MicroTime: always six digits. Both end in Z. They return the
+ * buffer's failure, if any. */
+int timestamp_format(struct timestamp t, struct buf *out);
+int timestamp_format_micro(struct timestamp t, struct buf *out);
+
+/* The age column of tables: "42s", "3m5s", "5d3h", "2y40d"; "<invalid>" for more than a second in the
+ * future. */
+int duration_human(int64_t seconds, struct buf *out);
+
+/* The age of something made at t: "<unknown>" for no time. */
+int timestamp_age(struct timestamp t, struct timestamp now, struct buf *out);
+
+#endif
