@@ -34,6 +34,11 @@ static size_t json_plain_len(struct str text)
             break;
         len += sizeof eight;
     }
+    if (text.len - len < sizeof eight && text.len >= sizeof eight) { /* the rest, with some seen twice */
+        memcpy(&eight, text.s + text.len - sizeof eight, sizeof eight);
+        if (!json_any_special(eight))
+            return text.len;
+    }
     while (len < text.len && !json_escapes[(unsigned char)text.s[len]])
         len++;
     return len;

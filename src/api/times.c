@@ -6,20 +6,28 @@
 #include "base/civil.h"
 
 #define NANOS_PER_SECOND INT64_C(1000000000)
-#define LAYOUT "2006-01-02T15:04:05Z07:00" /* how Go calls RFC 3339; errors quote it and its elements */
+#define MICRO_DIGITS 6
 
 /* A text and how far it has been read. */
 struct time_scan {
     struct str text;
     struct str rest;
+    bool is_micro;
 };
+
+/* How Go calls RFC 3339; errors quote it and its elements. */
+static const char *scan_layout(const struct time_scan *s)
+{
+    return s->is_micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
+}
 
 static int scan_refuse(const struct time_scan *s, const char *element, struct error *err)
 {
     char text[ERROR_MSG_BYTES_MAX], rest[ERROR_MSG_BYTES_MAX];
 
-    return error_set(err, ERR_BAD_REQUEST, "parsing time %s as \"" LAYOUT "\": cannot parse %s as \"%s\"",
-                     quote(text, sizeof text, s->text), quote(rest, sizeof rest, s->rest), element);
+    return error_set(err, ERR_BAD_REQUEST, "parsing time %s as \"%s\": cannot parse %s as \"%s\"",
+                     quote(text, sizeof text, s->text), scan_layout(s), quote(rest, sizeof rest, s->rest),
+                     element);
 }
 
 static int scan_out_of_range(const struct time_scan *s, const char *what, struct error *err)
@@ -100,6 +108,22 @@ static int32_t scan_fraction(struct time_scan *s)
     return nanos;
 }
 
+/* ".123456", which a MicroTime must have. */
+static int scan_micros(struct time_scan *s, int32_t *ret_nanos, struct error *err)
+{
+    struct time_scan at = *s;
+    int micros;
+
+    if (!str_has_prefix(s->rest, ".") && !str_has_prefix(s->rest, ","))
+        return scan_refuse(s, ".000000", err);
+    scan_skip(&at, 1);
+    if (!scan_number(&at, MICRO_DIGITS, MICRO_DIGITS, &micros))
+        return scan_refuse(s, ".000000", err);
+    *s = at;
+    *ret_nanos = micros * 1000;
+    return 0;
+}
+
 /* "Z" or "+02:00". Go lets offsets up to 24 hours and 60 minutes pass, so they pass. */
 static int scan_offset(struct time_scan *s, int *ret_seconds, struct error *err)
 {
@@ -130,19 +154,23 @@ static int scan_offset(struct time_scan *s, int *ret_seconds, struct error *err)
     return 0;
 }
 
-int timestamp_parse(struct str text, struct timestamp *ret, struct error *err)
+static int timestamp_scan(struct str text, bool is_micro, struct timestamp *ret, struct error *err)
 {
-    struct time_scan s = { text, text };
+    struct time_scan s = { text, text, is_micro };
     char quoted[ERROR_MSG_BYTES_MAX], rest[ERROR_MSG_BYTES_MAX];
-    struct timestamp t;
+    struct timestamp t = { 0 };
     struct civil c;
     int r, offset = 0;
 
     r = scan_civil(&s, &c, err);
     if (r < 0)
         return r;
-    t.nanos = scan_fraction(&s);
-    r = scan_offset(&s, &offset, err);
+    if (is_micro)
+        r = scan_micros(&s, &t.nanos, err);
+    else
+        t.nanos = scan_fraction(&s);
+    if (r == 0)
+        r = scan_offset(&s, &offset, err);
     if (r < 0)
         return r;
     if (s.rest.len)
@@ -157,6 +185,16 @@ int timestamp_parse(struct str text, struct timestamp *ret, struct error *err)
         return scan_out_of_range(&s, "year", err); /* the offset moved it into year 0 or 10000 */
     *ret = t;
     return 0;
+}
+
+int timestamp_parse(struct str text, struct timestamp *ret, struct error *err)
+{
+    return timestamp_scan(text, /* is_micro= */ false, ret, err);
+}
+
+int timestamp_parse_micro(struct str text, struct timestamp *ret, struct error *err)
+{
+    return timestamp_scan(text, /* is_micro= */ true, ret, err);
 }
 
 struct timestamp timestamp_of_ns(int64_t unix_ns)
@@ -177,27 +215,49 @@ int timestamp_cmp(struct timestamp a, struct timestamp b)
     return (a.nanos > b.nanos) - (a.nanos < b.nanos);
 }
 
-/* Up to the seconds, without the Z. */
-static int format_civil(struct timestamp t, struct buf *out)
+/* Writes `digits` decimal digits and returns what is behind them. */
+static char *put_number(char *out, int value, int digits)
 {
+    for (int i = digits - 1; i >= 0; i--, value /= 10)
+        out[i] = (char)('0' + value % 10);
+    return out + digits;
+}
+
+/* By hand instead of by printf, which took an eighth of the time that decoding a volume takes. */
+static int format_time(struct timestamp t, bool is_micro, struct buf *out)
+{
+    char text[sizeof "2006-01-02T15:04:05.000000Z"], *at = text;
     struct civil c = { 0 };
     bool ok = civil_from_unix(t.seconds, &c);
+    const struct {
+        int value, digits;
+        char behind;
+    } parts[] = {
+        { c.year, 4, '-' }, { c.month, 2, '-' },  { c.day, 2, 'T' },
+        { c.hour, 2, ':' }, { c.minute, 2, ':' }, { c.second, 2, is_micro ? '.' : 'Z' },
+    };
 
     assert(ok);
     (void)ok; /* only read by the assertion */
-    return buf_addf(out, "%04d-%02d-%02dT%02d:%02d:%02d", c.year, c.month, c.day, c.hour, c.minute, c.second);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        at = put_number(at, parts[i].value, parts[i].digits);
+        *at++ = parts[i].behind;
+    }
+    if (is_micro) {
+        at = put_number(at, t.nanos / 1000, MICRO_DIGITS);
+        *at++ = 'Z';
+    }
+    return buf_add(out, text, (size_t)(at - text));
 }
 
 int timestamp_format(struct timestamp t, struct buf *out)
 {
-    (void)format_civil(t, out); /* failures stick and show at the end */
-    return buf_add_char(out, 'Z');
+    return format_time(t, /* is_micro= */ false, out);
 }
 
 int timestamp_format_micro(struct timestamp t, struct buf *out)
 {
-    (void)format_civil(t, out);
-    return buf_addf(out, ".%06dZ", t.nanos / 1000);
+    return format_time(t, /* is_micro= */ true, out);
 }
 
 /* Two units of which the second is left out when it is nothing. */

@@ -19,6 +19,8 @@ struct timestamp {
 /* "2024-05-01T10:00:00Z", with any number of fraction digits (nine count) and any offset. Errors are
  * ERR_BAD_REQUEST in Go's words. */
 int timestamp_parse(struct str text, struct timestamp *ret, struct error *err);
+/* A MicroTime has six digits of fraction, no more and no less. */
+int timestamp_parse_micro(struct str text, struct timestamp *ret, struct error *err);
 
 /* From the nanoseconds of a wall clock. */
 struct timestamp timestamp_of_ns(int64_t unix_ns);
