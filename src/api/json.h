@@ -121,8 +121,11 @@ void json_insert(struct json *d, json_ref array, json_ref before, json_ref value
 /* Takes v out of its container. Its contents stay usable. */
 void json_unlink(struct json *d, json_ref v);
 bool json_remove(struct json *d, json_ref object, const char *key);
-/* Puts value where old stands; old is unlinked. */
+/* Puts value where old stands; old is unlinked. Costs a walk over the members in front of old. */
 void json_replace(struct json *d, json_ref old, json_ref value);
+/* A member under a key that the object does not have yet: nothing is searched, so that building a map is
+ * linear. */
+void json_add_member(struct json *d, json_ref object, struct str key, json_ref value);
 /* The member, made as an empty object first where there is none. */
 json_ref json_ensure_object(struct json *d, json_ref object, const char *key);
 /* The object's members become exactly these of them, in this order. Dropped ones still know their key and

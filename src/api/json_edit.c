@@ -102,24 +102,27 @@ json_ref json_copy(struct json *d, json_ref v)
     return top;
 }
 
-void json_set_key(struct json *d, json_ref object, struct str key, json_ref value)
+void json_add_member(struct json *d, json_ref object, struct str key, json_ref value)
 {
-    json_ref old;
-
     if (d->failed || !object || !value)
         return;
     assert(json_type(d, object) == JSON_OBJECT);
-    old = json_get_key(d, object, key);
-    if (old) {
-        json_replace(d, old, value);
-        return;
-    }
     d->nodes[value].key = arena_dup(&d->texts, key);
     d->nodes[value].key_len = (uint32_t)key.len;
     if (d->nodes[value].key)
         json_link(d, object, value);
     else
         d->failed = d->texts.failed;
+}
+
+void json_set_key(struct json *d, json_ref object, struct str key, json_ref value)
+{
+    json_ref old = json_get_key(d, object, key);
+
+    if (old)
+        json_replace(d, old, value);
+    else
+        json_add_member(d, object, key, value);
 }
 
 void json_set(struct json *d, json_ref object, const char *key, json_ref value)

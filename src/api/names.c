@@ -206,11 +206,26 @@ static void check_finalizer(struct str value, struct name_problems *p)
     problem_add(p, NAME_INVALID, "name is neither a standard finalizer name nor is it fully qualified");
 }
 
+static void check_path_segment(struct str value, struct name_problems *p)
+{
+    if (str_is(value, ".")) {
+        problem_add(p, NAME_INVALID, "may not be '.'");
+    } else if (str_is(value, "..")) {
+        problem_add(p, NAME_INVALID, "may not be '..'");
+    } else {
+        if (value.len && memchr(value.s, '/', value.len))
+            problem_add(p, NAME_INVALID, "may not contain '/'");
+        if (value.len && memchr(value.s, '%', value.len))
+            problem_add(p, NAME_INVALID, "may not contain '%'");
+    }
+}
+
 static void (*const name_checks[])(struct str, struct name_problems *) = {
     [NAME_DNS_SUBDOMAIN] = check_dns_subdomain, [NAME_DNS_LABEL] = check_dns_label,
     [NAME_QUALIFIED] = check_qualified,         [NAME_QUALIFIED_ANY_CASE] = check_qualified_any_case,
     [NAME_LABEL_VALUE] = check_label_value,     [NAME_CONFIG_KEY] = check_config_key,
     [NAME_CSI_DRIVER] = check_csi_driver,       [NAME_FINALIZER] = check_finalizer,
+    [NAME_PATH_SEGMENT] = check_path_segment,
 };
 static_assert(ARRAY_LEN(name_checks) == NAME_RULE_COUNT, "check every rule");
 

@@ -42,6 +42,8 @@ struct label_selector {
     struct requirement *items;
     size_t count;
     size_t room;
+    const char
+        *error; /* why the object it was decoded from holds no selector that can be evaluated; else NULL */
 };
 
 /* One requirement as an object holds it, unchecked. */

@@ -1,0 +1,206 @@
+#include "api/attachment.h"
+
+#include <inttypes.h>
+
+#include "api/meta.h"
+#include "api/validate.h"
+#include "api/volume.h"
+
+#define ATTACHMENT_METADATA_BYTES_MAX (256 * 1024)
+#define ATTACHMENT_MESSAGE_BYTES_MAX 1024
+
+static const struct schema attachment_source_schema = {
+    "VolumeAttachmentSource",
+    (const struct field[]){
+        { "persistentVolumeName", FIELD_STRING, .flags = FIELD_POINTER },
+        { "inlineVolumeSpec", FIELD_OBJECT, .sub = &volume_spec_schema },
+        { 0 },
+    },
+};
+
+static const struct schema attachment_spec_schema = {
+    "VolumeAttachmentSpec",
+    (const struct field[]){
+        { "attacher", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "source", FIELD_OBJECT, .sub = &attachment_source_schema, .flags = FIELD_ALWAYS },
+        { "nodeName", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+};
+
+static const struct schema attachment_error_schema = {
+    "VolumeError",
+    (const struct field[]){
+        { "time", FIELD_TIME },
+        { "message", FIELD_STRING },
+        { "errorCode", FIELD_INT32, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema attachment_status_schema = {
+    "VolumeAttachmentStatus",
+    (const struct field[]){
+        { "attached", FIELD_BOOL, .flags = FIELD_ALWAYS },
+        { "attachmentMetadata", FIELD_MAP, .item = FIELD_STRING },
+        { "attachError", FIELD_OBJECT, .sub = &attachment_error_schema },
+        { "detachError", FIELD_OBJECT, .sub = &attachment_error_schema },
+        { 0 },
+    },
+};
+
+static const struct schema attachment_schema = {
+    "VolumeAttachment",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &attachment_spec_schema, .flags = FIELD_ALWAYS },
+        { "status", FIELD_OBJECT, .sub = &attachment_status_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+};
+
+static void attachment_prepare_create(struct json *d, json_ref object, struct timestamp now)
+{
+    (void)now;
+    (void)json_remove(d, object, "status"); /* the canonical form brings an empty one back */
+}
+
+/* --- Rules --- */
+
+/* A volume that has no object of its own is the driver's alone: nothing that is about claims belongs to it.
+ */
+static void validate_inline_spec(struct validation *v, const struct field_path *p, json_ref spec)
+{
+    static const char *const foreign[] = { "claimRef", "capacity", "nodeAffinity", "storageClassName" };
+    struct field_path csi = path_child(p, "csi"), modes = path_child(p, "accessModes");
+    struct field_path policy_at = path_child(p, "persistentVolumeReclaimPolicy"),
+                      mode_at = path_child(p, "volumeMode");
+    struct str policy = json_get_text(v->d, spec, "persistentVolumeReclaimPolicy");
+    struct str mode = json_get_text(v->d, spec, "volumeMode");
+
+    for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
+        struct field_path at = path_child(p, foreign[i]);
+        if (json_get(v->d, spec, foreign[i]))
+            errors_forbidden(v->errors, &at, "may not be specified in the context of inline volumes");
+    }
+    if (!json_get(v->d, spec, "csi"))
+        errors_required(v->errors, &csi, "has to be specified in the context of inline volumes");
+    if (!json_get(v->d, spec, "accessModes"))
+        errors_required(v->errors, &modes, "");
+    validate_access_modes(v, &modes, json_get(v->d, spec, "accessModes"));
+    (void)validate_volume_source(v, p, spec);
+    if (policy.len && !str_is(policy, "Retain"))
+        errors_forbidden(v->errors, &policy_at, "may only be Retain in the context of inline volumes");
+    if (mode.len && !str_is(mode, "Filesystem"))
+        errors_forbidden(v->errors, &mode_at,
+                         "may not specify volumeMode other than Filesystem in the context of inline volumes");
+}
+
+static void validate_attachment_source(struct validation *v, const struct field_path *p, json_ref source)
+{
+    static const char one[] = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    struct field_path name_at = path_child(p, "persistentVolumeName"),
+                      spec_at = path_child(p, "inlineVolumeSpec");
+    json_ref name = json_get(v->d, source, "persistentVolumeName");
+    json_ref spec = json_get(v->d, source, "inlineVolumeSpec");
+
+    if (!spec && !name)
+        errors_required(v->errors, p, one);
+    else if (spec && name)
+        errors_forbidden(v->errors, p, one);
+    else if (name && json_text(v->d, name).len == 0)
+        errors_required(v->errors, &name_at, "must specify non empty persistentVolumeName");
+    else if (name)
+        validate_name(v, &name_at, NAME_DNS_SUBDOMAIN, json_text(v->d, name));
+    else
+        validate_inline_spec(v, &spec_at, spec);
+}
+
+static void validate_attachment_error(struct validation *v, const struct field_path *p, json_ref error)
+{
+    struct field_path message = path_child(p, "message"), code_at = path_child(p, "errorCode");
+    int64_t code;
+
+    validate_bytes_max(v, &message, json_get_text(v->d, error, "message").len, ATTACHMENT_MESSAGE_BYTES_MAX);
+    if (json_int64(v->d, json_get(v->d, error, "errorCode"), &code) && code < 0)
+        errors_invalid(v->errors, &code_at, errors_printf(v->errors, "%" PRId64, code),
+                       "must be greater than or equal to 0");
+}
+
+static void attachment_validate(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), status_at = path_child(NULL, "status");
+    struct field_path attacher = path_child(&spec_at, "attacher"), source = path_child(&spec_at, "source");
+    struct field_path node = path_child(&spec_at, "nodeName"),
+                      meta = path_child(&status_at, "attachmentMetadata");
+    struct field_path attach = path_child(&status_at, "attachError"),
+                      detach = path_child(&status_at, "detachError");
+    json_ref spec = json_get(v->d, v->object, "spec"), status = json_get(v->d, v->object, "status");
+    size_t bytes = 0;
+
+    validate_name(v, &attacher, NAME_CSI_DRIVER, json_get_text(v->d, spec, "attacher"));
+    validate_attachment_source(v, &source, json_get(v->d, spec, "source"));
+    validate_name(v, &node, NAME_DNS_SUBDOMAIN, json_get_text(v->d, spec, "nodeName"));
+    for (json_ref m = json_first(v->d, json_get(v->d, status, "attachmentMetadata")); m;
+         m = json_next(v->d, m))
+        bytes += json_key(v->d, m).len + json_text(v->d, m).len;
+    validate_bytes_max(v, &meta, bytes, ATTACHMENT_METADATA_BYTES_MAX);
+    validate_attachment_error(v, &attach, json_get(v->d, status, "attachError"));
+    validate_attachment_error(v, &detach, json_get(v->d, status, "detachError"));
+}
+
+static void attachment_validate_update(struct validation *v)
+{
+    struct field_path spec = path_child(NULL, "spec");
+
+    validate_immutable(v, &spec, json_get(v->d, v->object, "spec"), json_get(v->d, v->old, "spec"));
+}
+
+/* --- The view --- */
+
+static struct attachment_error decode_attachment_error(struct decoder *x, json_ref status, const char *key)
+{
+    json_ref error = json_get(x->d, status, key);
+    struct attachment_error e = {
+        .message = decode_text(x, error, "message"),
+        .code = decode_int(x, error, "errorCode", -1),
+    };
+
+    (void)decode_time(x, error, "time", &e.time); /* zero when absent */
+    return e;
+}
+
+static void attachment_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct attachment *a = CONTAINER_OF(o, struct attachment, obj);
+    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
+    json_ref source = json_get(x->d, spec, "source");
+
+    a->attacher = decode_text(x, spec, "attacher");
+    a->node_name = decode_text(x, spec, "nodeName");
+    a->volume_name = decode_text(x, source, "persistentVolumeName");
+    a->has_inline_source = json_get(x->d, source, "inlineVolumeSpec") != 0;
+    a->is_attached = decode_bool(x, status, "attached", false);
+    a->metadata = decode_map(x, status, "attachmentMetadata");
+    a->attach_error = decode_attachment_error(x, status, "attachError");
+    a->detach_error = decode_attachment_error(x, status, "detachError");
+}
+
+const struct kind_info attachment_kind = {
+    .kind = KIND_ATTACHMENT,
+    .name = "VolumeAttachment",
+    .group = "storage.k8s.io",
+    .version = "v1",
+    .plural = "volumeattachments",
+    .has_status = true,
+    .flags = KIND_DELETE_ANSWERS_OBJECT,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &attachment_schema,
+    .view_bytes = sizeof(struct attachment),
+    .set_defaults = default_nothing,
+    .prepare_create = attachment_prepare_create,
+    .prepare_update = prepare_update_status_only,
+    .validate = attachment_validate,
+    .validate_update = attachment_validate_update,
+    .decode = attachment_decode,
+};

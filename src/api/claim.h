@@ -1,0 +1,109 @@
+/* PersistentVolumeClaim: storage that somebody asks for, and the volume it was given.
+ *
+ * The view is 408 bytes without its strings; what few claims have hangs off pointers. */
+#ifndef BERTH_API_CLAIM_H
+#define BERTH_API_CLAIM_H
+
+#include <assert.h>
+
+#include "api/decode_selector.h"
+#include "api/quantity.h"
+#include "api/storage.h"
+
+enum claim_phase {
+    CLAIM_PHASE_UNSET, /* none, or one nobody here knows */
+    CLAIM_PENDING,
+    CLAIM_BOUND,
+    CLAIM_LOST,
+    CLAIM_PHASE_COUNT,
+};
+
+/* How far the growth of a claim's storage has come: status.allocatedResourceStatuses. */
+enum resize_status {
+    RESIZE_NONE, /* none, or one nobody here knows */
+    RESIZE_CONTROLLER_IN_PROGRESS,
+    RESIZE_CONTROLLER_INFEASIBLE,
+    RESIZE_NODE_PENDING,
+    RESIZE_NODE_IN_PROGRESS,
+    RESIZE_NODE_INFEASIBLE,
+    RESIZE_STATUS_COUNT,
+};
+
+/* Types of conditions. */
+#define CLAIM_RESIZING "Resizing"
+#define CLAIM_FILE_SYSTEM_RESIZE_PENDING "FileSystemResizePending"
+#define CLAIM_CONTROLLER_RESIZE_ERROR "ControllerResizeError"
+#define CLAIM_NODE_RESIZE_ERROR "NodeResizeError"
+#define CLAIM_MODIFY_VOLUME_ERROR "ModifyVolumeError"
+#define CLAIM_MODIFYING_VOLUME "ModifyingVolume"
+
+struct claim_condition {
+    const char *type;
+    const char *status; /* "True", "False" or "Unknown" */
+    const char *reason;
+    const char *message;
+    struct timestamp changed; /* lastTransitionTime; zero when unset */
+};
+
+/* What the new volume is to be filled from. */
+struct claim_source {
+    const char *group; /* "" for the core group */
+    const char *kind;
+    const char *name;
+    const char *ns; /* "" for the claim's own */
+};
+
+struct claim {
+    struct object obj;
+    struct quantity request;   /* of storage */
+    struct quantity capacity;  /* of storage, from the status */
+    struct quantity allocated; /* status.allocatedResources: what an expansion under way aims at */
+    const char *class;      /* the one that counts: the beta annotation's, even if empty, else the spec's */
+    const char *spec_class; /* spec.storageClassName; "" for none too */
+    const char *volume_name;
+    const char *attributes_class;          /* asked for; "" for none */
+    const char *current_attributes_class;  /* in force; "" for none */
+    const char *target_attributes_class;   /* being applied; "" for none */
+    const struct label_selector *selector; /* NULL for none */
+    const struct claim_source *source;     /* NULL for none */
+    const struct claim_condition *conditions;
+    uint32_t conditions_count;
+    bool has_class; /* an empty class is a choice, no class is none */
+    bool has_request;
+    bool has_capacity;
+    bool has_allocated;
+    uint8_t modes;        /* ACCESS_*, asked for */
+    uint8_t status_modes; /* ACCESS_*, got */
+    uint8_t mode;         /* enum volume_mode */
+    uint8_t phase;        /* enum claim_phase */
+    uint8_t resize;       /* enum resize_status */
+};
+
+extern const struct kind_info claim_kind;
+
+static inline const struct claim *claim_of(const struct object *o)
+{
+    assert(o->kind->kind == KIND_CLAIM);
+    return (const struct claim *)(const void *)o;
+}
+
+/* NULL when there is no condition of that type. */
+const struct claim_condition *claim_condition(const struct claim *c, const char *type);
+
+/* "Bound", "NodeResizePending"; "" for unset and none. */
+const char *claim_phase_name(enum claim_phase phase);
+enum claim_phase claim_phase_parse(struct str name);
+const char *resize_status_name(enum resize_status status);
+enum resize_status resize_status_parse(struct str name);
+
+/* The spec alone: also the core of a pod's volumeClaimTemplate. */
+extern const struct schema claim_spec_schema;
+void default_claim_spec(struct json *d, json_ref spec);
+/* groups_are_known: the data sources' API groups were let in before and are not judged again. */
+void validate_claim_spec(struct validation *v, const struct field_path *p, json_ref spec,
+                         bool groups_are_known);
+
+/* Fills in the data source that the writer left out from the one that is there. Reads do it too. */
+void claim_twin_sources(struct json *d, json_ref spec);
+
+#endif

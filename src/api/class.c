@@ -1,0 +1,163 @@
+#include "api/class.h"
+
+#include <string.h>
+
+#include "api/decode_selector.h"
+#include "api/meta.h"
+#include "api/validate.h"
+
+#define CLASS_PARAMETERS_COUNT_MAX 512
+#define CLASS_PARAMETERS_BYTES_MAX (256 * 1024)
+
+static const char *const binding_mode_names[] = { "", "Immediate", "WaitForFirstConsumer" };
+static const char *const binding_modes_supported[] = { "Immediate", "WaitForFirstConsumer", NULL };
+static const char *const reclaim_policies_supported[] = { "Delete", "Retain", NULL };
+
+static const struct schema class_schema = {
+    "StorageClass",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "provisioner", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "parameters", FIELD_MAP, .item = FIELD_STRING },
+        { "reclaimPolicy", FIELD_STRING, .flags = FIELD_POINTER,
+          .go_type = "v1.PersistentVolumeReclaimPolicy" },
+        { "mountOptions", FIELD_LIST, .item = FIELD_STRING },
+        { "allowVolumeExpansion", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "volumeBindingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.VolumeBindingMode" },
+        { "allowedTopologies", FIELD_LIST, .item = FIELD_OBJECT, .sub = &topology_term_schema },
+        { 0 },
+    },
+};
+
+static void class_set_defaults(struct json *d, json_ref object)
+{
+    if (!json_get(d, object, "reclaimPolicy"))
+        json_set_string(d, object, "reclaimPolicy", "Delete");
+    if (!json_get(d, object, "volumeBindingMode"))
+        json_set_string(d, object, "volumeBindingMode", "Immediate");
+}
+
+/* Parameters of classes and attributes classes. */
+void validate_parameters(struct validation *v, const struct field_path *p, json_ref parameters)
+{
+    size_t bytes = 0;
+
+    validate_bytes_max(v, p, json_count(v->d, parameters), CLASS_PARAMETERS_COUNT_MAX);
+    for (json_ref m = json_first(v->d, parameters); m; m = json_next(v->d, m)) {
+        if (json_key(v->d, m).len == 0)
+            errors_invalid(v->errors, p, show_text(v->errors, STR_LIT("")), "field can not be empty.");
+        bytes += json_key(v->d, m).len + json_text(v->d, m).len;
+    }
+    validate_bytes_max(v, p, bytes, CLASS_PARAMETERS_BYTES_MAX);
+}
+
+void validate_provisioner(struct validation *v, const struct field_path *p, struct str name)
+{
+    if (name.len == 0)
+        errors_required(v->errors, p, "");
+    else
+        validate_name(v, p, NAME_QUALIFIED_ANY_CASE, name);
+}
+
+/* Keys once a term, values at least one and each once. */
+static void validate_topology_term(struct validation *v, const struct field_path *p, json_ref term)
+{
+    struct field_path expressions = path_child(p, "matchLabelExpressions");
+    json_ref list = json_get(v->d, term, "matchLabelExpressions");
+    uint32_t i = 0;
+
+    for (json_ref m = json_first(v->d, list); m; m = json_next(v->d, m)) {
+        struct field_path at = path_index(&expressions, i++);
+        struct field_path key = path_child(&at, "key"), values = path_child(&at, "values");
+        json_ref texts = json_get(v->d, m, "values");
+        if (json_count(v->d, texts) == 0)
+            errors_required(v->errors, &values, "");
+        validate_unique(v, &values, texts, NULL);
+        validate_name(v, &key, NAME_QUALIFIED, json_get_text(v->d, m, "key"));
+    }
+    validate_unique(v, &expressions, list, "key");
+}
+
+/* Rules inside a term name no index of the term, as upstream's paths do not. */
+static void validate_topologies(struct validation *v, const struct field_path *p, json_ref terms)
+{
+    const uint32_t *twins;
+    uint32_t count = validate_find_twins(v, terms, "matchLabelExpressions", &twins);
+
+    for (json_ref t = json_first(v->d, terms); t; t = json_next(v->d, t))
+        validate_topology_term(v, p, t);
+    for (uint32_t i = 0; i < count; i++) {
+        struct field_path at = path_index(p, twins[i]),
+                          expressions = path_child(&at, "matchLabelExpressions");
+        errors_duplicate(v->errors, &expressions, show_text(v->errors, STR_LIT("")));
+    }
+}
+
+static void class_validate(struct validation *v)
+{
+    struct field_path provisioner = path_child(NULL, "provisioner"),
+                      parameters = path_child(NULL, "parameters");
+    struct field_path reclaim = path_child(NULL, "reclaimPolicy"),
+                      binding = path_child(NULL, "volumeBindingMode");
+    struct field_path topologies = path_child(NULL, "allowedTopologies");
+
+    validate_provisioner(v, &provisioner, json_get_text(v->d, v->object, "provisioner"));
+    validate_parameters(v, &parameters, json_get(v->d, v->object, "parameters"));
+    validate_one_of(v, &reclaim, json_get_text(v->d, v->object, "reclaimPolicy"), reclaim_policies_supported);
+    validate_one_of(v, &binding, json_get_text(v->d, v->object, "volumeBindingMode"),
+                    binding_modes_supported);
+    validate_topologies(v, &topologies, json_get(v->d, v->object, "allowedTopologies"));
+}
+
+static void class_validate_update(struct validation *v)
+{
+    struct field_path binding = path_child(NULL, "volumeBindingMode");
+
+    validate_no_updates(v, "parameters");
+    validate_no_updates(v, "provisioner");
+    validate_no_updates(v, "reclaimPolicy");
+    validate_immutable(v, &binding, json_get(v->d, v->object, "volumeBindingMode"),
+                       json_get(v->d, v->old, "volumeBindingMode"));
+}
+
+static bool annotation_is_true(const struct object *o, const char *key)
+{
+    const char *value = object_annotation(o, key);
+
+    return value && strcmp(value, "true") == 0;
+}
+
+static void class_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct storage_class *c = CONTAINER_OF(o, struct storage_class, obj);
+
+    c->provisioner = decode_text(x, object, "provisioner");
+    c->reclaim = (enum reclaim_policy)decode_enum(x, object, "reclaimPolicy", reclaim_policy_names,
+                                                  RECLAIM_UNKNOWN, RECLAIM_DELETE);
+    c->binding = (enum binding_mode)decode_enum(x, object, "volumeBindingMode", binding_mode_names,
+                                                BINDING_COUNT, BINDING_UNSET);
+    c->allows_expansion = decode_bool(x, object, "allowVolumeExpansion", false);
+    c->is_default = annotation_is_true(o, ANN_DEFAULT_CLASS) || annotation_is_true(o, ANN_DEFAULT_CLASS_BETA);
+    c->mount_options = decode_texts(x, object, "mountOptions");
+    c->parameters = decode_map(x, object, "parameters");
+    c->topologies = decode_topologies(x, object, "allowedTopologies");
+}
+
+const struct kind_info class_kind = {
+    .kind = KIND_CLASS,
+    .name = "StorageClass",
+    .group = "storage.k8s.io",
+    .version = "v1",
+    .plural = "storageclasses",
+    .short_names = (const char *const[]){ "sc", NULL },
+    .flags = KIND_UPDATES_UNCONDITIONALLY | KIND_DELETE_ANSWERS_OBJECT,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &class_schema,
+    .view_bytes = sizeof(struct storage_class),
+    .set_defaults = class_set_defaults,
+    .prepare_create = prepare_create_nothing,
+    .prepare_update = prepare_update_nothing,
+    .validate = class_validate,
+    .validate_update = class_validate_update,
+    .decode = class_decode,
+};

@@ -1,0 +1,58 @@
+/* ConfigMap, Secret and ServiceAccount: what pods read besides their volumes.
+ *
+ * Values are bytes: decoded from base64 where the API carries them so, and free to hold NUL. What a Secret
+ * holds must never reach a log, an event or an error text; the rules below name keys and never show a value.
+ */
+#ifndef BERTH_API_CONFIG_H
+#define BERTH_API_CONFIG_H
+
+#include "api/object.h"
+
+#define SECRET_TYPE_OPAQUE "Opaque"
+#define SECRET_TYPE_SERVICE_ACCOUNT_TOKEN "kubernetes.io/service-account-token"
+#define SECRET_TYPE_DOCKERCFG "kubernetes.io/dockercfg"
+#define SECRET_TYPE_DOCKER_CONFIG_JSON "kubernetes.io/dockerconfigjson"
+#define SECRET_TYPE_BASIC_AUTH "kubernetes.io/basic-auth"
+#define SECRET_TYPE_SSH_AUTH "kubernetes.io/ssh-auth"
+#define SECRET_TYPE_TLS "kubernetes.io/tls"
+
+#define ANN_SERVICE_ACCOUNT_NAME "kubernetes.io/service-account.name"
+
+struct config_entry {
+    const char *key;
+    struct str bytes; /* NUL-terminated behind its length */
+};
+
+struct config_entries {
+    const struct config_entry *items; /* sorted by key, each once */
+    uint32_t count;
+};
+
+struct config_map {
+    struct object obj;
+    struct config_entries data; /* data and binaryData; data wins where, against the rules, both have a key */
+    bool is_immutable;
+};
+
+struct secret {
+    struct object obj;
+    const char *type;
+    struct config_entries data;
+    bool is_immutable;
+};
+
+struct service_account {
+    struct object obj;
+    struct texts secrets;            /* names */
+    struct texts image_pull_secrets; /* names */
+    bool automounts_token;           /* unset counts as true */
+};
+
+extern const struct kind_info config_map_kind;
+extern const struct kind_info secret_kind;
+extern const struct kind_info service_account_kind;
+
+/* The entry of that key; NULL when there is none. */
+const struct config_entry *config_find(const struct config_entries *entries, const char *key);
+
+#endif

@@ -1,0 +1,418 @@
+#include "api/csi.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/validate.h"
+
+#define TOKEN_SECONDS_MIN INT64_C(600)
+#define TOKEN_SECONDS_MAX (INT64_C(1) << 32)
+#define ALLOCATABLE_PERIOD_SECONDS_MIN 10
+#define NODE_ID_BYTES_MAX 256
+
+/* --- CSIDriver --- */
+
+static const char *const lifecycle_modes[] = { "Persistent", "Ephemeral", NULL };
+static const char *const fs_group_policies[] = {
+    [FS_GROUP_RWO_WITH_FS_TYPE] = "ReadWriteOnceWithFSType",
+    [FS_GROUP_FILE] = "File",
+    [FS_GROUP_NONE] = "None",
+    [FS_GROUP_POLICY_COUNT] = NULL,
+};
+
+static const struct schema token_request_schema = {
+    "TokenRequest",
+    (const struct field[]){
+        { "audience", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema csi_driver_spec_schema = {
+    "CSIDriverSpec",
+    (const struct field[]){
+        { "attachRequired", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "podInfoOnMount", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "volumeLifecycleModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.VolumeLifecycleMode" },
+        { "storageCapacity", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "fsGroupPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.FSGroupPolicy" },
+        { "tokenRequests", FIELD_LIST, .item = FIELD_OBJECT, .sub = &token_request_schema },
+        { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema csi_driver_schema = {
+    "CSIDriver",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &csi_driver_spec_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+};
+
+static void default_bool(struct json *d, json_ref object, const char *key, bool value)
+{
+    if (!json_get(d, object, key))
+        json_set(d, object, key, json_new_bool(d, value));
+}
+
+static void csi_driver_set_defaults(struct json *d, json_ref object)
+{
+    json_ref spec = json_ensure_object(d, object, "spec");
+
+    default_bool(d, spec, "attachRequired", true);
+    default_bool(d, spec, "podInfoOnMount", false);
+    default_bool(d, spec, "storageCapacity", false);
+    default_bool(d, spec, "requiresRepublish", false);
+    default_bool(d, spec, "seLinuxMount", false);
+    if (!json_get(d, spec, "fsGroupPolicy"))
+        json_set_string(d, spec, "fsGroupPolicy", fs_group_policies[FS_GROUP_RWO_WITH_FS_TYPE]);
+    if (!json_get(d, spec, "volumeLifecycleModes")) {
+        json_ref modes = json_new_array(d);
+        json_append(d, modes, json_new_string(d, str_of(lifecycle_modes[0])));
+        json_set(d, spec, "volumeLifecycleModes", modes);
+    }
+}
+
+static void csi_driver_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                      struct timestamp now)
+{
+    (void)part;
+    (void)now;
+    prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
+}
+
+static void validate_token_seconds(struct validation *v, const struct field_path *p, json_ref request)
+{
+    struct field_path at = path_child(p, "expirationSeconds");
+    int64_t seconds;
+
+    if (!json_int64(v->d, json_get(v->d, request, "expirationSeconds"), &seconds))
+        return;
+    if (seconds < TOKEN_SECONDS_MIN)
+        errors_invalid(v->errors, &at, errors_printf(v->errors, "%" PRId64, seconds),
+                       "may not specify a duration less than 10 minutes");
+    if (seconds > TOKEN_SECONDS_MAX)
+        errors_invalid(v->errors, &at, errors_printf(v->errors, "%" PRId64, seconds),
+                       "may not specify a duration larger than 2^32 seconds");
+}
+
+static void validate_token_requests(struct validation *v, const struct field_path *p, json_ref list)
+{
+    uint32_t i = 0;
+
+    validate_unique(v, p, list, "audience");
+    for (json_ref m = json_first(v->d, list); m; m = json_next(v->d, m)) {
+        struct field_path at = path_index(p, i++);
+        validate_token_seconds(v, &at, m);
+    }
+}
+
+static void csi_driver_validate(struct validation *v)
+{
+    struct field_path name_at = path_child(NULL, "name"), spec_at = path_child(NULL, "spec");
+    struct field_path policy = path_child(&spec_at, "fsGroupPolicy"),
+                      tokens = path_child(&spec_at, "tokenRequests");
+    struct field_path modes = path_child(&spec_at, "volumeLifecycleModes");
+    struct field_path period = path_child(&spec_at, "nodeAllocatableUpdatePeriodSeconds");
+    json_ref spec = json_get(v->d, v->object, "spec");
+    int64_t seconds;
+
+    validate_name(v, &name_at, NAME_CSI_DRIVER,
+                  json_get_text(v->d, json_get(v->d, v->object, "metadata"), "name"));
+    validate_one_of(v, &policy, json_get_text(v->d, spec, "fsGroupPolicy"), fs_group_policies);
+    validate_token_requests(v, &tokens, json_get(v->d, spec, "tokenRequests"));
+    for (json_ref m = json_first(v->d, json_get(v->d, spec, "volumeLifecycleModes")); m;
+         m = json_next(v->d, m))
+        validate_one_of(v, &modes, json_text(v->d, m), lifecycle_modes);
+    if (json_int64(v->d, json_get(v->d, spec, "nodeAllocatableUpdatePeriodSeconds"), &seconds) &&
+        seconds < ALLOCATABLE_PERIOD_SECONDS_MIN)
+        errors_invalid(v->errors, &period, errors_printf(v->errors, "%" PRId64, seconds),
+                       "must be greater than or equal to 10 seconds");
+}
+
+static void csi_driver_validate_update(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec");
+    struct field_path attach = path_child(&spec_at, "attachedRequired"); /* the API's own spelling */
+    struct field_path modes = path_child(&spec_at, "volumeLifecycleModes");
+    json_ref spec = json_get(v->d, v->object, "spec"), old = json_get(v->d, v->old, "spec");
+
+    validate_immutable(v, &attach, json_get(v->d, spec, "attachRequired"),
+                       json_get(v->d, old, "attachRequired"));
+    validate_immutable(v, &modes, json_get(v->d, spec, "volumeLifecycleModes"),
+                       json_get(v->d, old, "volumeLifecycleModes"));
+}
+
+static void csi_driver_decode_tokens(struct decoder *x, json_ref list, struct csi_driver *c)
+{
+    struct token_request *requests = decode_items(x, list, sizeof *requests, &c->token_requests_count);
+    uint32_t i = 0;
+
+    for (json_ref m = requests ? json_first(x->d, list) : 0; m; m = json_next(x->d, m), i++) {
+        requests[i].audience = decode_text(x, m, "audience");
+        requests[i].expiration_seconds = decode_int(x, m, "expirationSeconds", 0);
+    }
+    c->token_requests = requests;
+}
+
+static void csi_driver_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct csi_driver *c = CONTAINER_OF(o, struct csi_driver, obj);
+    json_ref spec = json_get(x->d, object, "spec");
+    json_ref modes = json_get(x->d, spec, "volumeLifecycleModes");
+
+    c->attach_required = decode_bool(x, spec, "attachRequired", true);
+    c->pod_info_on_mount = decode_bool(x, spec, "podInfoOnMount", false);
+    c->storage_capacity = decode_bool(x, spec, "storageCapacity", false);
+    c->requires_republish = decode_bool(x, spec, "requiresRepublish", false);
+    c->selinux_mount = decode_bool(x, spec, "seLinuxMount", false);
+    c->fs_group_policy = (enum fs_group_policy)decode_enum(x, spec, "fsGroupPolicy", fs_group_policies,
+                                                           FS_GROUP_POLICY_COUNT, FS_GROUP_RWO_WITH_FS_TYPE);
+    c->has_persistent = json_count(x->d, modes) == 0;
+    for (json_ref m = json_first(x->d, modes); m; m = json_next(x->d, m)) {
+        c->has_persistent |= json_is_string(x->d, m, "Persistent");
+        c->has_ephemeral |= json_is_string(x->d, m, "Ephemeral");
+    }
+    csi_driver_decode_tokens(x, json_get(x->d, spec, "tokenRequests"), c);
+}
+
+const struct kind_info csi_driver_kind = {
+    .kind = KIND_CSI_DRIVER,
+    .name = "CSIDriver",
+    .group = "storage.k8s.io",
+    .version = "v1",
+    .plural = "csidrivers",
+    .flags = KIND_DELETE_ANSWERS_OBJECT,
+    .name_rule = NAME_PATH_SEGMENT, /* the stricter rule stands at "name", where the API reports it */
+    .schema = &csi_driver_schema,
+    .view_bytes = sizeof(struct csi_driver),
+    .set_defaults = csi_driver_set_defaults,
+    .prepare_create = prepare_create_nothing,
+    .prepare_update = csi_driver_prepare_update,
+    .validate = csi_driver_validate,
+    .validate_update = csi_driver_validate_update,
+    .decode = csi_driver_decode,
+};
+
+/* --- CSINode --- */
+
+static const struct schema allocatable_schema = {
+    "VolumeNodeResources",
+    (const struct field[]){
+        { "count", FIELD_INT32, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema csi_node_driver_schema = {
+    "CSINodeDriver",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "nodeID", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "topologyKeys", FIELD_LIST, .item = FIELD_STRING },
+        { "allocatable", FIELD_OBJECT, .sub = &allocatable_schema },
+        { 0 },
+    },
+};
+
+static const struct schema csi_node_spec_schema = {
+    "CSINodeSpec",
+    (const struct field[]){
+        { "drivers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &csi_node_driver_schema, .flags = FIELD_ALWAYS,
+          .merge_key = "name" },
+        { 0 },
+    },
+};
+
+static const struct schema csi_node_schema = {
+    "CSINode",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &csi_node_spec_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+};
+
+static void validate_topology_keys(struct validation *v, const struct field_path *p, json_ref keys)
+{
+    const uint32_t *twins;
+    uint32_t count = validate_find_twins(v, keys, NULL, &twins);
+
+    for (json_ref m = json_first(v->d, keys); m; m = json_next(v->d, m)) {
+        if (json_text(v->d, m).len == 0)
+            errors_required(v->errors, p, "");
+        validate_name(v, p, NAME_QUALIFIED, json_text(v->d, m));
+    }
+    for (uint32_t i = 0; i < count && v->errors->count < FIELD_ERRORS_COUNT_MAX; i++)
+        errors_duplicate(v->errors, p, show_value(v->errors, v->d, json_at(v->d, keys, twins[i])));
+}
+
+static void validate_csi_node_driver(struct validation *v, const struct field_path *p, json_ref driver)
+{
+    struct field_path name = path_child(p, "name"), node_id = path_child(p, "nodeID");
+    struct field_path allocatable = path_child(p, "allocatable"),
+                      count_at = path_child(&allocatable, "count");
+    struct str id = validate_required_text(v, p, driver, "nodeID");
+    int64_t count;
+
+    if (id.len > NODE_ID_BYTES_MAX)
+        errors_invalid(v->errors, &node_id, show_text(v->errors, id), "must be 256 characters or less");
+    validate_name(v, &name, NAME_CSI_DRIVER, json_get_text(v->d, driver, "name"));
+    if (json_int64(v->d, json_path(v->d, driver, "allocatable", "count"), &count) && count < 0)
+        errors_invalid(v->errors, &count_at, errors_printf(v->errors, "%" PRId64, count),
+                       "must be greater than or equal to 0");
+    validate_topology_keys(v, p, json_get(v->d, driver, "topologyKeys"));
+}
+
+static void csi_node_validate(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), drivers_at = path_child(&spec_at, "drivers");
+    json_ref drivers = json_path(v->d, v->object, "spec", "drivers");
+    uint32_t i = 0;
+
+    for (json_ref m = json_first(v->d, drivers); m; m = json_next(v->d, m)) {
+        struct field_path at = path_index(&drivers_at, i++);
+        validate_csi_node_driver(v, &at, m);
+    }
+    validate_unique(v, &drivers_at, drivers, "name");
+}
+
+static json_ref json_find_named(const struct json *d, json_ref list, struct str name)
+{
+    for (json_ref m = json_first(d, list); m; m = json_next(d, m))
+        if (str_eq(json_get_text(d, m, "name"), name))
+            return m;
+    return 0;
+}
+
+/* Drivers come and go; one that stays keeps its entry, but for how many volumes it allows. */
+static void csi_node_validate_update(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), drivers_at = path_child(&spec_at, "drivers");
+    json_ref now = json_path(v->d, v->object, "spec", "drivers"),
+             old = json_path(v->d, v->old, "spec", "drivers");
+
+    for (json_ref m = json_first(v->d, old); m; m = json_next(v->d, m)) {
+        json_ref same = json_find_named(v->d, now, json_get_text(v->d, m, "name"));
+        if (same && !json_equal(v->d, same, m)) {
+            errors_invalid(v->errors, &drivers_at, show_value(v->errors, v->d, now), "field is immutable");
+            return;
+        }
+    }
+}
+
+static void csi_node_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct csi_node *n = CONTAINER_OF(o, struct csi_node, obj);
+    json_ref list = json_path(x->d, object, "spec", "drivers");
+    struct csi_node_driver *drivers = decode_items(x, list, sizeof *drivers, &n->drivers_count);
+    uint32_t i = 0;
+
+    for (json_ref m = drivers ? json_first(x->d, list) : 0; m; m = json_next(x->d, m)) {
+        drivers[i++] = (struct csi_node_driver){
+            .name = decode_text(x, m, "name"),
+            .node_id = decode_text(x, m, "nodeID"),
+            .topology_keys = decode_texts(x, m, "topologyKeys"),
+            .count_max = decode_int(x, json_get(x->d, m, "allocatable"), "count", -1),
+        };
+    }
+    n->drivers = drivers;
+}
+
+const struct csi_node_driver *csi_node_driver(const struct csi_node *n, const char *driver)
+{
+    for (uint32_t i = 0; i < n->drivers_count; i++)
+        if (strcmp(n->drivers[i].name, driver) == 0)
+            return &n->drivers[i];
+    return NULL;
+}
+
+const struct kind_info csi_node_kind = {
+    .kind = KIND_CSI_NODE,
+    .name = "CSINode",
+    .group = "storage.k8s.io",
+    .version = "v1",
+    .plural = "csinodes",
+    .flags = KIND_DELETE_ANSWERS_OBJECT,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &csi_node_schema,
+    .view_bytes = sizeof(struct csi_node),
+    .set_defaults = default_nothing,
+    .prepare_create = prepare_create_nothing,
+    .prepare_update = prepare_update_nothing,
+    .validate = csi_node_validate,
+    .validate_update = csi_node_validate_update,
+    .decode = csi_node_decode,
+};
+
+/* --- CSIStorageCapacity --- */
+
+static const struct schema csi_capacity_schema = {
+    "CSIStorageCapacity",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "nodeTopology", FIELD_OBJECT, .sub = &label_selector_schema },
+        { "storageClassName", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "capacity", FIELD_QUANTITY },
+        { "maximumVolumeSize", FIELD_QUANTITY },
+        { 0 },
+    },
+};
+
+static void csi_capacity_validate(struct validation *v)
+{
+    static const char *const amounts[] = { "capacity", "maximumVolumeSize" };
+    struct field_path topology = path_child(NULL, "nodeTopology"),
+                      class_at = path_child(NULL, "storageClassName");
+
+    validate_label_selector(v, &topology, json_get(v->d, v->object, "nodeTopology"));
+    validate_name(v, &class_at, NAME_CLASS, json_get_text(v->d, v->object, "storageClassName"));
+    for (size_t i = 0; i < ARRAY_LEN(amounts); i++) {
+        struct field_path at = path_child(NULL, amounts[i]);
+        validate_quantity_not_negative(v, &at, json_get(v->d, v->object, amounts[i]));
+    }
+}
+
+static void csi_capacity_validate_update(struct validation *v)
+{
+    static const char *const fixed[] = { "nodeTopology", "storageClassName" };
+
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
+        struct field_path at = path_child(NULL, fixed[i]);
+        validate_immutable(v, &at, json_get(v->d, v->object, fixed[i]), json_get(v->d, v->old, fixed[i]));
+    }
+}
+
+static void csi_capacity_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct csi_capacity *c = CONTAINER_OF(o, struct csi_capacity, obj);
+
+    c->class_name = decode_text(x, object, "storageClassName");
+    c->topology = decode_label_selector(x, object, "nodeTopology");
+    c->has_capacity = decode_quantity(x, object, "capacity", &c->capacity);
+    c->has_volume_max = decode_quantity(x, object, "maximumVolumeSize", &c->volume_max);
+}
+
+const struct kind_info csi_capacity_kind = {
+    .kind = KIND_CSI_CAPACITY,
+    .name = "CSIStorageCapacity",
+    .group = "storage.k8s.io",
+    .version = "v1",
+    .plural = "csistoragecapacities",
+    .is_namespaced = true,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &csi_capacity_schema,
+    .view_bytes = sizeof(struct csi_capacity),
+    .set_defaults = default_nothing,
+    .prepare_create = prepare_create_nothing,
+    .prepare_update = prepare_update_nothing,
+    .validate = csi_capacity_validate,
+    .validate_update = csi_capacity_validate_update,
+    .decode = csi_capacity_decode,
+};

@@ -1,0 +1,248 @@
+/* Field errors and their words. The rules that make them are in validate.c and in the kinds' files. */
+#include "api/validate.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/quote.h"
+#include "base/cleanup.h"
+
+#define FIELD_VALUE_BYTES_MAX (64 * 1024)
+
+static const struct {
+    const char *words;
+    const char *reason;
+} field_error_types[] = {
+    [FIELD_ERROR_REQUIRED] = { "Required value", "FieldValueRequired" },
+    [FIELD_ERROR_INVALID] = { "Invalid value", "FieldValueInvalid" },
+    [FIELD_ERROR_NOT_SUPPORTED] = { "Unsupported value", "FieldValueNotSupported" },
+    [FIELD_ERROR_FORBIDDEN] = { "Forbidden", "FieldValueForbidden" },
+    [FIELD_ERROR_DUPLICATE] = { "Duplicate value", "FieldValueDuplicate" },
+    [FIELD_ERROR_TOO_LONG] = { "Too long", "FieldValueTooLong" },
+    [FIELD_ERROR_NOT_FOUND] = { "Not found", "FieldValueNotFound" },
+};
+static_assert(ARRAY_LEN(field_error_types) == FIELD_ERROR_TYPE_COUNT, "word every type");
+
+struct field_path path_child(const struct field_path *up, const char *name)
+{
+    return (struct field_path){ .up = up, .name = name };
+}
+
+struct field_path path_key(const struct field_path *up, struct str key)
+{
+    return (struct field_path){ .up = up, .key = key };
+}
+
+struct field_path path_index(const struct field_path *up, uint32_t index)
+{
+    return (struct field_path){ .up = up, .index = index };
+}
+
+static void path_write(const struct field_path *p, struct buf *out)
+{
+    if (p->up)
+        path_write(p->up, out);
+    if (p->name)
+        (void)buf_addf(out, "%s%s", p->up ? "." : "", p->name);
+    else if (p->key.s)
+        (void)buf_addf(out, "[%.*s]", STR_ARG(p->key));
+    else
+        (void)buf_addf(out, "[%u]", p->index);
+}
+
+void field_errors_done(struct field_errors *e)
+{
+    free(e->items);
+    arena_done(&e->arena);
+    *e = FIELD_ERRORS_INIT;
+}
+
+static const char *errors_text(struct field_errors *e, struct str text)
+{
+    const char *copy = arena_dup(&e->arena, text);
+
+    return copy ? copy : "";
+}
+
+/* Never loses that something was wrong: without memory for a new entry the list still has its earlier ones,
+ * and the first entry is made with room for a few. */
+static void errors_push(struct field_errors *e, struct field_error error)
+{
+    if (e->count == e->cap) {
+        uint32_t cap = e->cap ? e->cap * 2 : 8;
+        struct field_error *items = realloc(e->items, cap * sizeof *items);
+        if (!items)
+            abort(); /* a refusal that cannot be recorded must not turn into consent */
+        e->items = items;
+        e->cap = cap;
+    }
+    e->items[e->count++] = error;
+}
+
+static void errors_add(struct field_errors *e, enum field_error_type type, const struct field_path *p,
+                       const char *value, const char *detail)
+{
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(4096);
+
+    if (e->count == FIELD_ERRORS_COUNT_MAX)
+        return;
+    path_write(p, &path);
+    errors_push(e, (struct field_error){
+                       .type = type,
+                       .path = errors_text(e, buf_str(&path)),
+                       .value = value,
+                       .detail = errors_text(e, str_of(detail)),
+                   });
+}
+
+void errors_check_room(struct field_errors *e)
+{
+    if (e->arena.failed)
+        errors_push(e, (struct field_error){
+                           .type = FIELD_ERROR_FORBIDDEN,
+                           .path = "metadata",
+                           .detail = "the object has more parts than can be checked",
+                       });
+}
+
+void errors_required(struct field_errors *e, const struct field_path *p, const char *detail)
+{
+    errors_add(e, FIELD_ERROR_REQUIRED, p, NULL, detail);
+}
+
+void errors_invalid(struct field_errors *e, const struct field_path *p, const char *value, const char *detail)
+{
+    errors_add(e, FIELD_ERROR_INVALID, p, value, detail);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void errors_not_supported(struct field_errors *e, const struct field_path *p, const char *value,
+                          const char *const *supported)
+{
+    _cleanup_(buf_done_p) struct buf detail = BUF_INIT(4096);
+    const char *sorted[32];
+    size_t count = 0;
+
+    while (supported[count]) {
+        assert(count < ARRAY_LEN(sorted));
+        sorted[count] = supported[count];
+        count++;
+    }
+    qsort(sorted, count, sizeof *sorted, compare_words);
+    (void)buf_add_cstr(&detail, "supported values: ");
+    for (size_t i = 0; i < count; i++)
+        (void)buf_addf(&detail, "%s\"%s\"", i ? ", " : "", sorted[i]);
+    errors_add(e, FIELD_ERROR_NOT_SUPPORTED, p, value, buf_cstr(&detail));
+}
+
+void errors_forbidden(struct field_errors *e, const struct field_path *p, const char *detail)
+{
+    errors_add(e, FIELD_ERROR_FORBIDDEN, p, NULL, detail);
+}
+
+void errors_duplicate(struct field_errors *e, const struct field_path *p, const char *value)
+{
+    errors_add(e, FIELD_ERROR_DUPLICATE, p, value, "");
+}
+
+void errors_duplicate_because(struct field_errors *e, const struct field_path *p, const char *value,
+                              const char *detail)
+{
+    errors_add(e, FIELD_ERROR_DUPLICATE, p, value, detail);
+}
+
+void errors_too_long(struct field_errors *e, const struct field_path *p, const char *detail)
+{
+    errors_add(e, FIELD_ERROR_TOO_LONG, p, NULL, detail);
+}
+
+void errors_not_found(struct field_errors *e, const struct field_path *p, const char *value)
+{
+    errors_add(e, FIELD_ERROR_NOT_FOUND, p, value, "");
+}
+
+const char *errors_printf(struct field_errors *e, const char *fmt, ...)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(FIELD_VALUE_BYTES_MAX);
+    va_list args;
+
+    va_start(args, fmt);
+    (void)buf_addv(&text, fmt, args);
+    va_end(args);
+    return errors_text(e, buf_str(&text));
+}
+
+const char *show_value(struct field_errors *e, const struct json *d, json_ref v)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(FIELD_VALUE_BYTES_MAX);
+
+    json_write(d, v, &text);
+    return errors_text(e, text.failed ? STR_LIT("{…}") : buf_str(&text));
+}
+
+const char *show_text(struct field_errors *e, struct str text)
+{
+    size_t size = (text.len < FIELD_VALUE_BYTES_MAX ? text.len : FIELD_VALUE_BYTES_MAX) * 4 + 3;
+    char *quoted = arena_alloc(&e->arena, size);
+
+    return quoted ? quote(quoted, size, text) : "";
+}
+
+void field_error_message(const struct field_error *e, struct buf *out)
+{
+    (void)buf_add_cstr(out, field_error_types[e->type].words);
+    if (e->value)
+        (void)buf_addf(out, ": %s", e->value);
+    if (e->detail[0] != '\0')
+        (void)buf_addf(out, ": %s", e->detail);
+}
+
+void field_error_text(const struct field_error *e, struct buf *out)
+{
+    (void)buf_addf(out, "%s: ", e->path);
+    field_error_message(e, out);
+}
+
+const char *field_error_reason(enum field_error_type type)
+{
+    assert(type < FIELD_ERROR_TYPE_COUNT);
+    return field_error_types[type].reason;
+}
+
+static bool field_error_equal(const struct field_error *a, const struct field_error *b)
+{
+    return a->type == b->type && strcmp(a->path, b->path) == 0 && strcmp(a->detail, b->detail) == 0 &&
+           strcmp(a->value ? a->value : "", b->value ? b->value : "") == 0;
+}
+
+static bool field_errors_has_before(const struct field_errors *e, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (field_error_equal(&e->items[i], &e->items[index]))
+            return true;
+    return false;
+}
+
+void field_errors_message(const struct field_errors *e, const struct kind_info *k, struct str name,
+                          struct buf *out)
+{
+    uint32_t different = 0, written = 0;
+
+    for (uint32_t i = 0; i < e->count; i++)
+        different += !field_errors_has_before(e, i);
+    (void)buf_addf(out, "%s%s%s \"%.*s\"", k->name, k->group[0] ? "." : "", k->group, STR_ARG(name));
+    (void)buf_addf(out, " is invalid: %s", different > 1 ? "[" : "");
+    for (uint32_t i = 0; i < e->count; i++) {
+        if (field_errors_has_before(e, i))
+            continue;
+        (void)buf_add_cstr(out, written++ ? ", " : "");
+        field_error_text(&e->items[i], out);
+    }
+    (void)buf_add_cstr(out, different > 1 ? "]" : "");
+}

@@ -1,0 +1,74 @@
+#include "api/lease.h"
+
+#include <inttypes.h>
+
+#include "api/meta.h"
+#include "api/validate.h"
+
+static const struct schema lease_spec_schema = {
+    "LeaseSpec",
+    (const struct field[]){
+        { "holderIdentity", FIELD_STRING, .flags = FIELD_POINTER },
+        { "leaseDurationSeconds", FIELD_INT32, .flags = FIELD_POINTER },
+        { "acquireTime", FIELD_MICRO_TIME },
+        { "renewTime", FIELD_MICRO_TIME },
+        { "leaseTransitions", FIELD_INT32, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema lease_schema = {
+    "Lease",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &lease_spec_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+};
+
+static void lease_validate(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec");
+    struct field_path duration_at = path_child(&spec_at, "leaseDurationSeconds");
+    struct field_path transitions_at = path_child(&spec_at, "leaseTransitions");
+    json_ref spec = json_get(v->d, v->object, "spec");
+    int64_t seconds, transitions;
+
+    if (json_int64(v->d, json_get(v->d, spec, "leaseDurationSeconds"), &seconds) && seconds <= 0)
+        errors_invalid(v->errors, &duration_at, errors_printf(v->errors, "%" PRId64, seconds),
+                       "must be greater than 0");
+    if (json_int64(v->d, json_get(v->d, spec, "leaseTransitions"), &transitions) && transitions < 0)
+        errors_invalid(v->errors, &transitions_at, errors_printf(v->errors, "%" PRId64, transitions),
+                       "must be greater than or equal to 0");
+}
+
+static void lease_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct lease *l = CONTAINER_OF(o, struct lease, obj);
+    json_ref spec = json_get(x->d, object, "spec");
+
+    l->holder = decode_text(x, spec, "holderIdentity");
+    l->duration_seconds = decode_int(x, spec, "leaseDurationSeconds", 0);
+    l->transitions = decode_int(x, spec, "leaseTransitions", 0);
+    (void)decode_time(x, spec, "acquireTime", &l->acquired);
+    (void)decode_time(x, spec, "renewTime", &l->renewed);
+}
+
+const struct kind_info lease_kind = {
+    .kind = KIND_LEASE,
+    .name = "Lease",
+    .group = "coordination.k8s.io",
+    .version = "v1",
+    .plural = "leases",
+    .is_namespaced = true,
+    .flags = KIND_CREATES_ON_UPDATE,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &lease_schema,
+    .view_bytes = sizeof(struct lease),
+    .set_defaults = default_nothing,
+    .prepare_create = prepare_create_nothing,
+    .prepare_update = prepare_update_nothing,
+    .validate = lease_validate,
+    .validate_update = validate_nothing,
+    .decode = lease_decode,
+};

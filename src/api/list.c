@@ -1,0 +1,173 @@
+#include "api/list.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* --- Reading --- */
+
+/* What the items of a list are: ret is NULL when each says its own. */
+static int list_kind(struct str api_version, struct str name, const struct kind_info **ret, struct error *err)
+{
+    const struct kind_info *k;
+
+    if (str_is(name, "List") && str_is(api_version, "v1")) {
+        *ret = NULL;
+        return 0;
+    }
+    if (!str_has_suffix(name, "List"))
+        return error_set(err, ERR_BAD_REQUEST, "kind \"%.*s\" is not a list", STR_ARG(name));
+    k = kind_by_api_version(api_version, (struct str){ name.s, name.len - strlen("List") });
+    if (!k)
+        return error_set(err, ERR_UNSUPPORTED, "no kind \"%.*s\" is known in version \"%.*s\"", STR_ARG(name),
+                         STR_ARG(api_version));
+    *ret = k;
+    return 0;
+}
+
+static struct list_meta list_read_meta(const struct json *d, json_ref meta)
+{
+    struct list_meta m = {
+        .resource_version = json_get_text(d, meta, "resourceVersion"),
+        .continue_token = json_get_text(d, meta, "continue"),
+        .remaining = -1,
+    };
+
+    (void)json_int64(d, json_get(d, meta, "remainingItemCount"), &m.remaining); /* absent leaves -1 */
+    return m;
+}
+
+int list_open(struct json *d, json_ref v, const struct kind_info *k, struct list_reader *ret,
+              struct error *err)
+{
+    struct str api_version = json_get_text(d, v, "apiVersion"), name = json_get_text(d, v, "kind");
+    json_ref items = json_get(d, v, "items");
+    enum json_type type = json_type(d, items);
+    const struct kind_info *said = NULL;
+    int r = list_kind(api_version, name, &said, err);
+
+    if (r < 0)
+        return r;
+    if (k && said && k != said)
+        return error_set(err, ERR_BAD_REQUEST, "a list of %s was expected, not a %.*s of %.*s", k->name,
+                         STR_ARG(name), STR_ARG(api_version));
+    if (type != JSON_ARRAY && type != JSON_NULL && type != JSON_NONE)
+        return error_set(err, ERR_BAD_REQUEST, "items: must be an array, not %s", json_type_name(type));
+    *ret = (struct list_reader){
+        .meta = list_read_meta(d, json_get(d, v, "metadata")),
+        .count = json_count(d, items),
+        .kind = k ? k : said,
+        .d = d,
+        .items = items,
+    };
+    return 0;
+}
+
+/* The item's own word on its kind must agree with the list's; where it has none it gets the list's. NULL
+ * after an error. */
+static const struct kind_info *list_item_kind(const struct list_reader *l, json_ref item, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(256);
+    struct str name = json_get_text(l->d, item, "kind");
+    struct str api_version = json_get_text(l->d, item, "apiVersion");
+    const struct kind_info *k = l->kind;
+
+    if (!k || name.len || api_version.len)
+        k = kind_by_api_version(api_version, name);
+    if (!k || (l->kind && k != l->kind)) {
+        (void)error_set(err, l->kind ? ERR_BAD_REQUEST : ERR_UNSUPPORTED,
+                        "no kind \"%.*s\" of version \"%.*s\" is %s", STR_ARG(name), STR_ARG(api_version),
+                        l->kind ? "expected in this list" : "known");
+        return NULL;
+    }
+    if (!name.len) {
+        kind_api_version(k, &text);
+        json_set_string(l->d, item, "kind", k->name);
+        json_set_string(l->d, item, "apiVersion", buf_cstr(&text));
+    }
+    return k;
+}
+
+static int list_make(const struct list_reader *l, json_ref item, struct object **ret, struct error *err)
+{
+    const struct kind_info *k;
+    int r;
+
+    if (json_type(l->d, item) != JSON_OBJECT)
+        return error_set(err, ERR_BAD_REQUEST, "must be an object, not %s",
+                         json_type_name(json_type(l->d, item)));
+    k = list_item_kind(l, item, err);
+    if (!k)
+        return -(int)err->code;
+    r = schema_normalize(k->schema, l->d, item, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, err);
+    return r < 0 ? r : object_new(k, l->d, item, ret, err);
+}
+
+int list_next(struct list_reader *l, struct object **ret, struct error *err)
+{
+    json_ref item = json_first(l->d, l->items);
+    uint32_t index = l->next;
+    int r;
+
+    if (!item)
+        return 0;
+    json_unlink(l->d, item); /* the first one costs nothing, and paths in errors begin at the item */
+    l->next++;
+    r = list_make(l, item, ret, err);
+    return r < 0 ? error_wrap(err, "items[%" PRIu32 "]", index) : 1;
+}
+
+/* --- Writing --- */
+
+/* Canonical text begins with kind and apiVersion, and metadata always follows: leaving the two out is to
+ * start later. A text that was decoded without them begins otherwise and needs no cut. */
+static void list_write_item(const struct object *o, struct str prefix, struct buf *out)
+{
+    if (o->text.len > prefix.len && memcmp(o->text.s, prefix.s, prefix.len) == 0) {
+        (void)buf_add_char(out, '{');
+        (void)buf_add(out, o->text.s + prefix.len, o->text.len - prefix.len);
+    } else {
+        (void)buf_add_str(out, o->text);
+    }
+}
+
+static void list_write_meta(const struct list_meta *meta, struct buf *out)
+{
+    (void)buf_add_cstr(out, "\"metadata\":{\"resourceVersion\":");
+    json_write_string(out, meta->resource_version);
+    if (meta->continue_token.len) {
+        (void)buf_add_cstr(out, ",\"continue\":");
+        json_write_string(out, meta->continue_token);
+    }
+    if (meta->remaining >= 0)
+        (void)buf_addf(out, ",\"remainingItemCount\":%" PRId64, meta->remaining);
+    (void)buf_add_char(out, '}');
+}
+
+void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
+                size_t count, struct buf *out)
+{
+    _cleanup_(buf_done_p) struct buf prefix = BUF_INIT(512);
+    bool is_custom = (k->flags & KIND_IS_CUSTOM) != 0;
+
+    (void)buf_addf(&prefix, "{\"kind\":\"%s\",\"apiVersion\":\"", k->name);
+    kind_api_version(k, &prefix);
+    (void)buf_add_cstr(&prefix, "\",");
+    (void)buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", k->name);
+    kind_api_version(k, out);
+    (void)buf_add_cstr(out, "\",");
+    list_write_meta(meta, out);
+    (void)buf_add_cstr(out, ",\"items\":[");
+    for (size_t i = 0; i < count; i++) {
+        assert(objects[i]->kind == k);
+        if (i)
+            (void)buf_add_char(out, ',');
+        if (is_custom)
+            (void)buf_add_str(out, objects[i]->text);
+        else
+            list_write_item(objects[i], buf_str(&prefix), out);
+    }
+    (void)buf_add_cstr(out, "]}");
+}

@@ -1,0 +1,314 @@
+#include "api/node.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/validate.h"
+
+static const struct schema node_spec_schema = {
+    "NodeSpec",
+    (const struct field[]){
+        { "podCIDR", FIELD_STRING },
+        { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
+        { "providerID", FIELD_STRING },
+        { "unschedulable", FIELD_BOOL },
+        { "taints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &taint_schema },
+        { "externalID", FIELD_STRING },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema node_condition_schema = {
+    "NodeCondition",
+    (const struct field[]){
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeConditionType" },
+        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus" },
+        { "lastHeartbeatTime", FIELD_TIME },
+        { "lastTransitionTime", FIELD_TIME },
+        { "reason", FIELD_STRING },
+        { "message", FIELD_STRING },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema node_address_schema = {
+    "NodeAddress",
+    (const struct field[]){
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeAddressType" },
+        { "address", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema daemon_endpoint_schema = {
+    "DaemonEndpoint",
+    (const struct field[]){
+        { "Port", FIELD_INT32, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema daemon_endpoints_schema = {
+    "NodeDaemonEndpoints",
+    (const struct field[]){
+        { "kubeletEndpoint", FIELD_OBJECT, .sub = &daemon_endpoint_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema node_system_schema = {
+    "NodeSystemInfo",
+    (const struct field[]){
+        { "machineID", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "systemUUID", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "bootID", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "kernelVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "osImage", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "containerRuntimeVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "kubeletVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "kubeProxyVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "operatingSystem", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "architecture", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema container_image_schema = {
+    "ContainerImage",
+    (const struct field[]){
+        { "names", FIELD_LIST, .item = FIELD_STRING },
+        { "sizeBytes", FIELD_INT64 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema attached_volume_schema = {
+    "AttachedVolume",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.UniqueVolumeName" },
+        { "devicePath", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema node_status_schema = {
+    "NodeStatus",
+    (const struct field[]){
+        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
+        { "allocatable", FIELD_MAP, .item = FIELD_QUANTITY },
+        { "phase", FIELD_STRING, .go_type = "v1.NodePhase" },
+        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_condition_schema,
+          .merge_key = "type" },
+        { "addresses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_address_schema, .merge_key = "type" },
+        { "daemonEndpoints", FIELD_OBJECT, .sub = &daemon_endpoints_schema, .flags = FIELD_ALWAYS },
+        { "nodeInfo", FIELD_OBJECT, .sub = &node_system_schema, .flags = FIELD_ALWAYS },
+        { "images", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_image_schema },
+        { "volumesInUse", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.UniqueVolumeName" },
+        { "volumesAttached", FIELD_LIST, .item = FIELD_OBJECT, .sub = &attached_volume_schema },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema node_schema = {
+    "Node",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &node_spec_schema, .flags = FIELD_ALWAYS },
+        { "status", FIELD_OBJECT, .sub = &node_status_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+    .open = true,
+};
+
+/* podCIDR is the first of podCIDRs. Where they differ the single one wins: it is all old clients know. */
+static void default_pod_cidrs(struct json *d, json_ref spec)
+{
+    json_ref list = json_get(d, spec, "podCIDRs");
+    struct str one = json_get_text(d, spec, "podCIDR"), first = json_text(d, json_first(d, list));
+
+    if (one.len == 0 && first.len) {
+        json_set(d, spec, "podCIDR", json_new_string(d, first));
+    } else if (one.len && !str_eq(one, first)) {
+        list = json_new_array(d);
+        json_append(d, list, json_new_string(d, one));
+        json_set(d, spec, "podCIDRs", list);
+    }
+}
+
+static void node_set_defaults(struct json *d, json_ref object)
+{
+    json_ref status = json_ensure_object(d, object, "status"), capacity = json_get(d, status, "capacity");
+
+    default_pod_cidrs(d, json_ensure_object(d, object, "spec"));
+    if (capacity && !json_get(d, status, "allocatable"))
+        json_set(d, status, "allocatable", json_copy(d, capacity));
+}
+
+static void validate_amounts(struct validation *v, const struct field_path *p, const char *key)
+{
+    struct field_path list_at = path_child(p, key);
+    json_ref list = json_path(v->d, v->object, "status", key);
+
+    for (json_ref m = json_first(v->d, list); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
+         m = json_next(v->d, m)) {
+        const char *name = errors_printf(v->errors, "%.*s", STR_ARG(json_key(v->d, m)));
+        struct field_path at = path_child(&list_at, name);
+        validate_quantity_not_negative(v, &at, m);
+    }
+}
+
+static void node_validate(struct validation *v)
+{
+    struct field_path meta = path_child(NULL, "metadata"), status = path_child(NULL, "status");
+    struct field_path taints = path_child(&meta, "taints"); /* sic: where the API reports spec.taints */
+
+    validate_taints(v, &taints, json_path(v->d, v->object, "spec", "taints"));
+    validate_amounts(v, &status, "capacity");
+    validate_amounts(v, &status, "allocatable");
+}
+
+/* Set once, by whoever knows, and then fixed. */
+static void validate_set_once(struct validation *v, const struct field_path *p, const char *key,
+                              const char *shown)
+{
+    struct field_path at = path_child(p, key);
+    json_ref now = json_path(v->d, v->object, "spec", key), old = json_path(v->d, v->old, "spec", key);
+
+    if (old && !json_equal(v->d, now, old))
+        errors_forbidden(
+            v->errors, &at,
+            errors_printf(v->errors, "node updates may not change %s except from \"\" to valid", shown));
+}
+
+static void node_validate_update(struct validation *v)
+{
+    struct field_path spec = path_child(NULL, "spec"), status = path_child(NULL, "status");
+    struct field_path addresses = path_child(&status, "addresses"),
+                      external = path_child(&spec, "externalID");
+
+    validate_unique(v, &addresses, json_path(v->d, v->object, "status", "addresses"), NULL);
+    validate_set_once(v, &spec, "podCIDRs", "podCIDR");
+    validate_set_once(v, &spec, "providerID", "providerID");
+    if (!json_equal(v->d, json_path(v->d, v->object, "spec", "externalID"),
+                    json_path(v->d, v->old, "spec", "externalID")))
+        errors_forbidden(v->errors, &external, "may not be updated");
+}
+
+static void node_decode_attached(struct decoder *x, json_ref list, struct node *n)
+{
+    struct attached_volume *items = decode_items(x, list, sizeof *items, &n->volumes_attached_count);
+    uint32_t i = 0;
+
+    n->volumes_attached = items;
+    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m), i++)
+        items[i] = (struct attached_volume){
+            .name = decode_text(x, m, "name"),
+            .device_path = decode_text(x, m, "devicePath"),
+        };
+}
+
+static void node_decode_addresses(struct decoder *x, json_ref list, struct node *n)
+{
+    struct node_address *items = decode_items(x, list, sizeof *items, &n->addresses_count);
+    uint32_t i = 0;
+
+    n->addresses = items;
+    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m), i++)
+        items[i] = (struct node_address){
+            .type = decode_text(x, m, "type"),
+            .address = decode_text(x, m, "address"),
+        };
+}
+
+static void node_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct node *n = CONTAINER_OF(o, struct node, obj);
+    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
+    json_ref info = json_get(x->d, status, "nodeInfo");
+
+    n->provider_id = decode_text(x, spec, "providerID");
+    n->is_unschedulable = decode_bool(x, spec, "unschedulable", false);
+    n->taints = decode_taints(x, spec, "taints");
+    n->capacity = decode_amounts(x, status, "capacity");
+    n->allocatable = decode_amounts(x, status, "allocatable");
+    n->conditions = decode_conditions(x, status, "conditions");
+    n->volumes_in_use = decode_texts(x, status, "volumesInUse");
+    node_decode_attached(x, json_get(x->d, status, "volumesAttached"), n);
+    node_decode_addresses(x, json_get(x->d, status, "addresses"), n);
+    n->system = (struct node_system){
+        .kubelet_version = decode_text(x, info, "kubeletVersion"),
+        .os_image = decode_text(x, info, "osImage"),
+        .kernel_version = decode_text(x, info, "kernelVersion"),
+        .container_runtime = decode_text(x, info, "containerRuntimeVersion"),
+        .operating_system = decode_text(x, info, "operatingSystem"),
+        .architecture = decode_text(x, info, "architecture"),
+    };
+}
+
+bool node_is_ready(const struct node *n)
+{
+    return condition_status(&n->conditions, "Ready") == CONDITION_TRUE;
+}
+
+bool node_has_taint(const struct node *n, const char *key)
+{
+    for (uint32_t i = 0; i < n->taints.count; i++)
+        if (strcmp(n->taints.items[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+const struct attached_volume *node_attached_volume(const struct node *n, const char *unique_name)
+{
+    for (uint32_t i = 0; i < n->volumes_attached_count; i++)
+        if (strcmp(n->volumes_attached[i].name, unique_name) == 0)
+            return &n->volumes_attached[i];
+    return NULL;
+}
+
+const char *node_address(const struct node *n, const char *type)
+{
+    for (uint32_t i = 0; i < n->addresses_count; i++)
+        if (strcmp(n->addresses[i].type, type) == 0)
+            return n->addresses[i].address;
+    return NULL;
+}
+
+static const char *node_unschedulable_field(const struct object *o)
+{
+    return node_of(o)->is_unschedulable ? "true" : "false";
+}
+
+const struct kind_info node_kind = {
+    .kind = KIND_NODE,
+    .name = "Node",
+    .group = "",
+    .version = "v1",
+    .plural = "nodes",
+    .short_names = (const char *const[]){ "no", NULL },
+    .has_status = true,
+    .flags = KIND_UPDATES_UNCONDITIONALLY,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &node_schema,
+    .view_bytes = sizeof(struct node),
+    .set_defaults = node_set_defaults,
+    .prepare_create = prepare_create_nothing,
+    .prepare_update = prepare_update_parts,
+    .validate = node_validate,
+    .validate_update = node_validate_update,
+    .decode = node_decode,
+    .selectable =
+        (const struct selectable[]){
+            { "spec.unschedulable", node_unschedulable_field },
+            { 0 },
+        },
+};

@@ -1,0 +1,473 @@
+/* Canonical form: see schema.h. One walk over the tree, led by the tables. */
+#include "api/schema.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/base64.h"
+#include "api/json_int.h"
+#include "api/quantity.h"
+#include "api/times.h"
+#include "base/cleanup.h"
+
+#define SCHEMA_FIELDS_MAX 96
+#define SCHEMA_DEPTH_MAX 24
+
+struct problem {
+    json_ref at; /* references grow with the place in the text */
+    bool duplicate;
+};
+
+/* One pass over an object. */
+struct normalizer {
+    struct json *d;
+    bool drop_unknown;
+    struct error *err;
+    const char
+        *path[SCHEMA_DEPTH_MAX]; /* the fields above, as Go's errors name them: no indexes, no map keys */
+    unsigned depth;
+    bool reporting;
+    struct problem problems[FIELD_REPORT_COUNT_MAX];
+    uint32_t problems_count;
+};
+
+static int normalize_object(struct normalizer *n, const struct schema *s, json_ref v);
+
+/* --- Reports --- */
+
+const char *field_report_next(const struct field_report *r, const char *line)
+{
+    const char *next = line ? line + strlen(line) + 1 : buf_cstr(&r->lines);
+
+    return next < buf_cstr(&r->lines) + r->lines.len ? next : NULL;
+}
+
+static void normalize_note(struct normalizer *n, json_ref at, bool duplicate)
+{
+    if (n->reporting && n->problems_count < FIELD_REPORT_COUNT_MAX)
+        n->problems[n->problems_count++] = (struct problem){ at, duplicate };
+}
+
+static int problem_cmp(const void *a, const void *b)
+{
+    const struct problem *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* True when v stands, or stood before it was dropped as a duplicate, somewhere below root. */
+static bool json_is_below(const struct json *d, json_ref v, json_ref root)
+{
+    while (v && v != root)
+        v = json_parent(d, v);
+    return v == root;
+}
+
+/* Must run before anything is moved: paths are told by the links as they were parsed. */
+static void normalize_note_duplicates(struct normalizer *n, json_ref root)
+{
+    const json_ref *duplicates;
+    uint32_t count = json_duplicates(n->d, &duplicates);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (json_is_below(n->d, duplicates[i], root))
+            normalize_note(n, duplicates[i], /* duplicate= */ true);
+}
+
+static void normalize_write_report(struct normalizer *n, struct field_report *report)
+{
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(4096);
+
+    qsort(n->problems, n->problems_count, sizeof *n->problems, problem_cmp);
+    for (uint32_t i = 0; i < n->problems_count; i++) {
+        buf_clear(&path);
+        json_path_text(n->d, n->problems[i].at, &path);
+        (void)buf_add_cstr(&report->lines, n->problems[i].duplicate ? "duplicate field " : "unknown field ");
+        json_write_string(&report->lines, buf_str(&path));
+        (void)buf_add(&report->lines, "", 1);
+        report->count++;
+    }
+}
+
+/* --- Errors, worded as Go's decoder words them --- */
+
+static void go_type_name(const struct field *f, enum field_type type, struct buf *out)
+{
+    static const char *const names[] = {
+        [FIELD_STRING] = "string",
+        [FIELD_BOOL] = "bool",
+        [FIELD_INT32] = "int32",
+        [FIELD_INT64] = "int64",
+        [FIELD_QUANTITY] = "Quantity",
+        [FIELD_TIME] = "v1.Time",
+        [FIELD_BYTES] = "[]uint8",
+        [FIELD_MICRO_TIME] = "v1.MicroTime",
+        [FIELD_INT_OR_STRING] = "intstr.IntOrString",
+        [FIELD_OBJECT] = "struct",
+        [FIELD_LIST] = "[]",
+        [FIELD_MAP] = "map[string]",
+        [FIELD_ANY] = "interface {}",
+    };
+    static_assert(ARRAY_LEN(names) == FIELD_TYPE_COUNT, "name every type");
+
+    if (type == FIELD_LIST || type == FIELD_MAP) {
+        (void)buf_add_cstr(out, names[type]);
+        go_type_name(f, f->item, out);
+    } else if (f->go_type) {
+        (void)buf_add_cstr(out, f->go_type);
+    } else if (type == FIELD_OBJECT) {
+        (void)buf_addf(out, "v1.%s", f->sub->go_name);
+    } else {
+        (void)buf_add_cstr(out, names[type]);
+    }
+}
+
+/* v is not what field f (or, for type = f->item, one of its items) wants. */
+static int normalize_mismatch(struct normalizer *n, const struct schema *s, const struct field *f,
+                              enum field_type type, json_ref v)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(ERROR_MSG_BYTES_MAX);
+    enum json_type have = json_type(n->d, v);
+    bool is_int = type == FIELD_INT32 || type == FIELD_INT64;
+
+    (void)buf_addf(&text, "json: cannot unmarshal %s", json_type_name(have));
+    if (have == JSON_NUMBER && is_int)
+        (void)buf_addf(&text, " %.*s", STR_ARG(json_text(n->d, v)));
+    (void)buf_addf(&text, " into Go struct field %s.", s->go_name);
+    for (unsigned i = 0; i < n->depth; i++)
+        (void)buf_addf(&text, "%s.", n->path[i]);
+    (void)buf_addf(&text, "%s of type ", f->name);
+    go_type_name(f, type, &text);
+    return error_set(n->err, ERR_BAD_REQUEST, "%s", buf_cstr(&text));
+}
+
+/* --- Values --- */
+
+/* Makes v a string with this text. In place: a list of any length stays linear. */
+static void normalize_text(struct normalizer *n, json_ref v, struct str text)
+{
+    json_ref made;
+
+    if (json_type(n->d, v) == JSON_STRING && str_eq(json_text(n->d, v), text))
+        return;
+    made = json_new_string(n->d, text);
+    if (made)
+        json_become(n->d, v, made);
+}
+
+static int normalize_quantity(struct normalizer *n, json_ref v)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(2048);
+    enum json_type type = json_type(n->d, v);
+    struct quantity q;
+    int r;
+
+    if (type == JSON_NULL) {
+        normalize_text(n, v, STR_LIT("0"));
+        return 0;
+    }
+    r = quantity_parse(str_trim(json_text(n->d, v)), &q, n->err);
+    if (r < 0)
+        return r;
+    quantity_format(&q, &text);
+    normalize_text(n, v, buf_str(&text));
+    return 0;
+}
+
+static int normalize_time(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v,
+                          bool micro)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
+    struct timestamp t;
+    int r;
+
+    if (json_type(n->d, v) != JSON_STRING)
+        return normalize_mismatch(n, s, f, FIELD_STRING, v);
+    r = (micro ? timestamp_parse_micro : timestamp_parse)(json_text(n->d, v), &t, n->err);
+    if (r < 0)
+        return r;
+    (void)(micro ? timestamp_format_micro : timestamp_format)(t, &text); /* 64 bytes are enough */
+    normalize_text(n, v, buf_str(&text));
+    return 0;
+}
+
+static int normalize_bytes(struct normalizer *n, const struct schema *s, const struct field *f,
+                           enum field_type type, json_ref v)
+{
+    _cleanup_(buf_done_p) struct buf bytes = BUF_INIT(n->d->bytes_max);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(n->d->bytes_max * 2);
+    int r;
+
+    if (json_type(n->d, v) != JSON_STRING)
+        return normalize_mismatch(n, s, f, type, v);
+    r = base64_decode(json_text(n->d, v), &bytes, n->err);
+    if (r < 0)
+        return r;
+    base64_encode(buf_str(&bytes), &text);
+    r = buf_check(&text, "base64 text", n->err);
+    if (r == 0)
+        normalize_text(n, v, buf_str(&text));
+    return r;
+}
+
+static bool json_fits_int(const struct json *d, json_ref v, int64_t low, int64_t high)
+{
+    int64_t value;
+
+    return json_int64(d, v, &value) && value >= low && value <= high;
+}
+
+static int normalize_list(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v);
+static int normalize_map(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v);
+
+static int normalize_nested(struct normalizer *n, const struct field *f, json_ref v)
+{
+    int r;
+
+    assert(n->depth < SCHEMA_DEPTH_MAX);
+    n->path[n->depth++] = f->name;
+    r = normalize_object(n, f->sub, v);
+    n->depth--;
+    return r;
+}
+
+/* Checks one value of field f and brings it into canonical form. */
+static int normalize_value(struct normalizer *n, const struct schema *s, const struct field *f,
+                           enum field_type type, json_ref v)
+{
+    enum json_type have = json_type(n->d, v);
+    bool ok = false;
+
+    switch (type) {
+    case FIELD_STRING:
+        ok = have == JSON_STRING;
+        break;
+    case FIELD_BOOL:
+        ok = have == JSON_TRUE || have == JSON_FALSE;
+        break;
+    case FIELD_INT32:
+        ok = json_fits_int(n->d, v, INT32_MIN, INT32_MAX);
+        break;
+    case FIELD_INT64:
+        ok = json_fits_int(n->d, v, INT64_MIN, INT64_MAX);
+        break;
+    case FIELD_INT_OR_STRING:
+        ok = have == JSON_STRING || json_fits_int(n->d, v, INT32_MIN, INT32_MAX);
+        break;
+    case FIELD_ANY:
+        ok = true;
+        break;
+    case FIELD_QUANTITY:
+        return normalize_quantity(n, v);
+    case FIELD_TIME:
+    case FIELD_MICRO_TIME:
+        return normalize_time(n, s, f, v, type == FIELD_MICRO_TIME);
+    case FIELD_BYTES:
+        return normalize_bytes(n, s, f, type, v);
+    case FIELD_OBJECT:
+        return have == JSON_OBJECT ? normalize_nested(n, f, v) : normalize_mismatch(n, s, f, type, v);
+    case FIELD_LIST:
+        return have == JSON_ARRAY ? normalize_list(n, s, f, v) : normalize_mismatch(n, s, f, type, v);
+    case FIELD_MAP:
+        return have == JSON_OBJECT ? normalize_map(n, s, f, v) : normalize_mismatch(n, s, f, type, v);
+    case FIELD_TYPE_COUNT:
+        assert(!"not a type");
+    }
+    return ok ? 0 : normalize_mismatch(n, s, f, type, v);
+}
+
+/* What an item that is null decodes to: the zero value of its type. */
+static json_ref json_new_zero(struct json *d, enum field_type type)
+{
+    switch (type) {
+    case FIELD_BOOL:
+        return json_new_bool(d, false);
+    case FIELD_INT32:
+    case FIELD_INT64:
+    case FIELD_INT_OR_STRING:
+        return json_new_int(d, 0);
+    case FIELD_OBJECT:
+    case FIELD_MAP:
+        return json_new_object(d);
+    case FIELD_LIST:
+        return json_new_array(d);
+    case FIELD_STRING:
+    case FIELD_BYTES:
+    case FIELD_TIME:
+    case FIELD_MICRO_TIME:
+        return json_new_string(d, STR_LIT(""));
+    case FIELD_QUANTITY:
+        return json_new_string(d, STR_LIT("0"));
+    case FIELD_ANY:
+    case FIELD_TYPE_COUNT:
+        break;
+    }
+    return json_new_null(d);
+}
+
+/* The items of a list, or the values of a map. */
+static int normalize_items(struct normalizer *n, const struct schema *s, const struct field *f,
+                           json_ref container)
+{
+    for (json_ref item = json_first(n->d, container); item; item = json_next(n->d, item)) {
+        if (json_type(n->d, item) == JSON_NULL && f->item != FIELD_ANY) {
+            json_ref zero = json_new_zero(n->d, f->item);
+            if (!zero)
+                return json_check(n->d, n->err);
+            json_become(n->d, item, zero);
+            if (f->item != FIELD_OBJECT)
+                continue;
+        }
+        int r = normalize_value(n, s, f, f->item, item);
+        if (r < 0)
+            return r;
+    }
+    return json_check(n->d, n->err);
+}
+
+static int normalize_list(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v)
+{
+    return normalize_items(n, s, f, v);
+}
+
+static int normalize_map(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v)
+{
+    int r = normalize_items(n, s, f, v);
+
+    if (r < 0)
+        return r;
+    json_sort_members(n->d, v);
+    return json_check(n->d, n->err);
+}
+
+/* --- Objects --- */
+
+/* True for "", 0, false, [] and {}: what a plain Go field with omitempty leaves out. */
+static bool json_is_empty(const struct json *d, json_ref v)
+{
+    switch (json_type(d, v)) {
+    case JSON_STRING:
+        return json_text(d, v).len == 0;
+    case JSON_NUMBER:
+        return str_is(json_text(d, v), "0");
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        return json_count(d, v) == 0;
+    case JSON_FALSE:
+    case JSON_NULL:
+    case JSON_NONE:
+        return true;
+    case JSON_TRUE:
+        break;
+    }
+    return false;
+}
+
+/* Whether a field is written: *v is 0 when it is not, and may be a new value for fields that always are. */
+static void normalize_presence(struct normalizer *n, const struct field *f, json_ref *v)
+{
+    bool is_list = f->type == FIELD_LIST || f->type == FIELD_MAP;
+    bool is_struct = f->type == FIELD_OBJECT || f->type == FIELD_ANY; /* {} says something: emptyDir: {} */
+
+    if (*v && (f->flags & FIELD_DROPPED))
+        *v = 0;
+    if (*v && !is_struct && json_is_empty(n->d, *v) && !(f->flags & FIELD_ALWAYS) &&
+        (is_list || !(f->flags & FIELD_POINTER)))
+        *v = 0;
+    if (!*v && (f->flags & FIELD_ALWAYS)) {
+        *v = json_new_zero(n->d, f->type);
+        if (f->type == FIELD_OBJECT && *v) /* its own fields may be of the kind that always stand */
+            (void)normalize_object(n, f->sub, *v);
+    }
+}
+
+/* Files each member under its field, or behind the known ones. Returns how many members are not known. */
+static uint32_t normalize_sort_out(struct normalizer *n, const struct schema *s, json_ref v, json_ref *slots,
+                                   json_ref *others)
+{
+    uint32_t count = 0;
+
+    for (json_ref m = json_first(n->d, v); m; m = json_next(n->d, m)) {
+        const struct field *f = schema_field(s, json_key(n->d, m));
+        if (f) {
+            slots[f - s->fields] = m;
+            continue;
+        }
+        if (!s->open)
+            normalize_note(n, m, /* duplicate= */ false);
+        if (s->open || !n->drop_unknown)
+            others[count++] = m;
+    }
+    return count;
+}
+
+static int normalize_fields(struct normalizer *n, const struct schema *s, json_ref v, json_ref *slots)
+{
+    for (const struct field *f = s->fields; f->name; f++) {
+        json_ref *slot = &slots[f - s->fields];
+        int r = 0;
+
+        if (json_type(n->d, *slot) == JSON_NULL)
+            *slot = 0;
+        if (*slot)
+            r = normalize_value(n, s, f, f->type, *slot);
+        if (r < 0)
+            return r;
+        normalize_presence(n, f, slot);
+        if (*slot && !json_parent(n->d, *slot))
+            json_set(n->d, v, f->name, *slot);
+    }
+    return json_check(n->d, n->err);
+}
+
+static int normalize_object(struct normalizer *n, const struct schema *s, json_ref v)
+{
+    json_ref slots[SCHEMA_FIELDS_MAX] = { 0 };
+    json_ref small[SCHEMA_FIELDS_MAX * 2];
+    uint32_t members = json_count(n->d, v);
+    _cleanup_(freep) json_ref *large =
+        members > SCHEMA_FIELDS_MAX ? malloc((members + SCHEMA_FIELDS_MAX) * sizeof *large) : NULL;
+    json_ref *kept = large ? large : small;
+    uint32_t fields = 0, count = 0, others;
+    int r;
+
+    while (s->fields[fields].name)
+        fields++;
+    assert(fields <= SCHEMA_FIELDS_MAX);
+    if (members > SCHEMA_FIELDS_MAX && !large)
+        return error_no_memory(n->err);
+    others = normalize_sort_out(n, s, v, slots, kept + fields);
+    r = normalize_fields(n, s, v, slots);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < fields; i++)
+        if (slots[i])
+            kept[count++] = slots[i];
+    memmove(kept + count, kept + fields, others * sizeof *kept);
+    json_keep_members(n->d, v, kept, count + others);
+    return json_check(n->d, n->err);
+}
+
+int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
+                     struct field_report *report, struct error *err)
+{
+    struct normalizer n = {
+        .d = d,
+        .drop_unknown = unknown == SCHEMA_DROP_UNKNOWN,
+        .err = err,
+        .reporting = report != NULL,
+    };
+    int r;
+
+    if (json_type(d, v) != JSON_OBJECT)
+        return error_set(err, ERR_BAD_REQUEST, "json: cannot unmarshal %s into Go value of type v1.%s",
+                         json_type_name(json_type(d, v)), s->go_name);
+    normalize_note_duplicates(&n, v);
+    r = normalize_object(&n, s, v);
+    if (r < 0)
+        return r;
+    if (report)
+        normalize_write_report(&n, report);
+    return 0;
+}

@@ -1,0 +1,354 @@
+#include "api/object.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* kubectl's copy of what the user applied: as large as the object, and read by kubectl alone. */
+#define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
+
+/* --- Decoding helpers --- */
+
+static void decode_fail_nul(struct decoder *x, json_ref v)
+{
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(ERROR_MSG_BYTES_MAX);
+
+    if (x->r < 0)
+        return;
+    json_path_text(x->d, v, &path);
+    x->r = error_set(x->err, ERR_BAD_REQUEST, "%s: must not contain a NUL character", buf_cstr(&path));
+}
+
+/* A copy of a text that belongs to v, "" when that fails. */
+static const char *decode_copy(struct decoder *x, json_ref v, struct str text)
+{
+    const char *copy;
+
+    if (x->r < 0 || text.len == 0)
+        return "";
+    if (memchr(text.s, '\0', text.len)) {
+        decode_fail_nul(x, v);
+        return "";
+    }
+    copy = arena_dup(x->arena, text);
+    if (copy)
+        return copy;
+    x->r = arena_check(x->arena, x->err);
+    return "";
+}
+
+const char *decode_text(struct decoder *x, json_ref object, const char *key)
+{
+    json_ref v = json_get(x->d, object, key);
+
+    return decode_copy(x, v, json_type(x->d, v) == JSON_STRING ? json_text(x->d, v) : STR_LIT(""));
+}
+
+bool decode_bool(struct decoder *x, json_ref object, const char *key, bool fallback)
+{
+    enum json_type type = json_type(x->d, json_get(x->d, object, key));
+
+    return type == JSON_TRUE ? true : type == JSON_FALSE ? false : fallback;
+}
+
+int64_t decode_int(struct decoder *x, json_ref object, const char *key, int64_t fallback)
+{
+    int64_t value;
+
+    return json_int64(x->d, json_get(x->d, object, key), &value) ? value : fallback;
+}
+
+bool decode_time(struct decoder *x, json_ref object, const char *key, struct timestamp *ret)
+{
+    json_ref v = json_get(x->d, object, key);
+    struct timestamp t;
+    int r;
+
+    if (x->r < 0 || json_type(x->d, v) != JSON_STRING)
+        return false;
+    r = timestamp_parse(json_text(x->d, v), &t, x->err);
+    if (r < 0) {
+        x->r = error_wrap(x->err, "%s", key);
+        return false;
+    }
+    *ret = t;
+    return true;
+}
+
+bool decode_quantity(struct decoder *x, json_ref object, const char *key, struct quantity *ret)
+{
+    json_ref v = json_get(x->d, object, key);
+    struct quantity q;
+
+    if (x->r < 0 || json_type(x->d, v) != JSON_STRING)
+        return false;
+    x->r = quantity_parse(json_text(x->d, v), &q, x->err);
+    if (x->r < 0)
+        return false;
+    *ret = q;
+    return true;
+}
+
+void *decode_items(struct decoder *x, json_ref array, size_t item_bytes, uint32_t *ret_count)
+{
+    uint32_t count = json_count(x->d, array);
+    void *items;
+
+    *ret_count = 0;
+    if (x->r < 0 || count == 0)
+        return NULL;
+    items = arena_array(x->arena, count, item_bytes);
+    if (items)
+        *ret_count = count;
+    else
+        x->r = arena_check(x->arena, x->err);
+    return items;
+}
+
+struct texts decode_texts(struct decoder *x, json_ref object, const char *key)
+{
+    json_ref array = json_get(x->d, object, key);
+    uint32_t count, n = 0;
+    const char **items = decode_items(x, array, sizeof *items, &count);
+
+    for (json_ref v = items ? json_first(x->d, array) : 0; v; v = json_next(x->d, v))
+        items[n++] = decode_copy(x, v, json_text(x->d, v));
+    assert(n == count);
+    return (struct texts){ items, count };
+}
+
+static struct kvs decode_map_but(struct decoder *x, json_ref object, const char *key, const char *but)
+{
+    json_ref map = json_get(x->d, object, key);
+    uint32_t count, n = 0;
+    struct kv *items = decode_items(x, map, sizeof *items, &count);
+
+    for (json_ref v = items ? json_first(x->d, map) : 0; v; v = json_next(x->d, v)) {
+        if (but && str_is(json_key(x->d, v), but))
+            continue;
+        items[n].key = decode_copy(x, v, json_key(x->d, v));
+        items[n].value = decode_copy(x, v, json_text(x->d, v));
+        n++;
+    }
+    return (struct kvs){ items, n };
+}
+
+struct kvs decode_map(struct decoder *x, json_ref object, const char *key)
+{
+    return decode_map_but(x, object, key, NULL);
+}
+
+int decode_enum(struct decoder *x, json_ref object, const char *key, const char *const *names, int count,
+                int fallback)
+{
+    struct str text = json_get_text(x->d, object, key);
+
+    for (int i = 0; i < count; i++)
+        if (str_is(text, names[i]))
+            return i;
+    return fallback;
+}
+
+/* --- Metadata --- */
+
+static const struct owner *decode_owners(struct decoder *x, json_ref meta, uint32_t *ret_count)
+{
+    json_ref array = json_get(x->d, meta, "ownerReferences");
+    struct owner *owners = decode_items(x, array, sizeof *owners, ret_count);
+    uint32_t n = 0;
+
+    for (json_ref v = owners ? json_first(x->d, array) : 0; v; v = json_next(x->d, v)) {
+        owners[n++] = (struct owner){
+            .api_version = decode_text(x, v, "apiVersion"),
+            .kind = decode_text(x, v, "kind"),
+            .name = decode_text(x, v, "name"),
+            .uid = decode_text(x, v, "uid"),
+            .is_controller = decode_bool(x, v, "controller", false),
+            .blocks_deletion = decode_bool(x, v, "blockOwnerDeletion", false),
+        };
+    }
+    return owners;
+}
+
+static void decode_meta(struct decoder *x, json_ref meta, struct object *o)
+{
+    struct str revision = json_get_text(x->d, meta, "resourceVersion");
+
+    o->name = decode_text(x, meta, "name");
+    o->ns = decode_text(x, meta, "namespace");
+    o->uid = decode_text(x, meta, "uid");
+    o->generate_name = decode_text(x, meta, "generateName");
+    if (revision.len && !str_to_int64(revision, &o->revision))
+        o->revision = -1;
+    o->generation = decode_int(x, meta, "generation", 0);
+    (void)decode_time(x, meta, "creationTimestamp", &o->created); /* absent until the server sets it */
+    o->is_deleting = decode_time(x, meta, "deletionTimestamp", &o->deleted);
+    o->deletion_grace_seconds = decode_int(x, meta, "deletionGracePeriodSeconds", -1);
+    o->labels = decode_map(x, meta, "labels");
+    o->annotations = decode_map_but(x, meta, "annotations", LAST_APPLIED_ANNOTATION);
+    o->finalizers = decode_texts(x, meta, "finalizers");
+    o->owners = decode_owners(x, meta, &o->owners_count);
+}
+
+/* --- Objects --- */
+
+/* The object and its text in one block; the strings of the view most often fit behind them. */
+static struct object *object_alloc(const struct kind_info *k, struct arena *a, size_t text_len)
+{
+    assert(k->view_bytes >= sizeof(struct object));
+    arena_reserve(a, k->view_bytes + text_len + 1 + text_len / 2);
+    return arena_alloc(a, k->view_bytes);
+}
+
+/* Fills a new object in. It is worth nothing when this fails. */
+static int object_fill(struct object *o, const struct json *d, json_ref v, struct str text, struct error *err)
+{
+    struct decoder x = { .d = d, .arena = &o->arena, .err = err };
+    char *copy = arena_dup(&o->arena, text);
+
+    if (!copy)
+        return arena_check(&o->arena, err);
+    o->text = (struct str){ copy, text.len };
+    decode_meta(&x, json_get(d, v, "metadata"), o);
+    o->kind->decode(&x, v, o);
+    return x.r;
+}
+
+int object_new(const struct kind_info *k, const struct json *d, json_ref v, struct object **ret,
+               struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
+    struct arena a = ARENA_INIT(OBJECT_MEMORY_BYTES_MAX);
+    struct object *o;
+    int r;
+
+    json_write(d, v, &text);
+    r = buf_check(&text, k->name, err);
+    if (r < 0)
+        return r;
+    o = object_alloc(k, &a, text.len);
+    if (!o)
+        return arena_check(&a, err);
+    refcount_init(&o->refs);
+    o->kind = k;
+    o->arena = a;
+    r = object_fill(o, d, v, buf_str(&text), err);
+    if (r < 0) {
+        (void)object_unref(o);
+        return r;
+    }
+    *ret = o;
+    return 0;
+}
+
+static int object_decode_tree(const struct kind_info *k, struct json *d, json_ref v, struct object **ret,
+                              struct error *err)
+{
+    int r = schema_normalize(k->schema, d, v, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, err);
+
+    if (r < 0)
+        return error_wrap(err, "%s in version \"%s\" cannot be handled as a %s", k->name, k->version,
+                          k->name);
+    return object_new(k, d, v, ret, err);
+}
+
+int object_decode(const struct kind_info *k, struct str text, struct json *scratch, struct object **ret,
+                  struct error *err)
+{
+    json_ref v;
+    int r;
+
+    json_clear(scratch);
+    r = json_parse(scratch, text, &v, err);
+    if (r < 0)
+        return r;
+    return object_decode_tree(k, scratch, v, ret, err);
+}
+
+int object_decode_any(struct str text, struct json *scratch, struct object **ret, struct error *err)
+{
+    const struct kind_info *k;
+    struct str api_version, name;
+    json_ref v;
+    int r;
+
+    json_clear(scratch);
+    r = json_parse(scratch, text, &v, err);
+    if (r < 0)
+        return r;
+    api_version = json_get_text(scratch, v, "apiVersion");
+    name = json_get_text(scratch, v, "kind");
+    if (name.len == 0)
+        return error_set(err, ERR_BAD_REQUEST,
+                         "kind: Required value: say what the object is, such as PersistentVolume");
+    k = kind_by_api_version(api_version, name);
+    if (!k)
+        return error_set(err, ERR_UNSUPPORTED, "no kind \"%.*s\" is known in version \"%.*s\"", STR_ARG(name),
+                         STR_ARG(api_version));
+    return object_decode_tree(k, scratch, v, ret, err);
+}
+
+struct object *object_ref(const struct object *o)
+{
+    union {
+        const struct object *in;
+        struct object *out;
+    } shared = { o }; /* the count is the one thing about a published object that changes */
+
+    refcount_inc(&shared.out->refs);
+    return shared.out;
+}
+
+struct object *object_unref(struct object *o)
+{
+    if (o && refcount_dec(&o->refs)) {
+        struct arena a = o->arena; /* the object lives in it */
+        arena_done(&a);
+    }
+    return NULL;
+}
+
+const char *object_annotation(const struct object *o, const char *key)
+{
+    return kv_get(o->annotations.items, o->annotations.count, key);
+}
+
+const char *object_label(const struct object *o, const char *key)
+{
+    return kv_get(o->labels.items, o->labels.count, key);
+}
+
+bool object_has_finalizer(const struct object *o, const char *finalizer)
+{
+    for (uint32_t i = 0; i < o->finalizers.count; i++)
+        if (strcmp(o->finalizers.items[i], finalizer) == 0)
+            return true;
+    return false;
+}
+
+const struct owner *object_controller(const struct object *o)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++)
+        if (o->owners[i].is_controller)
+            return &o->owners[i];
+    return NULL;
+}
+
+const char *object_field(const struct object *o, const char *field)
+{
+    if (strcmp(field, "metadata.name") == 0)
+        return o->name;
+    if (strcmp(field, "metadata.namespace") == 0 && o->kind->kind != KIND_NODE &&
+        o->kind->kind != KIND_NAMESPACE)
+        return o->ns;
+    for (const struct selectable *s = o->kind->selectable; s && s->name; s++)
+        if (strcmp(field, s->name) == 0)
+            return s->get(o);
+    return NULL;
+}
+
+void object_key(const struct object *o, struct buf *out)
+{
+    if (o->ns[0] != '\0')
+        (void)buf_addf(out, "%s/", o->ns);
+    (void)buf_add_cstr(out, o->name);
+}

@@ -1,0 +1,123 @@
+/* Objects: the text as last stored and a decoded view of the fields Berth acts on.
+ *
+ * An object is immutable once made and counted: caches, store and watches share it. A change is a new text,
+ * decoded again. Each kind's view (struct volume, struct claim, …) begins with a struct object. Everything
+ * hangs off one arena, so an object is two or three allocations whatever it holds.
+ *
+ * Strings in a view are never NULL ("" for absent) and hold no NUL byte: decoding refuses one. */
+#ifndef BERTH_API_OBJECT_H
+#define BERTH_API_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/json.h"
+#include "api/kind.h"
+#include "api/kv.h"
+#include "api/quantity.h"
+#include "api/schema.h"
+#include "api/times.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/refcount.h"
+
+/* A body of 3 MiB is the most the API takes; answers with lists of objects are read in pages below this. */
+#define OBJECT_TEXT_BYTES_MAX ((size_t)64 << 20)
+#define OBJECT_MEMORY_BYTES_MAX ((size_t)32 << 20)
+
+struct texts {
+    const char *const *items;
+    uint32_t count;
+};
+
+struct kvs {
+    const struct kv *items; /* sorted by key */
+    uint32_t count;
+};
+
+struct owner {
+    const char *api_version;
+    const char *kind;
+    const char *name;
+    const char *uid;
+    bool is_controller;
+    bool blocks_deletion;
+};
+
+struct object {
+    struct refcount refs;
+    const struct kind_info *kind;
+    struct arena arena; /* holds the object itself */
+    struct str text;    /* canonical JSON, NUL-terminated */
+
+    const char *name;
+    const char *ns; /* "" for cluster scope */
+    const char *uid;
+    const char *generate_name;
+    int64_t revision; /* metadata.resourceVersion; 0 when there is none */
+    int64_t generation;
+    struct timestamp created;
+    struct timestamp deleted;       /* deletionTimestamp; unset unless is_deleting */
+    int64_t deletion_grace_seconds; /* -1 when unset */
+    bool is_deleting;
+    struct kvs labels;
+    struct kvs annotations; /* without kubectl's last-applied copy of the object, which nobody here reads */
+    struct texts finalizers;
+    const struct owner *owners;
+    uint32_t owners_count;
+};
+
+/* Makes an object from a tree in canonical form (schema_normalize()). */
+int object_new(const struct kind_info *k, const struct json *d, json_ref v, struct object **ret,
+               struct error *err);
+
+/* From text to object: parses, normalizes (keeping unknown fields) and decodes. scratch is cleared first and
+ * may be reused for the next object. */
+int object_decode(const struct kind_info *k, struct str text, struct json *scratch, struct object **ret,
+                  struct error *err);
+
+/* The same with the kind taken from the text's own apiVersion and kind. */
+int object_decode_any(struct str text, struct json *scratch, struct object **ret, struct error *err);
+
+struct object *object_ref(const struct object *o);
+struct object *object_unref(struct object *o);
+DEFINE_CLEANUP(struct object, object_unref)
+
+/* The value of an annotation or label; NULL when it is not there. */
+const char *object_annotation(const struct object *o, const char *key);
+const char *object_label(const struct object *o, const char *key);
+bool object_has_finalizer(const struct object *o, const char *finalizer);
+/* The owner that is a controller; NULL for none. */
+const struct owner *object_controller(const struct object *o);
+/* The value of a field selector's field; NULL when the kind does not support it. */
+const char *object_field(const struct object *o, const char *field);
+
+/* "namespace/name", or "name" at cluster scope. */
+void object_key(const struct object *o, struct buf *out);
+
+/* --- For the kinds' decode functions. The first failure sticks; readers then return empty values. --- */
+
+struct decoder {
+    const struct json *d;
+    struct arena *arena;
+    struct error *err;
+    int r; /* 0, or the failure */
+};
+
+/* A member that is a string, copied; "" when absent. A NUL byte inside is a failure that names the field. */
+const char *decode_text(struct decoder *x, json_ref object, const char *key);
+bool decode_bool(struct decoder *x, json_ref object, const char *key, bool fallback);
+int64_t decode_int(struct decoder *x, json_ref object, const char *key, int64_t fallback);
+/* False when absent; *ret is untouched then. */
+bool decode_time(struct decoder *x, json_ref object, const char *key, struct timestamp *ret);
+bool decode_quantity(struct decoder *x, json_ref object, const char *key, struct quantity *ret);
+struct texts decode_texts(struct decoder *x, json_ref object, const char *key);
+/* A map from strings to strings. */
+struct kvs decode_map(struct decoder *x, json_ref object, const char *key);
+/* Room for the items of an array, zeroed; count comes out. NULL when it is empty. */
+void *decode_items(struct decoder *x, json_ref array, size_t item_bytes, uint32_t *ret_count);
+/* The index of the text in a table of names; fallback when it is not there. */
+int decode_enum(struct decoder *x, json_ref object, const char *key, const char *const *names, int count,
+                int fallback);
+
+#endif

@@ -1,0 +1,364 @@
+#include "api/pod.h"
+
+#include <string.h>
+
+#include "api/pod_int.h"
+#include "api/validate.h"
+
+#define GRACE_SECONDS_DEFAULT 30
+
+const char *const pod_phase_names[] = {
+    [POD_PHASE_UNSET] = "",        [POD_PENDING] = "Pending", [POD_RUNNING] = "Running",
+    [POD_SUCCEEDED] = "Succeeded", [POD_FAILED] = "Failed",   [POD_UNKNOWN] = "Unknown",
+};
+static_assert(ARRAY_LEN(pod_phase_names) == POD_PHASE_COUNT, "name every phase");
+
+const char *const restart_policy_names[] = {
+    [RESTART_UNSET] = "",
+    [RESTART_ALWAYS] = "Always",
+    [RESTART_ON_FAILURE] = "OnFailure",
+    [RESTART_NEVER] = "Never",
+};
+static_assert(ARRAY_LEN(restart_policy_names) == RESTART_COUNT, "name every policy");
+
+static const char *const propagation_names[] = {
+    [PROPAGATION_NONE] = "None",
+    [PROPAGATION_HOST_TO_CONTAINER] = "HostToContainer",
+    [PROPAGATION_BIDIRECTIONAL] = "Bidirectional",
+};
+static_assert(ARRAY_LEN(propagation_names) == PROPAGATION_COUNT, "name every propagation");
+
+static const char *const recursive_read_only_names[] = {
+    [RECURSIVE_READ_ONLY_DISABLED] = "Disabled",
+    [RECURSIVE_READ_ONLY_IF_POSSIBLE] = "IfPossible",
+    [RECURSIVE_READ_ONLY_ENABLED] = "Enabled",
+};
+static_assert(ARRAY_LEN(recursive_read_only_names) == RECURSIVE_READ_ONLY_COUNT, "name every mode");
+
+/* --- Containers --- */
+
+static const struct se_linux *decode_se_linux(struct decoder *x, json_ref security)
+{
+    json_ref options = json_get(x->d, security, "seLinuxOptions");
+    struct se_linux *s = options && x->r == 0 ? arena_alloc(x->arena, sizeof *s) : NULL;
+
+    if (s)
+        *s = (struct se_linux){
+            .user = decode_text(x, options, "user"),
+            .role = decode_text(x, options, "role"),
+            .type = decode_text(x, options, "type"),
+            .level = decode_text(x, options, "level"),
+        };
+    else if (options && x->r == 0)
+        x->r = arena_check(x->arena, x->err);
+    return s;
+}
+
+static void decode_mounts(struct decoder *x, json_ref list, struct pod_container *c)
+{
+    struct pod_mount *mounts = decode_items(x, list, sizeof *mounts, &c->mounts_count);
+    uint32_t n = 0;
+
+    c->mounts = mounts;
+    for (json_ref m = mounts ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+        mounts[n++] = (struct pod_mount){
+            .volume = decode_text(x, m, "name"),
+            .path = decode_text(x, m, "mountPath"),
+            .sub_path = decode_text(x, m, "subPath"),
+            .sub_path_expr = decode_text(x, m, "subPathExpr"),
+            .propagation = (uint8_t)decode_enum(x, m, "mountPropagation", propagation_names,
+                                                PROPAGATION_COUNT, PROPAGATION_NONE),
+            .recursive_read_only =
+                (uint8_t)decode_enum(x, m, "recursiveReadOnly", recursive_read_only_names,
+                                     RECURSIVE_READ_ONLY_COUNT, RECURSIVE_READ_ONLY_DISABLED),
+            .is_read_only = decode_bool(x, m, "readOnly", false),
+        };
+}
+
+static void decode_devices(struct decoder *x, json_ref list, struct pod_container *c)
+{
+    struct pod_device *devices = decode_items(x, list, sizeof *devices, &c->devices_count);
+    uint32_t n = 0;
+
+    c->devices = devices;
+    for (json_ref m = devices ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+        devices[n++] = (struct pod_device){
+            .volume = decode_text(x, m, "name"),
+            .path = decode_text(x, m, "devicePath"),
+        };
+}
+
+static void decode_container(struct decoder *x, json_ref container, enum container_kind kind,
+                             struct pod_container *c)
+{
+    json_ref security = json_get(x->d, container, "securityContext");
+    json_ref resources = json_get(x->d, container, "resources");
+
+    c->name = decode_text(x, container, "name");
+    c->kind = (uint8_t)kind;
+    decode_mounts(x, json_get(x->d, container, "volumeMounts"), c);
+    decode_devices(x, json_get(x->d, container, "volumeDevices"), c);
+    c->requests = decode_amounts(x, resources, "requests");
+    c->limits = decode_amounts(x, resources, "limits");
+    c->se_linux = decode_se_linux(x, security);
+    c->is_privileged = decode_bool(x, security, "privileged", false);
+    c->is_sidecar =
+        kind == CONTAINER_INIT && str_is(json_get_text(x->d, container, "restartPolicy"), "Always");
+}
+
+/* Room for the items of three lists, one behind the other. NULL for none, or when there is no memory. */
+static void *decode_three(struct decoder *x, const json_ref lists[CONTAINER_KIND_COUNT], size_t item_bytes,
+                          uint32_t *ret_count)
+{
+    uint32_t count = 0;
+    void *items;
+
+    *ret_count = 0;
+    for (int kind = 0; kind < CONTAINER_KIND_COUNT; kind++)
+        count += json_count(x->d, lists[kind]);
+    if (x->r < 0 || count == 0)
+        return NULL;
+    items = arena_array(x->arena, count, item_bytes);
+    if (items)
+        *ret_count = count;
+    else
+        x->r = arena_check(x->arena, x->err);
+    return items;
+}
+
+static void decode_containers(struct decoder *x, json_ref spec, struct pod *p)
+{
+    const json_ref lists[] = {
+        [CONTAINER_INIT] = json_get(x->d, spec, "initContainers"),
+        [CONTAINER_REGULAR] = json_get(x->d, spec, "containers"),
+        [CONTAINER_EPHEMERAL] = json_get(x->d, spec, "ephemeralContainers"),
+    };
+    struct pod_container *items = decode_three(x, lists, sizeof *items, &p->containers_count);
+    uint32_t n = 0;
+
+    p->containers = items;
+    for (int kind = 0; items && kind < CONTAINER_KIND_COUNT; kind++)
+        for (json_ref m = json_first(x->d, lists[kind]); m; m = json_next(x->d, m))
+            decode_container(x, m, (enum container_kind)kind, &items[n++]);
+}
+
+/* --- Status --- */
+
+static void decode_state(struct decoder *x, json_ref state, struct pod_container_status *s)
+{
+    json_ref waiting = json_get(x->d, state, "waiting"), terminated = json_get(x->d, state, "terminated");
+
+    s->reason = decode_text(x, terminated ? terminated : waiting, "reason");
+    s->exit_code = (int32_t)decode_int(x, terminated, "exitCode", 0);
+    s->signal = (int32_t)decode_int(x, terminated, "signal", 0);
+    s->state = terminated                         ? CONTAINER_TERMINATED
+               : waiting                          ? CONTAINER_WAITING
+               : json_get(x->d, state, "running") ? CONTAINER_RUNNING
+                                                  : CONTAINER_SILENT;
+}
+
+static void decode_container_status(struct decoder *x, json_ref status, enum container_kind kind,
+                                    struct pod_container_status *s)
+{
+    json_ref last = json_path(x->d, status, "lastState", "terminated");
+
+    s->name = decode_text(x, status, "name");
+    s->kind = (uint8_t)kind;
+    decode_state(x, json_get(x->d, status, "state"), s);
+    (void)decode_time(x, last, "finishedAt", &s->last_finished); /* no time when it never ran before */
+    s->restarts = (int32_t)decode_int(x, status, "restartCount", 0);
+    s->is_ready = decode_bool(x, status, "ready", false);
+    s->is_started = decode_bool(x, status, "started", false);
+}
+
+static void decode_statuses(struct decoder *x, json_ref status, struct pod *p)
+{
+    const json_ref lists[] = {
+        [CONTAINER_INIT] = json_get(x->d, status, "initContainerStatuses"),
+        [CONTAINER_REGULAR] = json_get(x->d, status, "containerStatuses"),
+        [CONTAINER_EPHEMERAL] = json_get(x->d, status, "ephemeralContainerStatuses"),
+    };
+    struct pod_container_status *items = decode_three(x, lists, sizeof *items, &p->statuses_count);
+    uint32_t n = 0;
+
+    p->statuses = items;
+    for (int kind = 0; items && kind < CONTAINER_KIND_COUNT; kind++)
+        for (json_ref m = json_first(x->d, lists[kind]); m; m = json_next(x->d, m))
+            decode_container_status(x, m, (enum container_kind)kind, &items[n++]);
+}
+
+static void pod_decode_status(struct decoder *x, json_ref status, struct pod *p)
+{
+    bool has_phase = json_get_text(x->d, status, "phase").len != 0;
+
+    p->phase = (uint8_t)decode_enum(x, status, "phase", pod_phase_names, POD_PHASE_COUNT,
+                                    has_phase ? POD_UNKNOWN : POD_PHASE_UNSET);
+    p->reason = decode_text(x, status, "reason");
+    p->message = decode_text(x, status, "message");
+    p->nominated_node = decode_text(x, status, "nominatedNodeName");
+    p->pod_ip = decode_text(x, status, "podIP");
+    p->host_ip = decode_text(x, status, "hostIP");
+    p->conditions = decode_conditions(x, status, "conditions");
+    (void)decode_time(x, status, "startTime", &p->started); /* no time before it is on a node */
+    decode_statuses(x, status, p);
+}
+
+/* --- Spec --- */
+
+static void decode_groups(struct decoder *x, json_ref list, struct pod *p)
+{
+    int64_t *groups = decode_items(x, list, sizeof *groups, &p->supplemental_groups_count);
+    uint32_t n = 0;
+
+    p->supplemental_groups = groups;
+    for (json_ref m = groups ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+        (void)json_int64(x->d, m, &groups[n++]); /* the type has been checked */
+}
+
+static void pod_decode_security(struct decoder *x, json_ref security, struct pod *p)
+{
+    p->fs_group = decode_int(x, security, "fsGroup", -1);
+    p->run_as_user = decode_int(x, security, "runAsUser", -1);
+    p->se_linux = decode_se_linux(x, security);
+    p->fs_group_on_root_mismatch =
+        str_is(json_get_text(x->d, security, "fsGroupChangePolicy"), "OnRootMismatch");
+    p->se_linux_recursive = str_is(json_get_text(x->d, security, "seLinuxChangePolicy"), "Recursive");
+    decode_groups(x, json_get(x->d, security, "supplementalGroups"), p);
+}
+
+static struct texts decode_readiness_gates(struct decoder *x, json_ref spec)
+{
+    json_ref list = json_get(x->d, spec, "readinessGates");
+    uint32_t count, n = 0;
+    const char **items = decode_items(x, list, sizeof *items, &count);
+
+    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+        items[n++] = decode_text(x, m, "conditionType");
+    return (struct texts){ items, count };
+}
+
+static void pod_decode_placement(struct decoder *x, json_ref spec, struct pod *p)
+{
+    p->node_name = decode_text(x, spec, "nodeName");
+    p->scheduler_name = decode_text(x, spec, "schedulerName");
+    p->node_selector = decode_map(x, spec, "nodeSelector");
+    p->required_affinity = decode_node_selector(x, json_path(x->d, spec, "affinity", "nodeAffinity"),
+                                                "requiredDuringSchedulingIgnoredDuringExecution");
+    p->tolerations = decode_tolerations(x, spec, "tolerations");
+    p->scheduling_gates_count = json_count(x->d, json_get(x->d, spec, "schedulingGates"));
+    p->priority = (int32_t)decode_int(x, spec, "priority", 0);
+}
+
+static void pod_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct pod *p = CONTAINER_OF(o, struct pod, obj);
+    json_ref spec = json_get(x->d, object, "spec");
+
+    pod_decode_placement(x, spec, p);
+    pod_decode_security(x, json_get(x->d, spec, "securityContext"), p);
+    p->service_account = decode_text(x, spec, "serviceAccountName");
+    p->grace_seconds = decode_int(x, spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
+    p->active_deadline_seconds = decode_int(x, spec, "activeDeadlineSeconds", -1);
+    p->restart_policy =
+        (uint8_t)decode_enum(x, spec, "restartPolicy", restart_policy_names, RESTART_COUNT, RESTART_UNSET);
+    p->uses_host_network = decode_bool(x, spec, "hostNetwork", false);
+    p->readiness_gates = decode_readiness_gates(x, spec);
+    p->volumes = decode_pod_volumes(x, spec, o->name);
+    decode_containers(x, spec, p);
+    pod_decode_status(x, json_get(x->d, object, "status"), p);
+}
+
+bool pod_is_terminated(const struct pod *p)
+{
+    if (p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
+        return true;
+    if (!p->obj.is_deleting)
+        return false;
+    for (uint32_t i = 0; i < p->statuses_count; i++)
+        if (p->statuses[i].state != CONTAINER_TERMINATED && p->statuses[i].state != CONTAINER_WAITING)
+            return false;
+    return true;
+}
+
+const struct pod_volume *pod_volume(const struct pod *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        if (strcmp(p->volumes.items[i].name, name) == 0)
+            return &p->volumes.items[i];
+    return NULL;
+}
+
+/* --- Field selectors --- */
+
+static const char *field_node_name(const struct object *o)
+{
+    return pod_of(o)->node_name;
+}
+
+static const char *field_restart_policy(const struct object *o)
+{
+    return restart_policy_names[pod_of(o)->restart_policy];
+}
+
+static const char *field_scheduler_name(const struct object *o)
+{
+    return pod_of(o)->scheduler_name;
+}
+
+static const char *field_service_account(const struct object *o)
+{
+    return pod_of(o)->service_account;
+}
+
+static const char *field_host_network(const struct object *o)
+{
+    return pod_of(o)->uses_host_network ? "true" : "false";
+}
+
+static const char *field_phase(const struct object *o)
+{
+    return pod_phase_names[pod_of(o)->phase];
+}
+
+static const char *field_pod_ip(const struct object *o)
+{
+    return pod_of(o)->pod_ip;
+}
+
+static const char *field_nominated_node(const struct object *o)
+{
+    return pod_of(o)->nominated_node;
+}
+
+const struct kind_info pod_kind = {
+    .kind = KIND_POD,
+    .name = "Pod",
+    .group = "",
+    .version = "v1",
+    .plural = "pods",
+    .short_names = (const char *const[]){ "po", NULL },
+    .is_namespaced = true,
+    .has_status = true,
+    .flags = KIND_UPDATES_UNCONDITIONALLY | KIND_DELETE_ANSWERS_OBJECT,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &pod_schema,
+    .view_bytes = sizeof(struct pod),
+    .set_defaults = pod_set_defaults,
+    .prepare_create = pod_prepare_create,
+    .prepare_update = pod_prepare_update,
+    .validate = pod_validate,
+    .validate_update = pod_validate_update,
+    .decode = pod_decode,
+    .selectable =
+        (const struct selectable[]){
+            { "spec.nodeName", field_node_name },
+            { "spec.restartPolicy", field_restart_policy },
+            { "spec.schedulerName", field_scheduler_name },
+            { "spec.serviceAccountName", field_service_account },
+            { "spec.hostNetwork", field_host_network },
+            { "status.phase", field_phase },
+            { "status.podIP", field_pod_ip },
+            { "status.nominatedNodeName", field_nominated_node },
+            { 0 },
+        },
+};

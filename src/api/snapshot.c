@@ -1,0 +1,357 @@
+#include "api/snapshot.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/validate.h"
+
+#define SNAPSHOT_GROUP "snapshot.storage.k8s.io"
+
+static const char *const deletion_policies[] = { "Delete", "Retain", NULL };
+
+static const struct schema snapshot_error_schema = {
+    "VolumeSnapshotError",
+    (const struct field[]){
+        { "time", FIELD_TIME },
+        { "message", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+/* Custom resources count every change of what is neither metadata nor status. */
+static void snapshot_prepare_create(struct json *d, json_ref object, struct timestamp now)
+{
+    (void)now;
+    json_set(d, json_ensure_object(d, object, "metadata"), "generation", json_new_int(d, 1));
+    (void)json_remove(d, object, "status");
+}
+
+static void snapshot_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                    struct timestamp now)
+{
+    prepare_update_status_only(d, object, old, part, now);
+    prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
+}
+
+/* --- VolumeSnapshot --- */
+
+static const struct schema snapshot_source_schema = {
+    "VolumeSnapshotSource",
+    (const struct field[]){
+        { "persistentVolumeClaimName", FIELD_STRING, .flags = FIELD_POINTER },
+        { "volumeSnapshotContentName", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema snapshot_spec_schema = {
+    "VolumeSnapshotSpec",
+    (const struct field[]){
+        { "source", FIELD_OBJECT, .sub = &snapshot_source_schema },
+        { "volumeSnapshotClassName", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema snapshot_status_schema = {
+    "VolumeSnapshotStatus",
+    (const struct field[]){
+        { "boundVolumeSnapshotContentName", FIELD_STRING, .flags = FIELD_POINTER },
+        { "creationTime", FIELD_TIME },
+        { "readyToUse", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "restoreSize", FIELD_QUANTITY },
+        { "error", FIELD_OBJECT, .sub = &snapshot_error_schema },
+        { "volumeGroupSnapshotName", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema snapshot_schema = {
+    "VolumeSnapshot",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &snapshot_spec_schema, .flags = FIELD_ALWAYS },
+        { "status", FIELD_OBJECT, .sub = &snapshot_status_schema },
+        { 0 },
+    },
+};
+
+/* Exactly one of two members of spec.source. */
+static void validate_source(struct validation *v, const char *first, const char *second, const char *detail)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), at = path_child(&spec_at, "source");
+    json_ref source = json_path(v->d, v->object, "spec", "source");
+
+    if (!source)
+        errors_required(v->errors, &at, "");
+    else if (!json_get(v->d, source, first) == !json_get(v->d, source, second))
+        errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("object")), detail);
+}
+
+/* A member of the old source may not change, nor go or come. */
+static void validate_source_fixed(struct validation *v, const char *member)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), source_at = path_child(&spec_at, "source");
+    struct field_path at = path_child(&source_at, member);
+    json_ref now = json_path(v->d, v->object, "spec", "source", member);
+    json_ref old = json_path(v->d, v->old, "spec", "source", member);
+
+    if (!now != !old)
+        errors_invalid(v->errors, &source_at, show_text(v->errors, STR_LIT("object")),
+                       errors_printf(v->errors, "%s is required once set", member));
+    else if (!json_equal(v->d, now, old))
+        errors_invalid(v->errors, &at, show_value(v->errors, v->d, now),
+                       errors_printf(v->errors, "%s is immutable", member));
+}
+
+static void snapshot_validate(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"),
+                      at = path_child(&spec_at, "volumeSnapshotClassName");
+
+    validate_source(v, "volumeSnapshotContentName", "persistentVolumeClaimName",
+                    "exactly one of volumeSnapshotContentName and persistentVolumeClaimName must be set");
+    if (json_is_string(v->d, json_path(v->d, v->object, "spec", "volumeSnapshotClassName"), ""))
+        errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("")),
+                       "volumeSnapshotClassName must not be the empty string when set");
+}
+
+static void snapshot_validate_update(struct validation *v)
+{
+    validate_source_fixed(v, "persistentVolumeClaimName");
+    validate_source_fixed(v, "volumeSnapshotContentName");
+}
+
+static void snapshot_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct snapshot *s = CONTAINER_OF(o, struct snapshot, obj);
+    json_ref spec = json_get(x->d, object, "spec"), source = json_get(x->d, spec, "source");
+    json_ref status = json_get(x->d, object, "status");
+
+    s->claim_name = decode_text(x, source, "persistentVolumeClaimName");
+    s->content_name = decode_text(x, source, "volumeSnapshotContentName");
+    s->class_name = decode_text(x, spec, "volumeSnapshotClassName");
+    s->bound_content_name = decode_text(x, status, "boundVolumeSnapshotContentName");
+    (void)decode_time(x, status, "creationTime", &s->taken);
+    s->is_ready = decode_bool(x, status, "readyToUse", false);
+    s->has_restore_size = decode_quantity(x, status, "restoreSize", &s->restore_size);
+    s->error_message = decode_text(x, json_get(x->d, status, "error"), "message");
+}
+
+const struct kind_info snapshot_kind = {
+    .kind = KIND_SNAPSHOT,
+    .name = "VolumeSnapshot",
+    .group = SNAPSHOT_GROUP,
+    .version = "v1",
+    .plural = "volumesnapshots",
+    .short_names = (const char *const[]){ "vs", NULL },
+    .is_namespaced = true,
+    .has_status = true,
+    .flags = KIND_IS_CUSTOM,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &snapshot_schema,
+    .view_bytes = sizeof(struct snapshot),
+    .set_defaults = default_nothing,
+    .prepare_create = snapshot_prepare_create,
+    .prepare_update = snapshot_prepare_update,
+    .validate = snapshot_validate,
+    .validate_update = snapshot_validate_update,
+    .decode = snapshot_decode,
+};
+
+/* --- VolumeSnapshotContent --- */
+
+static const struct schema content_source_schema = {
+    "VolumeSnapshotContentSource",
+    (const struct field[]){
+        { "volumeHandle", FIELD_STRING, .flags = FIELD_POINTER },
+        { "snapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema content_spec_schema = {
+    "VolumeSnapshotContentSpec",
+    (const struct field[]){
+        { "volumeSnapshotRef", FIELD_OBJECT, .sub = &object_reference_schema },
+        { "deletionPolicy", FIELD_STRING, .go_type = "v1.DeletionPolicy" },
+        { "driver", FIELD_STRING },
+        { "volumeSnapshotClassName", FIELD_STRING, .flags = FIELD_POINTER },
+        { "source", FIELD_OBJECT, .sub = &content_source_schema },
+        { "sourceVolumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode" },
+        { 0 },
+    },
+};
+
+static const struct schema content_status_schema = {
+    "VolumeSnapshotContentStatus",
+    (const struct field[]){
+        { "snapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
+        { "creationTime", FIELD_INT64, .flags = FIELD_POINTER },
+        { "restoreSize", FIELD_INT64, .flags = FIELD_POINTER },
+        { "readyToUse", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "error", FIELD_OBJECT, .sub = &snapshot_error_schema },
+        { "volumeGroupSnapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema content_schema = {
+    "VolumeSnapshotContent",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &content_spec_schema, .flags = FIELD_ALWAYS },
+        { "status", FIELD_OBJECT, .sub = &content_status_schema },
+        { 0 },
+    },
+};
+
+static void validate_deletion_policy(struct validation *v, const struct field_path *p, json_ref object)
+{
+    struct field_path at = path_child(p, "deletionPolicy");
+    struct str policy = validate_required_text(v, p, object, "deletionPolicy");
+
+    if (policy.len)
+        validate_one_of(v, &at, policy, deletion_policies);
+}
+
+static void content_validate(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), ref_at = path_child(&spec_at, "volumeSnapshotRef");
+    struct field_path status_at = path_child(NULL, "status"), size_at = path_child(&status_at, "restoreSize");
+    json_ref spec = json_get(v->d, v->object, "spec"), ref = json_get(v->d, spec, "volumeSnapshotRef");
+    int64_t bytes;
+
+    validate_deletion_policy(v, &spec_at, spec);
+    (void)validate_required_text(v, &spec_at, spec, "driver");
+    validate_source(v, "volumeHandle", "snapshotHandle",
+                    "exactly one of volumeHandle and snapshotHandle must be set");
+    if (!ref)
+        errors_required(v->errors, &ref_at, "");
+    else if (!json_get(v->d, ref, "name") || !json_get(v->d, ref, "namespace"))
+        errors_invalid(v->errors, &ref_at, show_text(v->errors, STR_LIT("object")),
+                       "both spec.volumeSnapshotRef.name and spec.volumeSnapshotRef.namespace must be set");
+    if (json_int64(v->d, json_path(v->d, v->object, "status", "restoreSize"), &bytes) && bytes < 0)
+        errors_invalid(v->errors, &size_at,
+                       show_value(v->errors, v->d, json_path(v->d, v->object, "status", "restoreSize")),
+                       "status.restoreSize in body should be greater than or equal to 0");
+}
+
+static void content_validate_update(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), at = path_child(&spec_at, "sourceVolumeMode");
+    json_ref now = json_path(v->d, v->object, "spec", "sourceVolumeMode");
+    json_ref old = json_path(v->d, v->old, "spec", "sourceVolumeMode");
+
+    validate_source_fixed(v, "volumeHandle");
+    validate_source_fixed(v, "snapshotHandle");
+    if (old && !now)
+        errors_invalid(v->errors, &spec_at, show_text(v->errors, STR_LIT("object")),
+                       "sourceVolumeMode is required once set");
+    else if (old && !json_equal(v->d, now, old))
+        errors_invalid(v->errors, &at, show_value(v->errors, v->d, now), "sourceVolumeMode is immutable");
+}
+
+static void content_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct snapshot_content *c = CONTAINER_OF(o, struct snapshot_content, obj);
+    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
+    json_ref ref = json_get(x->d, spec, "volumeSnapshotRef"), source = json_get(x->d, spec, "source");
+
+    c->snapshot_ns = decode_text(x, ref, "namespace");
+    c->snapshot_name = decode_text(x, ref, "name");
+    c->snapshot_uid = decode_text(x, ref, "uid");
+    c->driver = decode_text(x, spec, "driver");
+    c->class_name = decode_text(x, spec, "volumeSnapshotClassName");
+    c->volume_handle = decode_text(x, source, "volumeHandle");
+    c->source_snapshot_handle = decode_text(x, source, "snapshotHandle");
+    c->deletes = json_is_string(x->d, json_get(x->d, spec, "deletionPolicy"), "Delete");
+    c->snapshot_handle = decode_text(x, status, "snapshotHandle");
+    c->is_ready = decode_bool(x, status, "readyToUse", false);
+    c->taken_ns = decode_int(x, status, "creationTime", 0);
+    c->restore_bytes = decode_int(x, status, "restoreSize", 0);
+    c->error_message = decode_text(x, json_get(x->d, status, "error"), "message");
+}
+
+const struct kind_info snapshot_content_kind = {
+    .kind = KIND_SNAPSHOT_CONTENT,
+    .name = "VolumeSnapshotContent",
+    .group = SNAPSHOT_GROUP,
+    .version = "v1",
+    .plural = "volumesnapshotcontents",
+    .short_names = (const char *const[]){ "vsc", "vscs", NULL },
+    .has_status = true,
+    .flags = KIND_IS_CUSTOM,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &content_schema,
+    .view_bytes = sizeof(struct snapshot_content),
+    .set_defaults = default_nothing,
+    .prepare_create = snapshot_prepare_create,
+    .prepare_update = snapshot_prepare_update,
+    .validate = content_validate,
+    .validate_update = content_validate_update,
+    .decode = content_decode,
+};
+
+/* --- VolumeSnapshotClass --- */
+
+static const struct schema snapshot_class_schema = {
+    "VolumeSnapshotClass",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "driver", FIELD_STRING },
+        { "parameters", FIELD_MAP, .item = FIELD_STRING },
+        { "deletionPolicy", FIELD_STRING, .go_type = "v1.DeletionPolicy" },
+        { 0 },
+    },
+};
+
+static void snapshot_class_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                          struct timestamp now)
+{
+    static const char *const counted[] = { "driver", "parameters", "deletionPolicy" };
+    size_t i = 0;
+
+    (void)part;
+    (void)now;
+    while (i + 1 < ARRAY_LEN(counted) &&
+           json_equal(d, json_get(d, object, counted[i]), json_get(d, old, counted[i])))
+        i++;
+    prepare_generation(d, object, old, json_get(d, object, counted[i]), json_get(d, old, counted[i]));
+}
+
+static void snapshot_class_validate(struct validation *v)
+{
+    (void)validate_required_text(v, NULL, v->object, "driver");
+    validate_deletion_policy(v, NULL, v->object);
+}
+
+static void snapshot_class_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct snapshot_class *c = CONTAINER_OF(o, struct snapshot_class, obj);
+    const char *is_default = object_annotation(o, ANN_DEFAULT_SNAPSHOT_CLASS);
+
+    c->driver = decode_text(x, object, "driver");
+    c->parameters = decode_map(x, object, "parameters");
+    c->deletes = json_is_string(x->d, json_get(x->d, object, "deletionPolicy"), "Delete");
+    c->is_default = is_default && strcmp(is_default, "true") == 0;
+}
+
+const struct kind_info snapshot_class_kind = {
+    .kind = KIND_SNAPSHOT_CLASS,
+    .name = "VolumeSnapshotClass",
+    .group = SNAPSHOT_GROUP,
+    .version = "v1",
+    .plural = "volumesnapshotclasses",
+    .short_names = (const char *const[]){ "vsclass", "vsclasses", NULL },
+    .flags = KIND_IS_CUSTOM,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &snapshot_class_schema,
+    .view_bytes = sizeof(struct snapshot_class),
+    .set_defaults = default_nothing,
+    .prepare_create = snapshot_prepare_create,
+    .prepare_update = snapshot_class_prepare_update,
+    .validate = snapshot_class_validate,
+    .validate_update = validate_nothing,
+    .decode = snapshot_class_decode,
+};

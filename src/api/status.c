@@ -1,0 +1,274 @@
+#include "api/status.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/object.h"
+#include "base/cleanup.h"
+
+/* Field errors hold at most 4 MiB of text (api/validate.h). */
+#define STATUS_TEXT_BYTES_MAX ((size_t)16 << 20)
+
+/* Codes that no request should end with are here all the same: whoever leaks one gets an honest answer. */
+static const struct {
+    int http;
+    const char *reason;
+} api_status[] = {
+    [ERR_NONE] = { 200, "" },
+    [ERR_NO_MEMORY] = { 500, "InternalError" },
+    [ERR_BAD_REQUEST] = { 400, "BadRequest" },
+    [ERR_INVALID] = { 422, "Invalid" },
+    [ERR_NOT_FOUND] = { 404, "NotFound" },
+    [ERR_EXISTS] = { 409, "AlreadyExists" },
+    [ERR_CONFLICT] = { 409, "Conflict" },
+    [ERR_GONE] = { 410, "Expired" },
+    [ERR_DENIED] = { 403, "Forbidden" },
+    [ERR_TOO_LARGE] = { 413, "RequestEntityTooLarge" },
+    [ERR_TIMEOUT] = { 504, "Timeout" },
+    [ERR_UNAVAILABLE] = { 503, "ServiceUnavailable" },
+    [ERR_UNSUPPORTED] = { 501, "NotImplemented" },
+    [ERR_BUSY] = { 429, "TooManyRequests" },
+    [ERR_CANCELLED] = { 503, "ServiceUnavailable" },
+    [ERR_IO] = { 500, "InternalError" },
+    [ERR_INTERNAL] = { 500, "InternalError" },
+    [ERR_OP_PENDING] = { 503, "ServiceUnavailable" },
+    [ERR_BACKOFF] = { 503, "ServiceUnavailable" },
+};
+static_assert(ARRAY_LEN(api_status) == ERR_COUNT, "answer every error");
+
+/* The way back, where several codes share an answer or the other server has words that we do not use. First
+ * match wins: by reason over the whole table, then by HTTP status. */
+static const struct {
+    const char *reason;
+    int http;
+    enum err code;
+} api_errors[] = {
+    { "BadRequest", 400, ERR_BAD_REQUEST },
+    { "Unauthorized", 401, ERR_DENIED },
+    { "Forbidden", 403, ERR_DENIED },
+    { "NotFound", 404, ERR_NOT_FOUND },
+    { "MethodNotAllowed", 405, ERR_UNSUPPORTED },
+    { "NotAcceptable", 406, ERR_UNSUPPORTED },
+    { "Conflict", 409, ERR_CONFLICT },
+    { "AlreadyExists", 409, ERR_EXISTS },
+    { "Expired", 410, ERR_GONE },
+    { "Gone", 410, ERR_GONE },
+    { "RequestEntityTooLarge", 413, ERR_TOO_LARGE },
+    { "UnsupportedMediaType", 415, ERR_UNSUPPORTED },
+    { "Invalid", 422, ERR_INVALID },
+    { "TooManyRequests", 429, ERR_BUSY },
+    { "InternalError", 500, ERR_INTERNAL },
+    { "ServerTimeout", 500, ERR_TIMEOUT },
+    { "NotImplemented", 501, ERR_UNSUPPORTED },
+    { "ServiceUnavailable", 503, ERR_UNAVAILABLE },
+    { "Timeout", 504, ERR_TIMEOUT },
+};
+
+int status_http(enum err code)
+{
+    assert(code < ERR_COUNT);
+    return api_status[code].http;
+}
+
+const char *status_reason(enum err code)
+{
+    assert(code < ERR_COUNT);
+    return api_status[code].reason;
+}
+
+/* --- Reading --- */
+
+static const struct status_cause *status_read_causes(struct decoder *x, json_ref list, uint32_t *ret_count)
+{
+    struct status_cause *causes = decode_items(x, list, sizeof *causes, ret_count);
+    uint32_t n = 0;
+
+    for (json_ref m = causes ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+        causes[n++] = (struct status_cause){
+            .reason = decode_text(x, m, "reason"),
+            .message = decode_text(x, m, "message"),
+            .field = decode_text(x, m, "field"),
+        };
+    return causes;
+}
+
+static int status_code_of(int64_t code)
+{
+    return code > 0 && code < 1000 ? (int)code : 0;
+}
+
+int status_read(const struct json *d, json_ref v, struct arena *arena, struct status_info *ret,
+                struct error *err)
+{
+    struct decoder x = { .d = d, .arena = arena, .err = err };
+    json_ref details = json_get(d, v, "details");
+    struct status_info s;
+
+    if (!json_is_string(d, json_get(d, v, "kind"), "Status"))
+        return error_set(err, ERR_BAD_REQUEST, "the answer is not a Status");
+    s = (struct status_info){
+        .is_success = json_is_string(d, json_get(d, v, "status"), "Success"),
+        .code = status_code_of(decode_int(&x, v, "code", 0)),
+        .message = decode_text(&x, v, "message"),
+        .reason = decode_text(&x, v, "reason"),
+        .continue_token = decode_text(&x, json_get(d, v, "metadata"), "continue"),
+        .has_details = json_type(d, details) == JSON_OBJECT,
+        .name = decode_text(&x, details, "name"),
+        .group = decode_text(&x, details, "group"),
+        .kind = decode_text(&x, details, "kind"),
+        .uid = decode_text(&x, details, "uid"),
+        .retry_after_seconds = decode_int(&x, details, "retryAfterSeconds", 0),
+    };
+    s.causes = status_read_causes(&x, json_get(d, details, "causes"), &s.causes_count);
+    if (x.r == 0)
+        *ret = s;
+    return x.r;
+}
+
+enum err status_code(const struct status_info *s)
+{
+    if (s->is_success)
+        return ERR_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(api_errors); i++)
+        if (strcmp(s->reason, api_errors[i].reason) == 0)
+            return api_errors[i].code;
+    for (size_t i = 0; i < ARRAY_LEN(api_errors); i++)
+        if (s->code == api_errors[i].http)
+            return api_errors[i].code;
+    return ERR_INTERNAL;
+}
+
+int status_error(const struct status_info *s, struct error *err)
+{
+    enum err code = status_code(s);
+    const char *message = s->message[0] != '\0' ? s->message : s->reason;
+
+    return error_set(err, code != ERR_NONE ? code : ERR_INTERNAL, "%s",
+                     message[0] != '\0' ? message : "the server refused without a word");
+}
+
+bool status_has_cause(const struct status_info *s, const char *reason)
+{
+    for (uint32_t i = 0; i < s->causes_count; i++)
+        if (strcmp(s->causes[i].reason, reason) == 0)
+            return true;
+    return false;
+}
+
+/* --- Writing --- */
+
+/* A member, unless it is empty, behind a comma when it is not the first of its object. */
+static void write_text(struct buf *out, const char *key, const char *text, bool *is_first)
+{
+    if (!text || text[0] == '\0')
+        return;
+    (void)buf_addf(out, "%s\"%s\":", *is_first ? "" : ",", key);
+    json_write_string(out, str_of(text));
+    *is_first = false;
+}
+
+static void write_causes(struct buf *out, const struct status_cause *causes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_first = true;
+        (void)buf_add_cstr(out, i ? ",{" : "{");
+        write_text(out, "reason", causes[i].reason, &is_first);
+        write_text(out, "message", causes[i].message, &is_first);
+        write_text(out, "field", causes[i].field, &is_first);
+        (void)buf_add_char(out, '}');
+    }
+}
+
+static void write_details(struct buf *out, const struct status_info *s)
+{
+    bool is_first = true;
+
+    (void)buf_add_cstr(out, ",\"details\":{");
+    write_text(out, "name", s->name, &is_first);
+    write_text(out, "group", s->group, &is_first);
+    write_text(out, "kind", s->kind, &is_first);
+    write_text(out, "uid", s->uid, &is_first);
+    if (s->causes_count) {
+        (void)buf_addf(out, "%s\"causes\":[", is_first ? "" : ",");
+        write_causes(out, s->causes, s->causes_count);
+        (void)buf_add_char(out, ']');
+        is_first = false;
+    }
+    if (s->retry_after_seconds)
+        (void)buf_addf(out, "%s\"retryAfterSeconds\":%" PRId64, is_first ? "" : ",", s->retry_after_seconds);
+    (void)buf_add_char(out, '}');
+}
+
+void status_write(const struct status_info *s, struct buf *out)
+{
+    bool is_first = true;
+
+    (void)buf_add_cstr(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+    write_text(out, "continue", s->continue_token, &is_first);
+    (void)buf_addf(out, "},\"status\":\"%s\"", s->is_success ? "Success" : "Failure");
+    is_first = false;
+    write_text(out, "message", s->message, &is_first);
+    write_text(out, "reason", s->reason, &is_first);
+    if (s->has_details)
+        write_details(out, s);
+    if (s->code)
+        (void)buf_addf(out, ",\"code\":%d", s->code);
+    (void)buf_add_char(out, '}');
+}
+
+void status_write_error(const struct error *e, const struct status_info *about, struct buf *out)
+{
+    _cleanup_(buf_done_p) struct buf message = BUF_INIT(ERROR_MSG_BYTES_MAX + 64);
+    struct status_cause cause = { .message = e->msg };
+    struct status_info s = about ? *about : (struct status_info){ 0 };
+
+    assert(e->code != ERR_NONE);
+    s.is_success = false;
+    s.has_details |= about != NULL;
+    s.code = status_http(e->code);
+    s.reason = status_reason(e->code);
+    s.message = e->msg;
+    if (s.code == 500) { /* says so, and has the bare words as its cause */
+        (void)buf_addf(&message, "Internal error occurred: %s", e->msg);
+        s.message = buf_cstr(&message);
+        s.has_details = true;
+        s.causes = &cause;
+        s.causes_count = 1;
+    }
+    status_write(&s, out);
+}
+
+void status_write_invalid(const struct kind_info *k, struct str name, const struct field_errors *errors,
+                          struct buf *out)
+{
+    _cleanup_(buf_done_p) struct buf message = BUF_INIT(STATUS_TEXT_BYTES_MAX);
+    _cleanup_(arena_done_p) struct arena arena = ARENA_INIT(STATUS_TEXT_BYTES_MAX);
+    struct status_cause *causes = arena_array(&arena, errors->count, sizeof *causes);
+    struct status_info s = {
+        .code = status_http(ERR_INVALID),
+        .reason = status_reason(ERR_INVALID),
+        .has_details = true,
+        .name = arena_dup(&arena, name),
+        .group = k->group,
+        .kind = k->name,
+        .causes = causes,
+        .causes_count = causes ? errors->count : 0,
+    };
+
+    for (uint32_t i = 0; i < s.causes_count; i++) {
+        buf_clear(&message);
+        field_error_message(&errors->items[i], &message);
+        causes[i] = (struct status_cause){
+            .reason = field_error_reason(errors->items[i].type),
+            .message = arena_dup(&arena, buf_str(&message)),
+            .field = errors->items[i].path,
+        };
+    }
+    buf_clear(&message);
+    field_errors_message(errors, k, name, &message);
+    if (message.failed || arena.failed)
+        out->failed = message.failed ? message.failed : arena.failed;
+    s.message = buf_cstr(&message);
+    status_write(&s, out);
+}

@@ -1,0 +1,161 @@
+/* Validation: field errors with the paths and words of Kubernetes.
+ *
+ * Rules work on trees in canonical form, so that values can be shown as they were written. A rule adds to the
+ * list and goes on: the writer hears everything that is wrong at once.
+ *
+ *     struct field_path spec = path_child(NULL, "spec");
+ *     struct field_path size = path_key(&capacity, "storage");      spec.capacity[storage]
+ *     errors_invalid(v->errors, &size, "-1", "must be greater than zero"); */
+#ifndef BERTH_API_VALIDATE_H
+#define BERTH_API_VALIDATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/json.h"
+#include "api/kind.h"
+#include "base/arena.h"
+#include "base/buf.h"
+
+#define FIELD_ERRORS_COUNT_MAX 1000
+
+/* A place in an object, as a chain on the stack: lives no longer than the function that made it. */
+struct field_path {
+    const struct field_path *up;
+    const char *name; /* .name, or NULL */
+    struct str key;   /* [key] when key.s is set */
+    uint32_t index;   /* [index] when neither is */
+};
+
+struct field_path path_child(const struct field_path *up, const char *name);
+struct field_path path_key(const struct field_path *up, struct str key);
+struct field_path path_index(const struct field_path *up, uint32_t index);
+
+enum field_error_type {
+    FIELD_ERROR_REQUIRED,
+    FIELD_ERROR_INVALID,
+    FIELD_ERROR_NOT_SUPPORTED,
+    FIELD_ERROR_FORBIDDEN,
+    FIELD_ERROR_DUPLICATE,
+    FIELD_ERROR_TOO_LONG,
+    FIELD_ERROR_NOT_FOUND,
+    FIELD_ERROR_TYPE_COUNT,
+};
+
+struct field_error {
+    enum field_error_type type;
+    const char *path;
+    const char *value; /* as shown; NULL for types that show none */
+    const char *detail;
+};
+
+struct field_errors {
+    struct arena arena;
+    struct field_error *items;
+    uint32_t count;
+    uint32_t cap;
+};
+
+#define FIELD_ERRORS_INIT ((struct field_errors){ .arena = { .used_max = (size_t)4 << 20 } })
+void field_errors_done(struct field_errors *e);
+static inline void field_errors_done_p(struct field_errors *e)
+{
+    field_errors_done(e);
+}
+
+/* Adding. Details are copied; value is shown as given (see show_*()). */
+void errors_required(struct field_errors *e, const struct field_path *p, const char *detail);
+void errors_invalid(struct field_errors *e, const struct field_path *p, const char *value,
+                    const char *detail);
+/* supported ends with NULL; shown sorted and quoted. */
+void errors_not_supported(struct field_errors *e, const struct field_path *p, const char *value,
+                          const char *const *supported);
+void errors_forbidden(struct field_errors *e, const struct field_path *p, const char *detail);
+void errors_duplicate(struct field_errors *e, const struct field_path *p, const char *value);
+void errors_duplicate_because(struct field_errors *e, const struct field_path *p, const char *value,
+                              const char *detail);
+void errors_too_long(struct field_errors *e, const struct field_path *p, const char *detail);
+void errors_not_found(struct field_errors *e, const struct field_path *p, const char *value);
+
+/* Adds an error when the list ran out of memory: some rule then had no room to look, which is no consent. */
+void errors_check_room(struct field_errors *e);
+
+/* A text that lives as long as the list, for values and details. */
+const char *errors_printf(struct field_errors *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Values as error texts show them: strings quoted, numbers and bools bare, objects as JSON, absent ones
+ * `null`. */
+const char *show_value(struct field_errors *e, const struct json *d, json_ref v);
+const char *show_text(struct field_errors *e, struct str text);
+
+/* `spec.capacity[storage]: Invalid value: "0": must be greater than zero`. */
+void field_error_text(const struct field_error *e, struct buf *out);
+/* The part behind the path, as details.causes[].message has it. */
+void field_error_message(const struct field_error *e, struct buf *out);
+/* "FieldValueInvalid": details.causes[].reason. */
+const char *field_error_reason(enum field_error_type type);
+/* `PersistentVolume "x" is invalid: E` or `… is invalid: [E1, E2]`; each different error once. group may be
+ * "". */
+void field_errors_message(const struct field_errors *e, const struct kind_info *k, struct str name,
+                          struct buf *out);
+
+struct validation {
+    const struct kind_info *kind;
+    const struct json *d;
+    json_ref object;
+    json_ref old; /* 0 when the object is created */
+    enum write_part part;
+    struct field_errors *errors;
+};
+
+/* Runs every rule: metadata, the kind's own, and when there is an old object what may not change. */
+void object_validate(struct validation *v);
+
+/* --- Rules that several kinds share --- */
+
+/* For kinds that have nothing to say in one of their slots. */
+void validate_nothing(struct validation *v);
+void default_nothing(struct json *d, json_ref object);
+void prepare_create_nothing(struct json *d, json_ref object, struct timestamp now);
+/* The member as old has it, present or not. */
+void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key);
+/* For kinds whose status is a subresource: main writes keep old's status; status writes keep everything of
+ * old but the status and, when the writer may change it there, the metadata. */
+void prepare_update_parts(struct json *d, json_ref object, json_ref old, enum write_part part,
+                          struct timestamp now);
+void prepare_update_status_only(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                struct timestamp now);
+/* metadata.generation: old's, one more when `now_part` differs from `old_part`. */
+void prepare_generation(struct json *d, json_ref object, json_ref old, json_ref now_part, json_ref old_part);
+void prepare_update_nothing(struct json *d, json_ref object, json_ref old, enum write_part part,
+                            struct timestamp now);
+
+/* Adds a Too long error when `bytes` is more than bytes_max. */
+void validate_bytes_max(struct validation *v, const struct field_path *p, size_t bytes, size_t bytes_max);
+
+/* Adds `Required value` when the member is absent or ""; returns its text. */
+struct str validate_required_text(struct validation *v, const struct field_path *p, json_ref object,
+                                  const char *key);
+/* Adds `Unsupported value` when the text is not one of the names. */
+void validate_one_of(struct validation *v, const struct field_path *p, struct str text,
+                     const char *const *names);
+/* Adds what the name rule objects to (api/names.h). */
+void validate_name(struct validation *v, const struct field_path *p, enum name_rule rule, struct str name);
+/* Adds a Duplicate error for each item that equals an earlier one: the item itself, or when key is not NULL
+ * its member of that name (p[2].name). Items are compared as JSON; absent members are passed over. */
+void validate_unique(struct validation *v, const struct field_path *p, json_ref list, const char *key);
+/* The indexes, ascending, of those items; they live as long as the list of errors. */
+uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret);
+/* A map of labels: keys qualified names, values label values. */
+void validate_labels(struct validation *v, const struct field_path *p, json_ref labels);
+void validate_label_selector(struct validation *v, const struct field_path *p, json_ref selector);
+void validate_node_selector(struct validation *v, const struct field_path *p, json_ref selector);
+/* Adds a Forbidden error when a member at the top of the object changed: `updates to parameters are
+ * forbidden.` */
+void validate_no_updates(struct validation *v, const char *key);
+/* Adds an Invalid error when the quantity, if it is there, is below zero. */
+void validate_quantity_not_negative(struct validation *v, const struct field_path *p, json_ref quantity);
+/* Adds `field is immutable` when the two values differ; shows the new one. */
+void validate_immutable(struct validation *v, const struct field_path *p, json_ref now, json_ref old);
+
+#endif

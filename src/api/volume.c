@@ -1,0 +1,430 @@
+#include "api/volume.h"
+
+#include <assert.h>
+
+#include "api/json_diff.h"
+#include "api/meta.h"
+#include "api/resources.h"
+
+static const char *const phase_names[] = {
+    [VOLUME_PHASE_UNSET] = "", [VOLUME_PENDING] = "Pending",   [VOLUME_AVAILABLE] = "Available",
+    [VOLUME_BOUND] = "Bound",  [VOLUME_RELEASED] = "Released", [VOLUME_FAILED] = "Failed",
+};
+static_assert(ARRAY_LEN(phase_names) == VOLUME_PHASE_COUNT, "name every phase");
+
+/* --- Schema --- */
+
+static const struct schema volume_affinity_schema = {
+    "VolumeNodeAffinity",
+    (const struct field[]){
+        { "required", FIELD_OBJECT, .sub = &node_selector_schema },
+        { 0 },
+    },
+};
+
+const struct schema volume_spec_schema = {
+    "PersistentVolumeSpec",
+    (const struct field[]){
+        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
+        { "gcePersistentDisk", FIELD_OBJECT, .sub = &gce_disk_source_schema },
+        { "awsElasticBlockStore", FIELD_OBJECT, .sub = &aws_disk_source_schema },
+        { "hostPath", FIELD_OBJECT, .sub = &host_path_source_schema },
+        { "glusterfs", FIELD_OBJECT, .sub = &glusterfs_source_schema },
+        { "nfs", FIELD_OBJECT, .sub = &nfs_source_schema },
+        { "rbd", FIELD_OBJECT, .sub = &rbd_source_schema },
+        { "iscsi", FIELD_OBJECT, .sub = &iscsi_source_schema },
+        { "cinder", FIELD_OBJECT, .sub = &cinder_source_schema },
+        { "cephfs", FIELD_OBJECT, .sub = &cephfs_source_schema },
+        { "fc", FIELD_OBJECT, .sub = &fc_source_schema },
+        { "flocker", FIELD_OBJECT, .sub = &flocker_source_schema },
+        { "flexVolume", FIELD_OBJECT, .sub = &flex_source_schema },
+        { "azureFile", FIELD_OBJECT, .sub = &azure_file_source_schema },
+        { "vsphereVolume", FIELD_OBJECT, .sub = &vsphere_source_schema },
+        { "quobyte", FIELD_OBJECT, .sub = &quobyte_source_schema },
+        { "azureDisk", FIELD_OBJECT, .sub = &azure_disk_source_schema },
+        { "photonPersistentDisk", FIELD_OBJECT, .sub = &photon_source_schema },
+        { "portworxVolume", FIELD_OBJECT, .sub = &portworx_source_schema },
+        { "scaleIO", FIELD_OBJECT, .sub = &scale_io_source_schema },
+        { "local", FIELD_OBJECT, .sub = &local_source_schema },
+        { "storageos", FIELD_OBJECT, .sub = &storage_os_source_schema },
+        { "csi", FIELD_OBJECT, .sub = &csi_source_schema },
+        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode" },
+        { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema },
+        { "persistentVolumeReclaimPolicy", FIELD_STRING, .go_type = "v1.PersistentVolumeReclaimPolicy" },
+        { "storageClassName", FIELD_STRING },
+        { "mountOptions", FIELD_LIST, .item = FIELD_STRING },
+        { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode" },
+        { "nodeAffinity", FIELD_OBJECT, .sub = &volume_affinity_schema },
+        { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+static const struct schema volume_status_schema = {
+    "PersistentVolumeStatus",
+    (const struct field[]){
+        { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumePhase" },
+        { "message", FIELD_STRING },
+        { "reason", FIELD_STRING },
+        { "lastPhaseTransitionTime", FIELD_TIME },
+        { 0 },
+    },
+};
+
+static const struct schema volume_schema = {
+    "PersistentVolume",
+    (const struct field[]){
+        SCHEMA_OBJECT_FIELDS,
+        { "spec", FIELD_OBJECT, .sub = &volume_spec_schema, .flags = FIELD_ALWAYS },
+        { "status", FIELD_OBJECT, .sub = &volume_status_schema, .flags = FIELD_ALWAYS },
+        { 0 },
+    },
+};
+
+/* --- Defaults, and what the server sees to itself --- */
+
+static void volume_set_defaults(struct json *d, json_ref object)
+{
+    json_ref spec = json_ensure_object(d, object, "spec"), status = json_ensure_object(d, object, "status");
+
+    default_storage(d, json_get(d, spec, "capacity"));
+    default_volume_source(d, spec);
+    if (!json_get(d, spec, "persistentVolumeReclaimPolicy"))
+        json_set_string(d, spec, "persistentVolumeReclaimPolicy", "Retain");
+    if (!json_get(d, spec, "volumeMode"))
+        json_set_string(d, spec, "volumeMode", "Filesystem");
+    if (!json_get(d, status, "phase"))
+        json_set_string(d, status, "phase", "Pending");
+}
+
+static void volume_set_phase_time(struct json *d, json_ref status, struct timestamp now)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
+
+    (void)timestamp_format(now, &text);
+    json_set(d, status, "lastPhaseTransitionTime", json_new_string(d, buf_str(&text)));
+}
+
+static void volume_prepare_create(struct json *d, json_ref object, struct timestamp now)
+{
+    json_ref status = json_new_object(d);
+
+    json_set_string(d, status, "phase", "Pending");
+    volume_set_phase_time(d, status, now);
+    json_set(d, object, "status", status);
+}
+
+/* The time of the last phase change is the server's to tell, unless the writer moved it. */
+static void volume_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                  struct timestamp now)
+{
+    json_ref status, time, old_time;
+    bool same_phase;
+
+    prepare_update_parts(d, object, old, part, now);
+    if (part != WRITE_STATUS)
+        return;
+    status = json_ensure_object(d, object, "status");
+    time = json_get(d, status, "lastPhaseTransitionTime");
+    old_time = json_path(d, old, "status", "lastPhaseTransitionTime");
+    same_phase = json_equal(d, json_get(d, status, "phase"), json_path(d, old, "status", "phase"));
+    if (same_phase && !time && old_time)
+        json_set(d, status, "lastPhaseTransitionTime", json_copy(d, old_time));
+    else if (!same_phase && (!time || json_equal(d, time, old_time)))
+        volume_set_phase_time(d, status, now);
+}
+
+/* --- Rules --- */
+
+static void validate_capacity(struct validation *v, const struct field_path *p, json_ref capacity)
+{
+    static const char *const supported[] = { RESOURCE_STORAGE, NULL };
+
+    if (!capacity)
+        errors_required(v->errors, p, "");
+    if (!json_get(v->d, capacity, RESOURCE_STORAGE) || json_count(v->d, capacity) > 1)
+        errors_not_supported(v->errors, p, show_value(v->errors, v->d, capacity), supported);
+    for (json_ref m = json_first(v->d, capacity); m; m = json_next(v->d, m)) {
+        struct field_path at = path_key(p, json_key(v->d, m));
+        validate_resource(v, &at, m);
+        validate_positive(v, &at, m);
+    }
+}
+
+static void validate_affinity(struct validation *v, const struct field_path *p, json_ref affinity)
+{
+    struct field_path at = path_child(p, "required");
+    json_ref required = json_get(v->d, affinity, "required");
+
+    if (affinity && required)
+        validate_node_selector(v, &at, required);
+    else if (affinity)
+        errors_required(v->errors, &at, "must specify required node constraints");
+}
+
+/* "/", "//", "/a/..": the root however it is written. */
+static bool path_is_root(struct str path)
+{
+    struct str rest = path;
+    size_t depth = 0;
+
+    if (!str_has_prefix(path, "/"))
+        return false;
+    while (rest.s) {
+        struct str part = str_next(&rest, '/');
+        if (str_is(part, ".."))
+            depth -= depth > 0;
+        else if (part.len && !str_is(part, "."))
+            depth++;
+    }
+    return depth == 0;
+}
+
+static void validate_recycled_root(struct validation *v, const struct field_path *p, json_ref spec)
+{
+    if (json_is_string(v->d, json_get(v->d, spec, "persistentVolumeReclaimPolicy"), "Recycle") &&
+        path_is_root(json_get_text(v->d, json_get(v->d, spec, "hostPath"), "path")))
+        errors_forbidden(v->errors, p, "may not be 'recycle' for a hostPath mount of '/'");
+}
+
+static void validate_attributes_class(struct validation *v, const struct field_path *p, json_ref spec)
+{
+    struct field_path at = path_child(p, "volumeAttributesClassName"), csi = path_child(p, "csi");
+    json_ref class = json_get(v->d, spec, "volumeAttributesClassName");
+
+    if (!class)
+        return;
+    if (json_text(v->d, class).len == 0)
+        errors_required(v->errors, &at, "an empty string is disallowed");
+    else
+        validate_name(v, &at, NAME_CLASS, json_text(v->d, class));
+    if (!json_get(v->d, spec, "csi"))
+        errors_required(v->errors, &csi, "has to be specified when using volumeAttributesClassName");
+}
+
+static void validate_mount_options_annotation(struct validation *v, enum volume_source_kind kind)
+{
+    struct field_path meta = path_child(NULL, "metadata"), annotations = path_child(&meta, "annotations"),
+                      at = path_child(&annotations, ANN_MOUNT_OPTIONS_BETA);
+
+    if (!volume_sources[kind].takes_mount_options &&
+        json_path(v->d, v->object, "metadata", "annotations", ANN_MOUNT_OPTIONS_BETA))
+        errors_forbidden(v->errors, &at, "may not specify mount options for this volume type");
+}
+
+static void volume_validate(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), modes = path_child(&spec_at, "accessModes"),
+                      capacity = path_child(&spec_at, "capacity"),
+                      policy = path_child(&spec_at, "persistentVolumeReclaimPolicy"),
+                      affinity_at = path_child(&spec_at, "nodeAffinity"),
+                      class_at = path_child(&spec_at, "storageClassName"),
+                      mode = path_child(&spec_at, "volumeMode");
+    json_ref spec = json_get(v->d, v->object, "spec"), affinity = json_get(v->d, spec, "nodeAffinity");
+    struct str class = json_get_text(v->d, spec, "storageClassName");
+    enum volume_source_kind source;
+
+    if (v->part == WRITE_STATUS)
+        return;
+    if (!json_get(v->d, spec, "accessModes"))
+        errors_required(v->errors, &modes, "");
+    validate_access_modes(v, &modes, json_get(v->d, spec, "accessModes"));
+    validate_capacity(v, &capacity, json_get(v->d, spec, "capacity"));
+    validate_one_of(v, &policy, json_get_text(v->d, spec, "persistentVolumeReclaimPolicy"),
+                    reclaim_policy_names);
+    validate_affinity(v, &affinity_at, affinity);
+    source = validate_volume_source(v, &spec_at, spec);
+    if (source == SOURCE_LOCAL && !affinity)
+        errors_required(v->errors, &affinity_at, "Local volume requires node affinity");
+    validate_recycled_root(v, &policy, spec);
+    if (class.len)
+        validate_name(v, &class_at, NAME_CLASS, class);
+    validate_one_of(v, &mode, json_get_text(v->d, spec, "volumeMode"), volume_mode_names);
+    validate_attributes_class(v, &spec_at, spec);
+    validate_mount_options_annotation(v, source);
+}
+
+/* --- Rules of change --- */
+
+/* The one part of a source that may come later: the secret for expansion, once. */
+static bool csi_gained_expand_secret(const struct json *d, json_ref now, json_ref old)
+{
+    static const char secret[] = "controllerExpandSecretRef";
+
+    if (!now || !old || json_get(d, old, secret) || !json_get(d, now, secret))
+        return false;
+    for (const struct field *f = csi_source_schema.fields; f->name; f++)
+        if (strcmp(f->name, secret) != 0 &&
+            !json_equal(d, json_get(d, now, f->name), json_get(d, old, f->name)))
+            return false;
+    return true;
+}
+
+static void validate_same_source(struct validation *v, json_ref spec, json_ref old)
+{
+    _cleanup_(buf_done_p) struct buf detail = BUF_INIT(SOURCE_COUNT * JSON_DIFF_BYTES_MAX);
+    struct field_path at = path_child(NULL, "spec"), source_at = path_child(&at, "persistentvolumesource");
+    bool changed = false;
+
+    (void)buf_add_cstr(&detail, "spec.persistentvolumesource is immutable after creation\n");
+    for (int kind = SOURCE_NONE + 1; kind < SOURCE_COUNT; kind++) {
+        const char *name = volume_sources[kind].name;
+        json_ref source = json_get(v->d, spec, name), before = json_get(v->d, old, name);
+        if (json_equal(v->d, source, before) ||
+            (kind == SOURCE_CSI && csi_gained_expand_secret(v->d, source, before)))
+            continue;
+        json_diff(v->d, name, before, source, &detail);
+        changed = true;
+    }
+    if (changed)
+        errors_forbidden(v->errors, &source_at, buf_cstr(&detail));
+}
+
+/* True when a requirement's key may become the other: it is the same, or the other is its successor. */
+static bool label_may_become(struct str old, struct str now)
+{
+    static const struct {
+        const char *beta, *stable;
+    } successors[] = {
+        { "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone" },
+        { "failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region" },
+        { "beta.kubernetes.io/os", "kubernetes.io/os" },
+        { "beta.kubernetes.io/arch", "kubernetes.io/arch" },
+        { "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(successors); i++)
+        if (str_is(old, successors[i].beta) && str_is(now, successors[i].stable))
+            return true;
+    return str_eq(old, now);
+}
+
+static bool requirements_may_become(const struct json *d, json_ref old, json_ref now)
+{
+    json_ref a = json_first(d, old), b = json_first(d, now);
+
+    for (; a && b; a = json_next(d, a), b = json_next(d, b))
+        if (!label_may_become(json_get_text(d, a, "key"), json_get_text(d, b, "key")) ||
+            !json_equal(d, json_get(d, a, "operator"), json_get(d, b, "operator")) ||
+            !json_equal(d, json_get(d, a, "values"), json_get(d, b, "values")))
+            return false;
+    return !a && !b;
+}
+
+static bool affinity_may_become(const struct json *d, json_ref old, json_ref now)
+{
+    json_ref old_required = json_get(d, old, "required"), required = json_get(d, now, "required");
+    json_ref a = json_first(d, json_get(d, old_required, "nodeSelectorTerms")),
+             b = json_first(d, json_get(d, required, "nodeSelectorTerms"));
+
+    if (!now || !old_required != !required)
+        return false;
+    for (; a && b; a = json_next(d, a), b = json_next(d, b))
+        if (!requirements_may_become(d, json_get(d, a, "matchExpressions"),
+                                     json_get(d, b, "matchExpressions")) ||
+            !requirements_may_become(d, json_get(d, a, "matchFields"), json_get(d, b, "matchFields")))
+            return false;
+    return !a && !b;
+}
+
+static void volume_validate_update(struct validation *v)
+{
+    struct field_path spec_at = path_child(NULL, "spec"),
+                      attributes = path_child(&spec_at, "volumeAttributesClassName"),
+                      mode = path_child(NULL, "volumeMode"), affinity_at = path_child(NULL, "nodeAffinity");
+    json_ref spec = json_get(v->d, v->object, "spec"), old = json_get(v->d, v->old, "spec");
+    json_ref affinity = json_get(v->d, spec, "nodeAffinity"),
+             old_affinity = json_get(v->d, old, "nodeAffinity");
+
+    if (v->part == WRITE_STATUS)
+        return;
+    validate_same_source(v, spec, old);
+    validate_immutable(v, &mode, json_get(v->d, spec, "volumeMode"), json_get(v->d, old, "volumeMode"));
+    if (old_affinity && !affinity_may_become(v->d, old_affinity, affinity))
+        errors_invalid(v->errors, &affinity_at, show_value(v->errors, v->d, affinity),
+                       "field is immutable, except for updating from beta label to GA");
+    if (json_get(v->d, old, "volumeAttributesClassName") &&
+        !json_get(v->d, spec, "volumeAttributesClassName"))
+        errors_forbidden(v->errors, &attributes, "update from non-nil value to nil is forbidden");
+}
+
+/* --- The view --- */
+
+const char *volume_phase_name(enum volume_phase phase)
+{
+    assert(phase < VOLUME_PHASE_COUNT);
+    return phase_names[phase];
+}
+
+enum volume_phase volume_phase_parse(struct str name)
+{
+    for (int i = 0; i < VOLUME_PHASE_COUNT; i++)
+        if (str_is(name, phase_names[i]))
+            return (enum volume_phase)i;
+    return VOLUME_PHASE_UNSET;
+}
+
+static struct claim_ref decode_claim_ref(struct decoder *x, json_ref spec)
+{
+    json_ref ref = json_get(x->d, spec, "claimRef");
+
+    return (struct claim_ref){
+        .ns = decode_text(x, ref, "namespace"),
+        .name = decode_text(x, ref, "name"),
+        .uid = decode_text(x, ref, "uid"),
+        .revision = decode_text(x, ref, "resourceVersion"),
+        .is_set = ref != 0,
+    };
+}
+
+/* A policy that is not there is the one that keeps data; a foreign one is nobody's to act on. */
+static enum reclaim_policy decode_reclaim_policy(struct decoder *x, json_ref spec)
+{
+    if (!json_get(x->d, spec, "persistentVolumeReclaimPolicy"))
+        return RECLAIM_RETAIN;
+    return (enum reclaim_policy)decode_enum(x, spec, "persistentVolumeReclaimPolicy", reclaim_policy_names,
+                                            RECLAIM_UNKNOWN, RECLAIM_UNKNOWN);
+}
+
+static void volume_decode(struct decoder *x, json_ref object, struct object *o)
+{
+    struct volume *v = CONTAINER_OF(o, struct volume, obj);
+    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
+    const char *beta_class = object_annotation(o, ANN_CLASS_BETA);
+
+    v->has_capacity = decode_storage(x, spec, "capacity", &v->capacity);
+    v->source = decode_volume_source(x, spec);
+    v->claim = decode_claim_ref(x, spec);
+    v->spec_class = decode_text(x, spec, "storageClassName");
+    v->class = beta_class ? beta_class : v->spec_class;
+    v->attributes_class = decode_text(x, spec, "volumeAttributesClassName");
+    v->affinity = decode_node_selector(x, json_get(x->d, spec, "nodeAffinity"), "required");
+    v->mount_options = decode_texts(x, spec, "mountOptions");
+    v->modes = (uint8_t)decode_access_modes(x, spec, "accessModes");
+    v->mode = (uint8_t)decode_volume_mode(x, spec);
+    v->reclaim = (uint8_t)decode_reclaim_policy(x, spec);
+    v->phase = (uint8_t)volume_phase_parse(json_get_text(x->d, status, "phase"));
+    v->message = decode_text(x, status, "message");
+    v->reason = decode_text(x, status, "reason");
+    (void)decode_time(x, status, "lastPhaseTransitionTime", &v->phase_since); /* zero when absent */
+}
+
+const struct kind_info volume_kind = {
+    .kind = KIND_VOLUME,
+    .name = "PersistentVolume",
+    .group = "",
+    .version = "v1",
+    .plural = "persistentvolumes",
+    .short_names = (const char *const[]){ "pv", NULL },
+    .has_status = true,
+    .flags = KIND_UPDATES_UNCONDITIONALLY | KIND_DELETE_ANSWERS_OBJECT,
+    .name_rule = NAME_DNS_SUBDOMAIN,
+    .schema = &volume_schema,
+    .view_bytes = sizeof(struct volume),
+    .set_defaults = volume_set_defaults,
+    .prepare_create = volume_prepare_create,
+    .prepare_update = volume_prepare_update,
+    .validate = volume_validate,
+    .validate_update = volume_validate_update,
+    .decode = volume_decode,
+};

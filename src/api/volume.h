@@ -1,0 +1,66 @@
+/* PersistentVolume: a piece of storage, and the claim it belongs to.
+ *
+ * The view is 400 bytes without its strings; what few volumes have hangs off pointers. */
+#ifndef BERTH_API_VOLUME_H
+#define BERTH_API_VOLUME_H
+
+#include <assert.h>
+
+#include "api/decode_selector.h"
+#include "api/quantity.h"
+#include "api/storage.h"
+#include "api/volume_source.h"
+
+enum volume_phase {
+    VOLUME_PHASE_UNSET, /* none, or one nobody here knows */
+    VOLUME_PENDING,
+    VOLUME_AVAILABLE,
+    VOLUME_BOUND,
+    VOLUME_RELEASED,
+    VOLUME_FAILED,
+    VOLUME_PHASE_COUNT,
+};
+
+/* The claim a volume belongs to or is kept for. Without a uid it is a reservation by name. */
+struct claim_ref {
+    const char *ns;
+    const char *name;
+    const char *uid;
+    const char *revision; /* the claim's resourceVersion at that time, as text */
+    bool is_set;
+};
+
+struct volume {
+    struct object obj;
+    struct quantity capacity; /* of storage */
+    struct volume_source source;
+    struct claim_ref claim;
+    const char *class;      /* the one that counts: the beta annotation's, even if empty, else the spec's */
+    const char *spec_class; /* spec.storageClassName */
+    const char *attributes_class; /* "" for none */
+    const char *message;
+    const char *reason;
+    const struct node_selector *affinity; /* nodeAffinity.required; NULL for any node */
+    struct texts mount_options;           /* the spec's; the beta annotation is read by whoever mounts */
+    struct timestamp phase_since;         /* lastPhaseTransitionTime; zero when unset */
+    bool has_capacity;
+    uint8_t modes;   /* ACCESS_* */
+    uint8_t mode;    /* enum volume_mode */
+    uint8_t reclaim; /* enum reclaim_policy */
+    uint8_t phase;   /* enum volume_phase */
+};
+
+extern const struct kind_info volume_kind;
+extern const struct schema volume_spec_schema; /* PersistentVolumeSpec */
+
+static inline const struct volume *volume_of(const struct object *o)
+{
+    assert(o->kind->kind == KIND_VOLUME);
+    return (const struct volume *)(const void *)o;
+}
+
+/* "Available"; "" for VOLUME_PHASE_UNSET. */
+const char *volume_phase_name(enum volume_phase phase);
+enum volume_phase volume_phase_parse(struct str name);
+
+#endif

@@ -1,0 +1,538 @@
+#include "api/volume_source.h"
+
+#include <assert.h>
+
+#include "api/meta.h"
+#include "api/volume_source_int.h"
+
+/* --- Schemas, in the API's own order of fields --- */
+
+#define SECRET_REF(name)                                    \
+    {                                                       \
+        name, FIELD_OBJECT, .sub = &secret_reference_schema \
+    }
+#define MUST(name)                                \
+    {                                             \
+        name, FIELD_STRING, .flags = FIELD_ALWAYS \
+    }
+
+const struct schema host_path_source_schema = {
+    "HostPathVolumeSource",
+    (const struct field[]){
+        MUST("path"),
+        { "type", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.HostPathType" },
+        { 0 },
+    },
+};
+
+const struct schema gce_disk_source_schema = {
+    "GCEPersistentDiskVolumeSource",
+    (const struct field[]){
+        MUST("pdName"),
+        { "fsType", FIELD_STRING },
+        { "partition", FIELD_INT32 },
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema aws_disk_source_schema = {
+    "AWSElasticBlockStoreVolumeSource",
+    (const struct field[]){
+        MUST("volumeID"),
+        { "fsType", FIELD_STRING },
+        { "partition", FIELD_INT32 },
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema glusterfs_source_schema = {
+    "GlusterfsPersistentVolumeSource",
+    (const struct field[]){
+        MUST("endpoints"),
+        MUST("path"),
+        { "readOnly", FIELD_BOOL },
+        { "endpointsNamespace", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+const struct schema flocker_source_schema = {
+    "FlockerVolumeSource",
+    (const struct field[]){
+        { "datasetName", FIELD_STRING },
+        { "datasetUUID", FIELD_STRING },
+        { 0 },
+    },
+};
+
+const struct schema nfs_source_schema = {
+    "NFSVolumeSource",
+    (const struct field[]){
+        MUST("server"),
+        MUST("path"),
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema rbd_source_schema = {
+    "RBDPersistentVolumeSource",
+    (const struct field[]){
+        { "monitors", FIELD_LIST, .item = FIELD_STRING },
+        MUST("image"),
+        { "fsType", FIELD_STRING },
+        { "pool", FIELD_STRING },
+        { "user", FIELD_STRING },
+        { "keyring", FIELD_STRING },
+        SECRET_REF("secretRef"),
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema quobyte_source_schema = {
+    "QuobyteVolumeSource",
+    (const struct field[]){
+        MUST("registry"),
+        MUST("volume"),
+        { "readOnly", FIELD_BOOL },
+        { "user", FIELD_STRING },
+        { "group", FIELD_STRING },
+        { "tenant", FIELD_STRING },
+        { 0 },
+    },
+};
+
+const struct schema cephfs_source_schema = {
+    "CephFSPersistentVolumeSource",
+    (const struct field[]){
+        { "monitors", FIELD_LIST, .item = FIELD_STRING },
+        { "path", FIELD_STRING },
+        { "user", FIELD_STRING },
+        { "secretFile", FIELD_STRING },
+        SECRET_REF("secretRef"),
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema iscsi_source_schema = {
+    "ISCSIPersistentVolumeSource",
+    (const struct field[]){
+        MUST("targetPortal"),
+        MUST("iqn"),
+        { "lun", FIELD_INT32, .flags = FIELD_ALWAYS },
+        { "iscsiInterface", FIELD_STRING },
+        { "fsType", FIELD_STRING },
+        { "readOnly", FIELD_BOOL },
+        { "portals", FIELD_LIST, .item = FIELD_STRING },
+        { "chapAuthDiscovery", FIELD_BOOL },
+        { "chapAuthSession", FIELD_BOOL },
+        SECRET_REF("secretRef"),
+        { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+const struct schema cinder_source_schema = {
+    "CinderPersistentVolumeSource",
+    (const struct field[]){
+        MUST("volumeID"),
+        { "fsType", FIELD_STRING },
+        { "readOnly", FIELD_BOOL },
+        SECRET_REF("secretRef"),
+        { 0 },
+    },
+};
+
+const struct schema fc_source_schema = {
+    "FCVolumeSource",
+    (const struct field[]){
+        { "targetWWNs", FIELD_LIST, .item = FIELD_STRING },
+        { "lun", FIELD_INT32, .flags = FIELD_POINTER },
+        { "fsType", FIELD_STRING },
+        { "readOnly", FIELD_BOOL },
+        { "wwids", FIELD_LIST, .item = FIELD_STRING },
+        { 0 },
+    },
+};
+
+const struct schema flex_source_schema = {
+    "FlexPersistentVolumeSource",
+    (const struct field[]){
+        MUST("driver"),
+        { "fsType", FIELD_STRING },
+        SECRET_REF("secretRef"),
+        { "readOnly", FIELD_BOOL },
+        { "options", FIELD_MAP, .item = FIELD_STRING },
+        { 0 },
+    },
+};
+
+const struct schema azure_file_source_schema = {
+    "AzureFilePersistentVolumeSource",
+    (const struct field[]){
+        MUST("secretName"),
+        MUST("shareName"),
+        { "readOnly", FIELD_BOOL },
+        { "secretNamespace", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+const struct schema vsphere_source_schema = {
+    "VsphereVirtualDiskVolumeSource",
+    (const struct field[]){
+        MUST("volumePath"),
+        { "fsType", FIELD_STRING },
+        { "storagePolicyName", FIELD_STRING },
+        { "storagePolicyID", FIELD_STRING },
+        { 0 },
+    },
+};
+
+const struct schema photon_source_schema = {
+    "PhotonPersistentDiskVolumeSource",
+    (const struct field[]){
+        MUST("pdID"),
+        { "fsType", FIELD_STRING },
+        { 0 },
+    },
+};
+
+const struct schema portworx_source_schema = {
+    "PortworxVolumeSource",
+    (const struct field[]){
+        MUST("volumeID"),
+        { "fsType", FIELD_STRING },
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema azure_disk_source_schema = {
+    "AzureDiskVolumeSource",
+    (const struct field[]){
+        MUST("diskName"),
+        MUST("diskURI"),
+        { "cachingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskCachingMode" },
+        { "fsType", FIELD_STRING, .flags = FIELD_POINTER },
+        { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "kind", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskKind" },
+        { 0 },
+    },
+};
+
+const struct schema scale_io_source_schema = {
+    "ScaleIOPersistentVolumeSource",
+    (const struct field[]){
+        MUST("gateway"),
+        MUST("system"),
+        SECRET_REF("secretRef"),
+        { "sslEnabled", FIELD_BOOL },
+        { "protectionDomain", FIELD_STRING },
+        { "storagePool", FIELD_STRING },
+        { "storageMode", FIELD_STRING },
+        { "volumeName", FIELD_STRING },
+        { "fsType", FIELD_STRING },
+        { "readOnly", FIELD_BOOL },
+        { 0 },
+    },
+};
+
+const struct schema local_source_schema = {
+    "LocalVolumeSource",
+    (const struct field[]){
+        MUST("path"),
+        { "fsType", FIELD_STRING, .flags = FIELD_POINTER },
+        { 0 },
+    },
+};
+
+const struct schema storage_os_source_schema = {
+    "StorageOSPersistentVolumeSource",
+    (const struct field[]){
+        { "volumeName", FIELD_STRING },
+        { "volumeNamespace", FIELD_STRING },
+        { "fsType", FIELD_STRING },
+        { "readOnly", FIELD_BOOL },
+        { "secretRef", FIELD_OBJECT, .sub = &object_reference_schema },
+        { 0 },
+    },
+};
+
+const struct schema csi_source_schema = {
+    "CSIPersistentVolumeSource",
+    (const struct field[]){
+        MUST("driver"),
+        MUST("volumeHandle"),
+        { "readOnly", FIELD_BOOL },
+        { "fsType", FIELD_STRING },
+        { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING },
+        SECRET_REF("controllerPublishSecretRef"),
+        SECRET_REF("nodeStageSecretRef"),
+        SECRET_REF("nodePublishSecretRef"),
+        SECRET_REF("controllerExpandSecretRef"),
+        SECRET_REF("nodeExpandSecretRef"),
+        { 0 },
+    },
+};
+
+/* --- Defaults --- */
+
+static void default_text(struct json *d, json_ref object, const char *key, const char *text)
+{
+    if (!json_get(d, object, key))
+        json_set_string(d, object, key, text);
+}
+
+static void default_host_path(struct json *d, json_ref source)
+{
+    default_text(d, source, "type", "");
+}
+
+static void default_iscsi(struct json *d, json_ref source)
+{
+    default_text(d, source, "iscsiInterface", "default");
+}
+
+static void default_rbd(struct json *d, json_ref source)
+{
+    default_text(d, source, "pool", "rbd");
+    default_text(d, source, "user", "admin");
+    default_text(d, source, "keyring", "/etc/ceph/keyring");
+}
+
+static void default_azure_disk(struct json *d, json_ref source)
+{
+    default_text(d, source, "cachingMode", "ReadWrite");
+    default_text(d, source, "fsType", "ext4");
+    if (!json_get(d, source, "readOnly"))
+        json_set(d, source, "readOnly", json_new_bool(d, false));
+    default_text(d, source, "kind", "Shared");
+}
+
+static void default_scale_io(struct json *d, json_ref source)
+{
+    default_text(d, source, "storageMode", "ThinProvisioned");
+    default_text(d, source, "fsType", "xfs");
+}
+
+/* --- The table --- */
+
+#define REQUIRED(...)                 \
+    .required = (const char *const[]) \
+    {                                 \
+        __VA_ARGS__, NULL             \
+    }
+
+/* clang-format off */
+const struct volume_source_info volume_sources[SOURCE_COUNT] = {
+    [SOURCE_HOST_PATH] = { "hostPath", &host_path_source_schema, REQUIRED("path"),
+                           .validate = validate_host_path, .set_defaults = default_host_path },
+    [SOURCE_GCE_DISK] = { "gcePersistentDisk", &gce_disk_source_schema, REQUIRED("pdName"),
+                          .validate = validate_disk_partition, .takes_mount_options = true,
+                          .rules_path = "persistentDisk" },
+    [SOURCE_AWS_DISK] = { "awsElasticBlockStore", &aws_disk_source_schema, REQUIRED("volumeID"),
+                          .validate = validate_disk_partition, .takes_mount_options = true },
+    [SOURCE_GLUSTERFS] = { "glusterfs", &glusterfs_source_schema, REQUIRED("endpoints", "path"),
+                           .validate = validate_glusterfs, .takes_mount_options = true },
+    [SOURCE_FLOCKER] = { "flocker", &flocker_source_schema, .validate = validate_flocker },
+    [SOURCE_NFS] = { "nfs", &nfs_source_schema, REQUIRED("server", "path"), .validate = validate_nfs,
+                     .takes_mount_options = true },
+    [SOURCE_RBD] = { "rbd", &rbd_source_schema, REQUIRED("monitors", "image"), .set_defaults = default_rbd,
+                     .takes_mount_options = true },
+    [SOURCE_QUOBYTE] = { "quobyte", &quobyte_source_schema, .validate = validate_quobyte,
+                         .takes_mount_options = true },
+    [SOURCE_CEPHFS] = { "cephfs", &cephfs_source_schema, REQUIRED("monitors"), .takes_mount_options = true,
+                        .extra_path = "cephFS" },
+    [SOURCE_ISCSI] = { "iscsi", &iscsi_source_schema, REQUIRED("targetPortal"), .validate = validate_iscsi,
+                       .set_defaults = default_iscsi, .takes_mount_options = true },
+    [SOURCE_CINDER] = { "cinder", &cinder_source_schema, REQUIRED("volumeID"), .validate = validate_cinder,
+                        .takes_mount_options = true },
+    [SOURCE_FC] = { "fc", &fc_source_schema, .validate = validate_fc },
+    [SOURCE_FLEX] = { "flexVolume", &flex_source_schema, REQUIRED("driver"), .validate = validate_flex },
+    [SOURCE_AZURE_FILE] = { "azureFile", &azure_file_source_schema, REQUIRED("secretName", "shareName"),
+                            .validate = validate_azure_file, .takes_mount_options = true },
+    [SOURCE_VSPHERE] = { "vsphereVolume", &vsphere_source_schema, REQUIRED("volumePath"),
+                         .takes_mount_options = true },
+    [SOURCE_PHOTON] = { "photonPersistentDisk", &photon_source_schema, REQUIRED("pdID"),
+                        .takes_mount_options = true },
+    [SOURCE_PORTWORX] = { "portworxVolume", &portworx_source_schema, REQUIRED("volumeID") },
+    [SOURCE_AZURE_DISK] = { "azureDisk", &azure_disk_source_schema, REQUIRED("diskName", "diskURI"),
+                            .validate = validate_azure_disk, .set_defaults = default_azure_disk,
+                            .takes_mount_options = true },
+    [SOURCE_SCALE_IO] = { "scaleIO", &scale_io_source_schema, REQUIRED("gateway", "system", "volumeName"),
+                          .set_defaults = default_scale_io },
+    [SOURCE_LOCAL] = { "local", &local_source_schema, REQUIRED("path"), .validate = validate_local },
+    [SOURCE_STORAGE_OS] = { "storageos", &storage_os_source_schema, .validate = validate_storage_os },
+    [SOURCE_CSI] = { "csi", &csi_source_schema, .validate = validate_csi },
+};
+/* clang-format on */
+
+enum volume_source_kind volume_source_of(const struct json *d, json_ref spec)
+{
+    for (int kind = SOURCE_NONE + 1; kind < SOURCE_COUNT; kind++)
+        if (json_get(d, spec, volume_sources[kind].name))
+            return (enum volume_source_kind)kind;
+    return SOURCE_NONE;
+}
+
+void default_volume_source(struct json *d, json_ref spec)
+{
+    for (int kind = SOURCE_NONE + 1; kind < SOURCE_COUNT; kind++) {
+        const struct volume_source_info *info = &volume_sources[kind];
+        json_ref source = json_get(d, spec, info->name);
+        if (source && info->set_defaults)
+            info->set_defaults(d, source);
+    }
+}
+
+/* --- Decoding --- */
+
+static struct secret_ref decode_secret_ref(struct decoder *x, json_ref object, const char *key)
+{
+    json_ref v = json_get(x->d, object, key);
+
+    return (struct secret_ref){ decode_text(x, v, "namespace"), decode_text(x, v, "name") };
+}
+
+/* Room for a source's view; NULL, with the failure kept, when there is none. */
+static void *decode_room(struct decoder *x, size_t bytes)
+{
+    void *room = x->r < 0 ? NULL : arena_alloc(x->arena, bytes);
+
+    if (!room && x->r == 0)
+        x->r = arena_check(x->arena, x->err);
+    return room;
+}
+
+static const struct host_path_source *decode_host_path(struct decoder *x, json_ref v)
+{
+    struct host_path_source *s = decode_room(x, sizeof *s);
+
+    if (s)
+        *s = (struct host_path_source){ decode_text(x, v, "path"), decode_text(x, v, "type") };
+    return s;
+}
+
+static const struct local_source *decode_local(struct decoder *x, json_ref v)
+{
+    struct local_source *s = decode_room(x, sizeof *s);
+
+    if (s)
+        *s = (struct local_source){ decode_text(x, v, "path"), decode_text(x, v, "fsType") };
+    return s;
+}
+
+static const struct nfs_source *decode_nfs(struct decoder *x, json_ref v)
+{
+    struct nfs_source *s = decode_room(x, sizeof *s);
+
+    if (s)
+        *s = (struct nfs_source){
+            .server = decode_text(x, v, "server"),
+            .path = decode_text(x, v, "path"),
+            .is_read_only = decode_bool(x, v, "readOnly", false),
+        };
+    return s;
+}
+
+static const struct iscsi_source *decode_iscsi(struct decoder *x, json_ref v)
+{
+    struct iscsi_source *s = decode_room(x, sizeof *s);
+
+    if (s)
+        *s = (struct iscsi_source){
+            .portal = decode_text(x, v, "targetPortal"),
+            .portals = decode_texts(x, v, "portals"),
+            .iqn = decode_text(x, v, "iqn"),
+            .interface = decode_text(x, v, "iscsiInterface"),
+            .initiator_name = decode_text(x, v, "initiatorName"),
+            .fs_type = decode_text(x, v, "fsType"),
+            .secret = decode_secret_ref(x, v, "secretRef"),
+            .lun = (int32_t)decode_int(x, v, "lun", 0),
+            .is_read_only = decode_bool(x, v, "readOnly", false),
+            .chap_discovery = decode_bool(x, v, "chapAuthDiscovery", false),
+            .chap_session = decode_bool(x, v, "chapAuthSession", false),
+        };
+    return s;
+}
+
+static const struct fc_source *decode_fc(struct decoder *x, json_ref v)
+{
+    struct fc_source *s = decode_room(x, sizeof *s);
+
+    if (s)
+        *s = (struct fc_source){
+            .wwns = decode_texts(x, v, "targetWWNs"),
+            .wwids = decode_texts(x, v, "wwids"),
+            .fs_type = decode_text(x, v, "fsType"),
+            .lun = (int32_t)decode_int(x, v, "lun", -1),
+            .is_read_only = decode_bool(x, v, "readOnly", false),
+        };
+    return s;
+}
+
+static const struct flex_source *decode_flex(struct decoder *x, json_ref v)
+{
+    struct flex_source *s = decode_room(x, sizeof *s);
+
+    if (s)
+        *s = (struct flex_source){
+            .driver = decode_text(x, v, "driver"),
+            .fs_type = decode_text(x, v, "fsType"),
+            .secret = decode_secret_ref(x, v, "secretRef"),
+            .options = decode_map(x, v, "options"),
+            .is_read_only = decode_bool(x, v, "readOnly", false),
+        };
+    return s;
+}
+
+static const struct csi_source *decode_csi(struct decoder *x, json_ref v)
+{
+    static const char *const secrets[] = {
+        [CSI_SECRET_CONTROLLER_PUBLISH] = "controllerPublishSecretRef",
+        [CSI_SECRET_NODE_STAGE] = "nodeStageSecretRef",
+        [CSI_SECRET_NODE_PUBLISH] = "nodePublishSecretRef",
+        [CSI_SECRET_CONTROLLER_EXPAND] = "controllerExpandSecretRef",
+        [CSI_SECRET_NODE_EXPAND] = "nodeExpandSecretRef",
+    };
+    static_assert(ARRAY_LEN(secrets) == CSI_SECRET_COUNT, "name every secret");
+    struct csi_source *s = decode_room(x, sizeof *s);
+
+    if (!s)
+        return NULL;
+    s->driver = decode_text(x, v, "driver");
+    s->handle = decode_text(x, v, "volumeHandle");
+    s->fs_type = decode_text(x, v, "fsType");
+    s->attributes = decode_map(x, v, "volumeAttributes");
+    s->is_read_only = decode_bool(x, v, "readOnly", false);
+    for (size_t i = 0; i < CSI_SECRET_COUNT; i++)
+        s->secrets[i] = decode_secret_ref(x, v, secrets[i]);
+    return s;
+}
+
+struct volume_source decode_volume_source(struct decoder *x, json_ref spec)
+{
+    struct volume_source s = { .kind = (uint8_t)volume_source_of(x->d, spec) };
+    json_ref v = s.kind ? json_get(x->d, spec, volume_sources[s.kind].name) : 0;
+
+    if (s.kind == SOURCE_HOST_PATH)
+        s.host_path = decode_host_path(x, v);
+    else if (s.kind == SOURCE_LOCAL)
+        s.local = decode_local(x, v);
+    else if (s.kind == SOURCE_NFS)
+        s.nfs = decode_nfs(x, v);
+    else if (s.kind == SOURCE_ISCSI)
+        s.iscsi = decode_iscsi(x, v);
+    else if (s.kind == SOURCE_FC)
+        s.fc = decode_fc(x, v);
+    else if (s.kind == SOURCE_FLEX)
+        s.flex = decode_flex(x, v);
+    else if (s.kind == SOURCE_CSI)
+        s.csi = decode_csi(x, v);
+    return s;
+}

@@ -1,0 +1,107 @@
+/* StorageClass: defaults, rules, what may not change, the view. */
+#include "tests/unit/test_kind.h"
+
+#include "api/class.h"
+
+#define CLASS(rest) "{'kind':'StorageClass','apiVersion':'storage.k8s.io/v1','metadata':{'name':'c'}" rest "}"
+#define PLAIN ",'provisioner':'vendor.io/x'"
+
+TEST(class_defaults_and_canonical_form)
+{
+    ASSERT_STORED(
+        KIND_CLASS,
+        CLASS(PLAIN
+              ",'parameters':{'a':'2','b':'1'},'reclaimPolicy':'Delete','volumeBindingMode':'Immediate'"),
+        "{'provisioner':'vendor.io/x','parameters':{'b':'1','a':'2'},'mountOptions':[],'reclaimPolicy':null,"
+        "'metadata':{'labels':{},'name':'c','creationTimestamp':null},'apiVersion':'storage.k8s.io/v1',"
+        "'kind':'StorageClass'}");
+    ASSERT_STORED(KIND_CLASS,
+                  CLASS(PLAIN ",'reclaimPolicy':'Retain','allowVolumeExpansion':false,"
+                              "'volumeBindingMode':'WaitForFirstConsumer'"),
+                  CLASS(PLAIN ",'volumeBindingMode':'WaitForFirstConsumer','reclaimPolicy':'Retain',"
+                              "'allowVolumeExpansion':false"));
+}
+
+TEST(class_wrong_types_and_unknown_fields)
+{
+    ASSERT_STR("json: cannot unmarshal number into Go struct field StorageClass.provisioner of type string",
+               kind_text(KIND_CLASS, CLASS(",'provisioner':5")));
+    ASSERT_STR(
+        "json: cannot unmarshal string into Go struct field StorageClass.mountOptions of type []string",
+        kind_text(KIND_CLASS, CLASS(PLAIN ",'mountOptions':'ro'")));
+    ASSERT_STR("json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+               kind_text(KIND_CLASS, "{'metadata':{'labels':{'a':1}}}"));
+    ASSERT_STR("unknown field \"bogus\", duplicate field \"parameters.a\", unknown field "
+               "\"allowedTopologies[1].matchLabelExpressions[0].foo\"",
+               kind_report(KIND_CLASS,
+                           CLASS(PLAIN ",'bogus':1,'parameters':{'a':'1','a':'2'},'allowedTopologies':[{},"
+                                       "{'matchLabelExpressions':[{'key':'k','foo':1}]}]")));
+}
+
+TEST(class_rules)
+{
+    static const struct {
+        const char *text, *errors;
+    } rows[] = {
+        { CLASS(PLAIN), "" },
+        { CLASS(""), "provisioner: Required value" },
+        { CLASS(",'provisioner':'Vendor.IO/X'"), "" },
+        { CLASS(PLAIN ",'reclaimPolicy':'Recycle'"),
+          "reclaimPolicy: Unsupported value: \"Recycle\": supported values: \"Delete\", \"Retain\"" },
+        { CLASS(PLAIN ",'volumeBindingMode':'Later'"),
+          "volumeBindingMode: Unsupported value: \"Later\": supported values: \"Immediate\", "
+          "\"WaitForFirstConsumer\"" },
+        { CLASS(PLAIN ",'parameters':{'':'x'}"), "parameters: Invalid value: \"\": field can not be empty." },
+        { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':[]}]}]"),
+          "allowedTopologies.matchLabelExpressions[0].values: Required value" },
+        { CLASS(PLAIN
+                ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a','b','a']}]}]"),
+          "allowedTopologies.matchLabelExpressions[0].values[2]: Duplicate value: \"a\"" },
+        { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a']},"
+                      "{'key':'z','values':['b']}]}]"),
+          "allowedTopologies.matchLabelExpressions[1].key: Duplicate value: \"z\"" },
+        { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a']}]},"
+                      "{'matchLabelExpressions':[{'key':'z','values':['a']}]}]"),
+          "allowedTopologies[1].matchLabelExpressions: Duplicate value: \"\"" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ASSERT_CREATE(KIND_CLASS, rows[i].errors, rows[i].text);
+}
+
+TEST(class_fixed_fields)
+{
+    ASSERT_UPDATE(KIND_CLASS, "", CLASS(PLAIN),
+                  CLASS(PLAIN ",'allowVolumeExpansion':true,'mountOptions':['ro']"));
+    ASSERT_UPDATE(KIND_CLASS,
+                  "parameters: Forbidden: updates to parameters are forbidden.\n"
+                  "provisioner: Forbidden: updates to provisioner are forbidden.\n"
+                  "reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.\n"
+                  "volumeBindingMode: Invalid value: \"WaitForFirstConsumer\": field is immutable",
+                  CLASS(PLAIN),
+                  CLASS(",'provisioner':'y','parameters':{'a':'b'},'reclaimPolicy':'Retain',"
+                        "'volumeBindingMode':'WaitForFirstConsumer'"));
+}
+
+TEST(class_view)
+{
+    _cleanup_(object_unref_p) struct object *o = kind_object(
+        KIND_CLASS,
+        "{'metadata':{'name':'fast','annotations':{'storageclass.kubernetes.io/is-default-class':'true'}},"
+        "'provisioner':'p','reclaimPolicy':'Retain','volumeBindingMode':'WaitForFirstConsumer',"
+        "'allowVolumeExpansion':true,'mountOptions':['ro','noatime'],'parameters':{'b':'2','a':'1'}}");
+    const struct storage_class *c = CONTAINER_OF(o, struct storage_class, obj);
+
+    ASSERT_STR("fast", o->name);
+    ASSERT_STR("p", c->provisioner);
+    assert_true(c->is_default);
+    assert_true(c->allows_expansion);
+    ASSERT_INT(RECLAIM_RETAIN, c->reclaim);
+    ASSERT_INT(BINDING_WAIT_FOR_FIRST_CONSUMER, c->binding);
+    ASSERT_INT(2, c->mount_options.count);
+    ASSERT_STR("noatime", c->mount_options.items[1]);
+    ASSERT_STR("a", c->parameters.items[0].key);
+    ASSERT_STR("fast", object_field(o, "metadata.name"));
+    assert_null(object_field(o, "provisioner"));
+}
+
+TEST_MAIN()

@@ -1,0 +1,125 @@
+/* For the tests of kinds: objects as JSON texts in, canonical texts and field errors out. Quotes in texts may
+ * be written as ' to keep rows readable. Returned texts live until the next call of the same function. */
+#ifndef BERTH_TESTS_TEST_KIND_H
+#define BERTH_TESTS_TEST_KIND_H
+
+#include "tests/unit/test.h"
+
+#include "api/json.h"
+#include "api/kind.h"
+#include "api/object.h"
+#include "api/schema.h"
+#include "api/validate.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+static struct error err;
+
+static void kind_quotes(const char *text, struct buf *out)
+{
+    for (; *text; text++)
+        assert_true(buf_add_char(out, *text == '\'' ? '"' : *text) == 0);
+}
+
+/* Parses into d, normalizes and sets defaults, as the server does with what it is sent. */
+static int kind_read(enum kind kind, const char *text, struct json *d, json_ref *ret,
+                     struct field_report *report)
+{
+    _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(16 << 20);
+    int r;
+
+    kind_quotes(text, &quoted);
+    r = json_parse(d, buf_str(&quoted), ret, &err);
+    if (r == 0)
+        r = schema_normalize(kind_info(kind)->schema, d, *ret, SCHEMA_DROP_UNKNOWN, report, &err);
+    if (r == 0) {
+        kind_info(kind)->set_defaults(d, *ret);
+        r = schema_normalize(kind_info(kind)->schema, d, *ret, SCHEMA_KEEP_UNKNOWN, NULL, &err);
+    }
+    return r;
+}
+
+/* The object as the server would keep it, or the decoding error's message. */
+static inline const char *kind_text(enum kind kind, const char *text)
+{
+    static struct buf out = { .len_max = 16 << 20 };
+    _cleanup_(json_done_p) struct json d;
+    json_ref v;
+
+    json_init(&d, 16 << 20);
+    buf_clear(&out);
+    if (kind_read(kind, text, &d, &v, NULL) < 0)
+        (void)buf_add_cstr(&out, err.msg);
+    else
+        json_write(&d, v, &out);
+    return buf_cstr(&out);
+}
+
+/* What strict decoding would say, joined with ", "; "" for nothing. */
+static inline const char *kind_report(enum kind kind, const char *text)
+{
+    static struct buf out = { .len_max = 1 << 20 };
+    _cleanup_(json_done_p) struct json d;
+    _cleanup_(field_report_done_p) struct field_report report = FIELD_REPORT_INIT;
+    json_ref v;
+
+    json_init(&d, 16 << 20);
+    buf_clear(&out);
+    ASSERT_OK(kind_read(kind, text, &d, &v, &report));
+    for (const char *line = field_report_next(&report, NULL); line; line = field_report_next(&report, line))
+        (void)buf_addf(&out, "%s%s", out.len ? ", " : "", line);
+    return buf_cstr(&out);
+}
+
+/* The field errors of going from old (NULL: creation) to text, one a line; "" when it is fine. */
+static inline const char *kind_errors(enum kind kind, enum write_part part, const char *old, const char *text)
+{
+    static struct buf out = { .len_max = 16 << 20 };
+    _cleanup_(json_done_p) struct json d;
+    _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
+    struct validation v = { .kind = kind_info(kind), .d = &d, .part = part, .errors = &errors };
+
+    json_init(&d, 64 << 20);
+    buf_clear(&out);
+    ASSERT_OK(kind_read(kind, text, &d, &v.object, NULL));
+    if (old)
+        ASSERT_OK(kind_read(kind, old, &d, &v.old, NULL));
+    object_validate(&v);
+    for (uint32_t i = 0; i < errors.count; i++) {
+        (void)buf_add_cstr(&out, i ? "\n" : "");
+        field_error_text(&errors.items[i], &out);
+    }
+    return buf_cstr(&out);
+}
+
+/* The row's text with its quotes in place; lives until the next call. */
+static inline const char *kind_row(const char *text)
+{
+    static struct buf out = { .len_max = 16 << 20 };
+
+    buf_clear(&out);
+    kind_quotes(text, &out);
+    return buf_cstr(&out);
+}
+
+#define ASSERT_STORED(kind, expected, text) ASSERT_STR(kind_row(expected), kind_text(kind, text))
+#define ASSERT_CREATE(kind, expected, text) ASSERT_STR(expected, kind_errors(kind, WRITE_MAIN, NULL, text))
+#define ASSERT_UPDATE(kind, expected, old, text) \
+    ASSERT_STR(expected, kind_errors(kind, WRITE_MAIN, old, text))
+#define ASSERT_STATUS(kind, expected, old, text) \
+    ASSERT_STR(expected, kind_errors(kind, WRITE_STATUS, old, text))
+
+/* The view; the caller unrefs. Fails the test when it does not decode. */
+static inline struct object *kind_object(enum kind kind, const char *text)
+{
+    _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(16 << 20);
+    _cleanup_(json_done_p) struct json scratch;
+    struct object *o = NULL;
+
+    json_init(&scratch, 16 << 20);
+    kind_quotes(text, &quoted);
+    ASSERT_OK(object_decode(kind_info(kind), buf_str(&quoted), &scratch, &o, &err));
+    return o;
+}
+
+#endif
