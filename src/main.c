@@ -5,6 +5,7 @@
 
 /* In the order in which `berth help` lists them. */
 const struct cli_verb *const cli_verbs[] = {
+    &cli_verb_bench,
     &cli_verb_version,
     &cli_verb_help,
     NULL,
