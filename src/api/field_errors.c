@@ -126,7 +126,7 @@ void errors_not_supported(struct field_errors *e, const struct field_path *p, co
                           const char *const *supported)
 {
     _cleanup_(buf_done_p) struct buf detail = BUF_INIT(4096);
-    const char *sorted[32];
+    const char *sorted[32] = { NULL };
     size_t count = 0;
 
     while (supported[count]) {

@@ -184,10 +184,11 @@ static int normalize_time(struct normalizer *n, const struct schema *s, const st
 
     if (json_type(n->d, v) != JSON_STRING)
         return normalize_mismatch(n, s, f, FIELD_STRING, v);
-    r = (micro ? timestamp_parse_micro : timestamp_parse)(json_text(n->d, v), &t, n->err);
+    r = micro ? timestamp_parse_micro(json_text(n->d, v), &t, n->err)
+              : timestamp_parse(json_text(n->d, v), &t, n->err);
     if (r < 0)
         return r;
-    (void)(micro ? timestamp_format_micro : timestamp_format)(t, &text); /* 64 bytes are enough */
+    (void)(micro ? timestamp_format_micro(t, &text) : timestamp_format(t, &text)); /* 64 bytes are enough */
     normalize_text(n, v, buf_str(&text));
     return 0;
 }

@@ -37,8 +37,9 @@ int patch_merge(struct json *d, json_ref target, json_ref patch, struct error *e
 
 /* Maps merge, null deletes a key, and the schema says which lists merge: those with a merge_key item by item,
  * those with FIELD_SET as sets. Others are replaced. What the schema does not know merges as plain maps and
- * replaced lists. Merged lists keep their order, with new items at the end, unless $setElementOrder says
- * otherwise. No directive and no null of the patch is left in the result. */
+ * replaced lists. A merged list has the patch's items in the patch's order (or that
+ * of $setElementOrder) and its other items where they stood among their neighbours; new ones come early: [a]
+ * patched with [new] is [new, a]. No directive and no null of the patch is left in the result. */
 int patch_strategic(const struct schema *s, struct json *d, json_ref target, json_ref patch,
                     struct error *err);
 

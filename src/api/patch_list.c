@@ -1,8 +1,9 @@
 /* Strategic merge patch: the lists.
  *
  * Three kinds: keyed (items are maps that merge by their merge key), sets (of scalars), and all others, which
- * are replaced. Merging keeps the target's order and puts new items at the end; $setElementOrder then
- * rearranges. */
+ * are replaced. The merged list is then arranged: by $setElementOrder, or without one by the
+ * patch itself. What the patch lists comes in its order, the target's other items keep their place among
+ * their old neighbours, and a new item comes as early as that allows. */
 #include "api/patch.h"
 
 #include "api/json_int.h"
@@ -88,22 +89,19 @@ static void order_interleave(struct json *d, json_ref list, const struct order_i
     }
 }
 
-int patch_list_order(struct patch_run *r, const struct field *f, json_ref list, uint32_t old, json_ref order)
+/* Arranges a list whose first `old` items are the target's by the ranks of its items' labels. */
+static int list_arrange(struct patch_run *r, const struct field *f, json_ref list, uint32_t old,
+                        const struct patch_index *ranks)
 {
-    _cleanup_(patch_index_done_p) struct patch_index ranks = { .entries = NULL };
     uint32_t count = json_count(r->d, list), listed = 0, position = 0;
-    _cleanup_(freep) struct order_item *items = NULL;
-    int e = order_index(r, f, order, count, &ranks);
+    _cleanup_(freep) struct order_item *items = malloc((count + 1) * sizeof *items);
 
-    if (e < 0)
-        return e;
-    items = malloc((count + 1) * sizeof *items);
     if (!items)
         return error_no_memory(r->err);
     for (json_ref v = json_first(r->d, list); v; v = json_next(r->d, v), position++) {
         struct patch_label label;
         const struct patch_entry *rank =
-            patch_label_item(r->d, v, list_key(f), &label) ? patch_index_find(&ranks, label) : NULL;
+            patch_label_item(r->d, v, list_key(f), &label) ? patch_index_find(ranks, label) : NULL;
         items[position] = (struct order_item){ v, rank ? rank->position : ORDER_UNLISTED, position };
         listed += rank != NULL;
     }
@@ -111,6 +109,14 @@ int patch_list_order(struct patch_run *r, const struct field *f, json_ref list, 
     json_relink(r->d, list, NULL, 0);
     order_interleave(r->d, list, items, listed, items + listed, count - listed, old);
     return patch_charge(r, (uint64_t)count * PATCH_SORT_STEPS);
+}
+
+int patch_list_order(struct patch_run *r, const struct field *f, json_ref list, uint32_t old, json_ref order)
+{
+    _cleanup_(patch_index_done_p) struct patch_index ranks = { .entries = NULL };
+    int e = order_index(r, f, order, json_count(r->d, list), &ranks);
+
+    return e < 0 ? e : list_arrange(r, f, list, old, &ranks);
 }
 
 /* The patch's own items must be listed, and in the same order: else the patch contradicts itself. */
@@ -251,6 +257,7 @@ static int list_replace(struct patch_run *r, const struct field *f, json_ref tar
 
 int patch_list(struct patch_run *r, const struct field *f, json_ref target, json_ref patch, json_ref order)
 {
+    _cleanup_(patch_index_done_p) struct patch_index ranks = { .entries = NULL };
     bool keyed = list_key(f) != NULL, set = f && (f->flags & FIELD_SET), replaces = !keyed && !set,
          deletes = false;
     uint32_t old;
@@ -262,11 +269,15 @@ int patch_list(struct patch_run *r, const struct field *f, json_ref target, json
         e = list_check_order(r, f, patch, order);
     if (e == 0 && deletes && !replaces)
         e = keyed_delete(r, f, target, patch);
+    old = replaces ? 0 : json_count(r->d, target);
+    if (e == 0 && !replaces && !order)
+        e = order_index(r, f, patch, old + json_count(r->d, patch), &ranks);
     if (e < 0)
         return e;
-    old = replaces ? 0 : json_count(r->d, target);
     e = replaces ? list_replace(r, f, target, patch) : list_merge_items(r, f, target, patch);
     if (e == 0 && order)
         e = patch_list_order(r, f, target, old, order);
+    else if (e == 0 && !replaces)
+        e = list_arrange(r, f, target, old, &ranks);
     return e;
 }

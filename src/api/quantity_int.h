@@ -15,7 +15,7 @@
 #define QUANTITY_SUFFIX_LOWER_E 254
 #define QUANTITY_SUFFIX_UPPER_E 255
 
-typedef unsigned __int128 uint128;
+__extension__ typedef unsigned __int128 uint128;
 
 struct quantity_suffix {
     char text[3];

@@ -85,20 +85,20 @@ size_t quantity_canonical_len(const struct quantity *q)
            strlen(parts.suffix);
 }
 
-/* The decimal digits of m, without a NUL; returns where they begin. */
-static char *digits_write(uint128 m, char end[DIGITS_BYTES_MAX], size_t *ret_len)
+/* The decimal digits of m at the end of room, without a NUL; returns where they begin. */
+static const char *digits_write(uint128 m, char room[DIGITS_BYTES_MAX], size_t *ret_len)
 {
-    char *at = end + DIGITS_BYTES_MAX;
+    size_t at = DIGITS_BYTES_MAX;
 
     for (; m >> 64; m /= 10)
-        *--at = (char)('0' + (int)(m % 10));
+        room[--at] = (char)('0' + (int)(m % 10));
     uint64_t small = (uint64_t)m;
     do {
-        *--at = (char)('0' + (int)(small % 10));
+        room[--at] = (char)('0' + (int)(small % 10));
         small /= 10;
     } while (small);
-    *ret_len = (size_t)(end + DIGITS_BYTES_MAX - at);
-    return at;
+    *ret_len = DIGITS_BYTES_MAX - at;
+    return room + at;
 }
 
 static void buf_add_zeros(struct buf *out, size_t count)

@@ -73,7 +73,7 @@ struct field_report {
 };
 
 #define FIELD_REPORT_COUNT_MAX 100
-#define FIELD_REPORT_INIT ((struct field_report){ .lines = { .len_max = 64 * 1024 } })
+#define FIELD_REPORT_INIT ((struct field_report){ .lines = { .len_max = (size_t)64 << 10 } })
 
 static inline void field_report_done_p(struct field_report *r)
 {

@@ -207,7 +207,7 @@ static const char *listed(const struct kind_info *k, struct list_meta meta, cons
     return buf_cstr(&out);
 }
 
-#define ROWS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+#define ROWS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 TEST(list_is_written)
 {
@@ -215,7 +215,7 @@ TEST(list_is_written)
 
     ASSERT_STR(
         kind_row("{'kind':'ConfigMapList','apiVersion':'v1','metadata':{'resourceVersion':'7'},'items':[]}"),
-        listed(&config_map_kind, meta, ROWS()));
+        listed(&config_map_kind, meta, ROWS(NULL)));
     ASSERT_STR(kind_row("{'kind':'StorageClassList','apiVersion':'storage.k8s.io/v1','metadata':{"
                         "'resourceVersion':'7'},'items':[{'metadata':{'name':'a'},'provisioner':'p'}]}"),
                listed(&class_kind, meta,

@@ -250,7 +250,7 @@ TEST(every_keyed_list_merges_by_its_key)
         const char *const items[] = {
             "[{'K':Q1Q,'a':1,'b':{'x':1}},{'K':Q2Q,'a':2}]",
             "[{'K':Q2Q,'$patch':'delete'},{'K':Q3Q,'c':null,'d':4},{'b':{'y':2},'a':null,'K':Q1Q}]",
-            "[{'K':Q1Q,'b':{'x':1,'y':2}},{'K':Q3Q,'d':4}]",
+            "[{'K':Q3Q,'d':4},{'K':Q1Q,'b':{'x':1,'y':2}}]",
         };
         struct buf texts[3] = { BUF_INIT(1000), BUF_INIT(1000), BUF_INIT(1000) };
         for (int n = 0; n < 3; n++) {
@@ -280,7 +280,14 @@ TEST(keyed_lists)
           LIST("[{\"name\":\"b\",\"image\":\"2\"}]"),
           LIST("[{\"name\":\"a\",\"image\":\"1\"},{\"name\":\"b\",\"image\":\"2\"}]") },
         { LIST("[{\"name\":\"a\"}]"), LIST("[{\"name\":\"c\"},{\"name\":\"b\"}]"),
-          LIST("[{\"name\":\"a\"},{\"name\":\"c\"},{\"name\":\"b\"}]") }, /* new ones at the end */
+          LIST("[{\"name\":\"c\"},{\"name\":\"b\"},{\"name\":\"a\"}]") }, /* new ones first, as kubectl has it
+                                                                           */
+        { LIST("[{\"name\":\"a\"},{\"name\":\"z\"}]"), LIST("[{\"name\":\"z\"},{\"name\":\"n\"}]"),
+          LIST("[{\"name\":\"a\"},{\"name\":\"z\"},{\"name\":\"n\"}]") }, /* behind what the patch names
+                                                                             before */
+        { LIST("[{\"name\":\"a\"},{\"name\":\"z\"}]"),
+          LIST("[{\"name\":\"a\",\"$patch\":\"delete\"},{\"name\":\"n\"}]"),
+          LIST("[{\"name\":\"n\"},{\"name\":\"z\"}]") },
         { LIST("[]"), LIST("[{\"name\":\"a\"}]"), LIST("[{\"name\":\"a\"}]") },
         { LIST("[{\"name\":\"a\"}]"), LIST("[]"), LIST("[{\"name\":\"a\"}]") },
         { "{}", LIST("[{\"name\":\"a\"}]"), LIST("[{\"name\":\"a\"}]") },
@@ -311,7 +318,7 @@ TEST(keyed_lists)
         { LIST("[{\"name\":\"a\",\"env\":[{\"name\":\"X\",\"value\":\"1\"}],\"command\":[\"x\"]}]"),
           LIST("[{\"name\":\"a\",\"env\":[{\"name\":\"Y\"},{\"name\":\"X\",\"value\":\"2\"}],\"command\":["
                "\"y\"]}]"),
-          LIST("[{\"name\":\"a\",\"env\":[{\"name\":\"X\",\"value\":\"2\"},{\"name\":\"Y\"}],\"command\":["
+          LIST("[{\"name\":\"a\",\"env\":[{\"name\":\"Y\"},{\"name\":\"X\",\"value\":\"2\"}],\"command\":["
                "\"y\"]}]") });
 }
 
@@ -387,7 +394,7 @@ TEST(a_large_item_without_its_key_is_cut_in_the_message)
 
 TEST(sets)
 {
-    ROWS({ FINALIZERS("[\"a\",\"b\"]"), FINALIZERS("[\"c\",\"a\"]"), FINALIZERS("[\"a\",\"b\",\"c\"]") },
+    ROWS({ FINALIZERS("[\"a\",\"b\"]"), FINALIZERS("[\"c\",\"a\"]"), FINALIZERS("[\"c\",\"a\",\"b\"]") },
          { FINALIZERS("[\"a\"]"), FINALIZERS("[]"), FINALIZERS("[\"a\"]") }, /* a patch can only add */
          { FINALIZERS("[]"), FINALIZERS("[\"a\",\"a\"]"), FINALIZERS("[\"a\"]") },
          { "{\"metadata\":{}}", FINALIZERS("[\"a\"]"), FINALIZERS("[\"a\"]") },
@@ -416,7 +423,7 @@ TEST(sets)
            "{\"spec\":{\"accessModes\":[\"b\"]}}" },
          { "{\"spec\":{\"podCIDRs\":[\"10.0.0.0/24\"]}}",
            "{\"spec\":{\"podCIDRs\":[\"fd00::/64\",\"10.0.0.0/24\"]}}",
-           "{\"spec\":{\"podCIDRs\":[\"10.0.0.0/24\",\"fd00::/64\"]}}" },
+           "{\"spec\":{\"podCIDRs\":[\"fd00::/64\",\"10.0.0.0/24\"]}}" },
          { FINALIZERS("[\"a\"]"), "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":\"a\"}}", NULL,
            ERR_BAD_REQUEST, "'$deleteFromPrimitiveList/finalizers' must be a list" },
          { FINALIZERS("[\"a\"]"), FINALIZERS("[{\"x\":1}]"), NULL, ERR_BAD_REQUEST,
@@ -524,8 +531,8 @@ TEST(object_metadata)
     static const struct patch_row rows[] = {
         { "{\"name\":\"n\",\"finalizers\":[\"kubernetes.io/pv-protection\"]}",
           "{\"finalizers\":[\"x/y\"],\"labels\":{\"a\":\"b\"}}",
-          "{\"name\":\"n\",\"finalizers\":[\"kubernetes.io/pv-protection\",\"x/"
-          "y\"],\"labels\":{\"a\":\"b\"}}" },
+          "{\"name\":\"n\",\"finalizers\":[\"x/y\",\"kubernetes.io/"
+          "pv-protection\"],\"labels\":{\"a\":\"b\"}}" },
         { "{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\"},{\"uid\":\"2\",\"name\":\"b\"}]}",
           "{\"ownerReferences\":[{\"uid\":\"2\",\"controller\":true},{\"uid\":\"1\",\"$patch\":\"delete\"}]}",
           "{\"ownerReferences\":[{\"uid\":\"2\",\"name\":\"b\",\"controller\":true}]}" },
@@ -540,7 +547,7 @@ TEST(object_metadata)
                   "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"controller\":true}],"
                   "\"finalizers\":[\"b\"],\"labels\":{\"x\":null}}}",
                   "{\"metadata\":{\"ownerReferences\":[{\"kind\":\"Pod\",\"name\":\"p\",\"uid\":\"1\","
-                  "\"controller\":true}],\"finalizers\":[\"a\",\"b\"],\"labels\":{}}}" });
+                  "\"controller\":true}],\"finalizers\":[\"b\",\"a\"],\"labels\":{}}}" });
 }
 
 TEST(go_prints_maps_in_order)
