@@ -52,6 +52,8 @@ struct json {
     json_ref duplicates[JSON_DUPLICATES_MAX];
     uint32_t duplicates_count;
     enum err failed;
+    size_t view_hint; /* object.c: what the view of the last object made from here took; the next is mostly
+                         like it */
 };
 
 void json_init(struct json *d, size_t bytes_max);

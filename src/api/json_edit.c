@@ -238,9 +238,21 @@ json_ref json_ensure_object(struct json *d, json_ref object, const char *key)
     return d->failed ? 0 : v;
 }
 
+static bool json_members_are(const struct json *d, json_ref object, const json_ref *members, uint32_t count)
+{
+    uint32_t n = 0;
+
+    if (json_count(d, object) != count)
+        return false;
+    for (json_ref v = json_first(d, object); v; v = json_next(d, v))
+        if (members[n++] != v)
+            return false;
+    return true;
+}
+
 void json_keep_members(struct json *d, json_ref object, const json_ref *members, uint32_t count)
 {
-    if (d->failed || !object)
+    if (d->failed || !object || json_members_are(d, object, members, count))
         return;
     assert(json_type(d, object) == JSON_OBJECT);
     d->nodes[object].child.first = d->nodes[object].child.last = 0;

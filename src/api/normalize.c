@@ -186,7 +186,7 @@ static int normalize_time(struct normalizer *n, const struct schema *s, const st
         return normalize_mismatch(n, s, f, FIELD_STRING, v);
     r = micro ? timestamp_parse_micro(json_text(n->d, v), &t, n->err)
               : timestamp_parse(json_text(n->d, v), &t, n->err);
-    if (r < 0)
+    if (r < 0 || timestamp_is_canonical(json_text(n->d, v), micro))
         return r;
     (void)(micro ? timestamp_format_micro(t, &text) : timestamp_format(t, &text)); /* 64 bytes are enough */
     normalize_text(n, v, buf_str(&text));
@@ -383,16 +383,27 @@ static void normalize_presence(struct normalizer *n, const struct field *f, json
     }
 }
 
+/* The field of that name, looked for from `from` on and then from the start: members mostly come in order. */
+static const struct field *field_from(const struct schema *s, const struct field *from, struct str name)
+{
+    for (const struct field *f = from; f->name && name.len; f++)
+        if (f->name[0] == name.s[0] && str_is(name, f->name))
+            return f;
+    return from == s->fields ? NULL : schema_field(s, name);
+}
+
 /* Files each member under its field, or behind the known ones. Returns how many members are not known. */
 static uint32_t normalize_sort_out(struct normalizer *n, const struct schema *s, json_ref v, json_ref *slots,
                                    json_ref *others)
 {
+    const struct field *from = s->fields;
     uint32_t count = 0;
 
     for (json_ref m = json_first(n->d, v); m; m = json_next(n->d, m)) {
-        const struct field *f = schema_field(s, json_key(n->d, m));
+        const struct field *f = field_from(s, from, json_key(n->d, m));
         if (f) {
             slots[f - s->fields] = m;
+            from = f + 1;
             continue;
         }
         if (!s->open)
@@ -424,7 +435,7 @@ static int normalize_fields(struct normalizer *n, const struct schema *s, json_r
 
 static int normalize_object(struct normalizer *n, const struct schema *s, json_ref v)
 {
-    json_ref slots[SCHEMA_FIELDS_MAX] = { 0 };
+    json_ref slots[SCHEMA_FIELDS_MAX];
     json_ref small[SCHEMA_FIELDS_MAX * 2];
     uint32_t members = json_count(n->d, v);
     _cleanup_(freep) json_ref *large =
@@ -438,6 +449,7 @@ static int normalize_object(struct normalizer *n, const struct schema *s, json_r
     assert(fields <= SCHEMA_FIELDS_MAX);
     if (members > SCHEMA_FIELDS_MAX && !large)
         return error_no_memory(n->err);
+    memset(slots, 0, fields * sizeof *slots);
     others = normalize_sort_out(n, s, v, slots, kept + fields);
     r = normalize_fields(n, s, v, slots);
     if (r < 0)

@@ -191,51 +191,73 @@ static void decode_meta(struct decoder *x, json_ref meta, struct object *o)
 
 /* --- Objects --- */
 
-/* The object and its text in one block; the strings of the view most often fit behind them. */
-static struct object *object_alloc(const struct kind_info *k, struct arena *a, size_t text_len)
+/* Decodes into an arena of which `bytes` are reserved at once. */
+static int object_build(const struct kind_info *k, const struct json *d, json_ref v, struct str text,
+                        size_t bytes, struct object **ret, struct error *err)
 {
-    assert(k->view_bytes >= sizeof(struct object));
-    arena_reserve(a, k->view_bytes + text_len + 1 + text_len / 2);
-    return arena_alloc(a, k->view_bytes);
-}
-
-/* Fills a new object in. It is worth nothing when this fails. */
-static int object_fill(struct object *o, const struct json *d, json_ref v, struct str text, struct error *err)
-{
-    struct decoder x = { .d = d, .arena = &o->arena, .err = err };
-    char *copy = arena_dup(&o->arena, text);
-
-    if (!copy)
-        return arena_check(&o->arena, err);
-    o->text = (struct str){ copy, text.len };
-    decode_meta(&x, json_get(d, v, "metadata"), o);
-    o->kind->decode(&x, v, o);
-    return x.r;
-}
-
-int object_new(const struct kind_info *k, const struct json *d, json_ref v, struct object **ret,
-               struct error *err)
-{
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
     struct arena a = ARENA_INIT(OBJECT_MEMORY_BYTES_MAX);
     struct object *o;
+    char *copy;
+
+    assert(k->view_bytes >= sizeof *o);
+    arena_reserve(&a, bytes);
+    o = arena_alloc(&a, k->view_bytes);
+    copy = arena_dup(&a, text);
+    if (!o || !copy) {
+        int r = arena_check(&a, err);
+        arena_done(&a);
+        return r;
+    }
+    refcount_init(&o->refs);
+    o->kind = k;
+    o->text = (struct str){ copy, text.len };
+    struct decoder x = { .d = d, .arena = &a, .err = err };
+    decode_meta(&x, json_get(d, v, "metadata"), o);
+    k->decode(&x, v, o);
+    o->arena = a;
+    if (x.r < 0) {
+        (void)object_unref(o);
+        return x.r;
+    }
+    *ret = o;
+    return 0;
+}
+
+/* True when the object fills its one block but for a little. */
+static bool object_is_snug(const struct object *o, size_t reserved)
+{
+    size_t packed = arena_packed_bytes(&o->arena);
+
+    return packed <= reserved && reserved - packed <= packed / 16;
+}
+
+/* Objects are kept by the hundred thousand, and how much a view takes is known only when it is made. So it is
+ * made to the measure of the one before, and once more, to its own, when that does not fit: in a stream of
+ * like objects seldom. */
+int object_new(const struct kind_info *k, struct json *d, json_ref v, struct object **ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
+    struct object *o = NULL;
+    size_t fixed, bytes;
     int r;
 
     json_write(d, v, &text);
     r = buf_check(&text, k->name, err);
     if (r < 0)
         return r;
-    o = object_alloc(k, &a, text.len);
-    if (!o)
-        return arena_check(&a, err);
-    refcount_init(&o->refs);
-    o->kind = k;
-    o->arena = a;
-    r = object_fill(o, d, v, buf_str(&text), err);
-    if (r < 0) {
-        (void)object_unref(o);
+    fixed = k->view_bytes + text.len;
+    bytes = fixed + (d->view_hint ? d->view_hint : text.len);
+    r = object_build(k, d, v, buf_str(&text), bytes, &o, err);
+    if (r < 0)
         return r;
+    if (!object_is_snug(o, bytes)) {
+        bytes = arena_packed_bytes(&o->arena);
+        (void)object_unref(o);
+        r = object_build(k, d, v, buf_str(&text), bytes, &o, err);
     }
+    if (r < 0)
+        return r;
+    d->view_hint = arena_packed_bytes(&o->arena) - fixed;
     *ret = o;
     return 0;
 }

@@ -68,8 +68,7 @@ struct object {
 };
 
 /* Makes an object from a tree in canonical form (schema_normalize()). */
-int object_new(const struct kind_info *k, const struct json *d, json_ref v, struct object **ret,
-               struct error *err);
+int object_new(const struct kind_info *k, struct json *d, json_ref v, struct object **ret, struct error *err);
 
 /* From text to object: parses, normalizes (keeping unknown fields) and decodes. scratch is cleared first and
  * may be reused for the next object. */

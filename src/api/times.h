@@ -22,6 +22,15 @@ int timestamp_parse(struct str text, struct timestamp *ret, struct error *err);
 /* A MicroTime has six digits of fraction, no more and no less. */
 int timestamp_parse_micro(struct str text, struct timestamp *ret, struct error *err);
 
+/* True for a text that parses and is what timestamp_format() (or _micro) would write: its length and its Z
+ * tell. */
+static inline bool timestamp_is_canonical(struct str text, bool is_micro)
+{
+    return text.len ==
+               (is_micro ? sizeof "2006-01-02T15:04:05.000000Z" : sizeof "2006-01-02T15:04:05Z") - 1 &&
+           text.s[text.len - 1] == 'Z';
+}
+
 /* From the nanoseconds of a wall clock. */
 struct timestamp timestamp_of_ns(int64_t unix_ns);
 

@@ -65,6 +65,16 @@ void arena_reserve(struct arena *a, size_t bytes)
     (void)arena_add_block(a, bytes); /* a failure shows in the next allocation */
 }
 
+/* Where a block began nothing had to be padded; in one block it might. */
+size_t arena_packed_bytes(const struct arena *a)
+{
+    size_t bytes = a->taken;
+
+    for (const struct arena_block *b = a->blocks; b && b->older; b = b->older)
+        bytes += ARENA_ALIGN;
+    return bytes;
+}
+
 /* Takes bytes from the newest block, or from a new one when they do not fit behind `pad` bytes of padding. */
 static char *arena_take(struct arena *a, size_t bytes, size_t align)
 {
@@ -88,6 +98,7 @@ static char *arena_take(struct arena *a, size_t bytes, size_t align)
     at = b->bytes + b->used + pad;
     b->used += pad + bytes;
     a->used += bytes;
+    a->taken += pad + bytes;
     return at;
 }
 

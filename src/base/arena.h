@@ -15,6 +15,7 @@ struct arena_block;
 struct arena {
     struct arena_block *blocks; /* newest first */
     size_t used;                /* bytes handed out, over all blocks */
+    size_t taken;               /* the same with the padding between them */
     size_t used_max;
     enum err failed;
 };
@@ -28,6 +29,9 @@ void arena_clear(struct arena *a);
 
 /* Sees to it that the next `bytes` bytes come from one block. Best effort. */
 void arena_reserve(struct arena *a, size_t bytes);
+/* The size of one block that would hold all that was handed out so far, handed out again in the same order.
+ */
+size_t arena_packed_bytes(const struct arena *a);
 
 void *arena_alloc(struct arena *a, size_t bytes);
 /* count * bytes, checked for overflow. */

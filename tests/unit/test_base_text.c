@@ -178,6 +178,28 @@ TEST(arena_keeps_everything_until_done)
     ASSERT_STR("again", arena_dup(&a, STR_LIT("again")));
 }
 
+/* What was handed out in several blocks fits one of the size that is named, and fills it but for padding. */
+TEST(arena_packed_bytes_are_enough)
+{
+    _cleanup_(arena_done_p) struct arena first = ARENA_INIT(1 << 20), second = ARENA_INIT(1 << 20);
+    struct arena *const passes[] = { &first, &second };
+    const char *low = NULL, *high = NULL;
+
+    for (size_t pass = 0; pass < 2; pass++) {
+        if (pass == 1)
+            arena_reserve(&second, arena_packed_bytes(&first));
+        for (int i = 0; i < 300; i++) {
+            char *text = arena_printf(passes[pass], "%d", i * i);
+            uint64_t *number = arena_alloc(passes[pass], sizeof *number);
+            low = i == 0 ? text : low;
+            high = (const char *)(number + 1);
+        }
+    }
+    assert_true(high > low);
+    assert_true((size_t)(high - low) <= arena_packed_bytes(&first));
+    assert_true(arena_packed_bytes(&first) - (size_t)(high - low) < 128);
+}
+
 TEST(arena_ceiling_sticks)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(100);
