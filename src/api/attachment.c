@@ -6,7 +6,7 @@
 #include "api/validate.h"
 #include "api/volume.h"
 
-#define ATTACHMENT_METADATA_BYTES_MAX (256 * 1024)
+#define ATTACHMENT_METADATA_BYTES_MAX ((size_t)256 << 10)
 #define ATTACHMENT_MESSAGE_BYTES_MAX 1024
 
 static const struct schema attachment_source_schema = {

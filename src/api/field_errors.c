@@ -9,7 +9,7 @@
 #include "api/quote.h"
 #include "base/cleanup.h"
 
-#define FIELD_VALUE_BYTES_MAX (64 * 1024)
+#define FIELD_VALUE_BYTES_MAX ((size_t)64 << 10)
 
 static const struct {
     const char *words;

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 
-#define DIFF_VALUE_BYTES_MAX 512
+#define DIFF_VALUE_BYTES_MAX ((size_t)512)
 #define DIFF_DEPTH_MAX 8
 #define DIFF_MEMBERS_MAX 64 /* members are looked up by walking: past this an object is shown whole */
 

@@ -10,7 +10,7 @@
 
 #include "api/json.h"
 
-#define JSON_DIFF_BYTES_MAX 4096
+#define JSON_DIFF_BYTES_MAX ((size_t)4096)
 
 /* Appends the lines; each ends with a newline. `path` is what the places are called by. */
 void json_diff(const struct json *d, const char *path, json_ref before, json_ref after, struct buf *out);

@@ -49,7 +49,7 @@ static bool validate_deadline(struct validation *v, const struct field_path *p, 
 static struct str toleration_text(struct validation *v, json_ref toleration)
 {
     static const char *const keys[] = { "key", "operator", "value", "effect" };
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(64 * 1024);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)64 << 10);
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         json_write_string(&text, json_get_text(v->d, toleration, keys[i]));
@@ -154,7 +154,7 @@ static void validate_rest_unchanged(struct validation *v, const struct field_pat
     _cleanup_(json_done_p) struct json d;
     _cleanup_(buf_done_p) struct buf detail = BUF_INIT(2 * JSON_DIFF_BYTES_MAX);
     struct error err;
-    json_ref now, old;
+    json_ref now = 0, old = 0;
     int r;
 
     json_init(&d, OBJECT_TEXT_BYTES_MAX);

@@ -11,7 +11,7 @@
 
 #define LUN_MAX 255
 #define ISCSI_INTERFACE_BYTES_MAX 64
-#define TEMPLATE_ANNOTATIONS_BYTES_MAX (256 * 1024)
+#define TEMPLATE_ANNOTATIONS_BYTES_MAX ((size_t)256 << 10)
 
 /* --- Single sources --- */
 

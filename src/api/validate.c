@@ -10,7 +10,7 @@
 #include "api/quote.h"
 #include "base/cleanup.h"
 
-#define ANNOTATIONS_BYTES_MAX (256 * 1024)
+#define ANNOTATIONS_BYTES_MAX ((size_t)256 << 10)
 
 struct str validate_required_text(struct validation *v, const struct field_path *p, json_ref object,
                                   const char *key)

@@ -287,7 +287,7 @@ static bool str_has_any(struct str s, const char *chars)
 
 bool host_port_is_valid(struct str text)
 {
-    struct str host = text, rest = text;
+    struct str rest = text, host;
 
     if (str_has_prefix(text, "[")) {
         host = str_next(&rest, ']');

@@ -8,7 +8,7 @@ static struct error err;
 
 static const char *diff(const char *before, const char *after)
 {
-    static struct buf out = { .len_max = 64 * 1024 };
+    static struct buf out = { .len_max = (size_t)64 << 10 };
     _cleanup_(json_done_p) struct json d;
     json_ref a = 0, b = 0;
 
