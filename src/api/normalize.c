@@ -8,14 +8,18 @@
 #include "api/base64.h"
 #include "api/json_int.h"
 #include "api/quantity.h"
+#include "api/quote.h"
 #include "api/times.h"
 #include "base/cleanup.h"
 
 #define SCHEMA_FIELDS_MAX 96
 #define SCHEMA_DEPTH_MAX 24
+/* A hundred of these fit the report. */
+#define REPORT_PATH_BYTES_MAX 600
 
 struct problem {
-    json_ref at; /* references grow with the place in the text */
+    json_ref at;     /* where it shows: references grow with the place in the text */
+    json_ref member; /* whose path is told */
     bool duplicate;
 };
 
@@ -43,17 +47,19 @@ const char *field_report_next(const struct field_report *r, const char *line)
     return next < buf_cstr(&r->lines) + r->lines.len ? next : NULL;
 }
 
-static void normalize_note(struct normalizer *n, json_ref at, bool duplicate)
+static void normalize_note(struct normalizer *n, struct problem problem)
 {
     if (n->reporting && n->problems_count < FIELD_REPORT_COUNT_MAX)
-        n->problems[n->problems_count++] = (struct problem){ at, duplicate };
+        n->problems[n->problems_count++] = problem;
 }
 
 static int problem_cmp(const void *a, const void *b)
 {
     const struct problem *x = a, *y = b;
 
-    return (x->at > y->at) - (x->at < y->at);
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->duplicate - y->duplicate;
 }
 
 /* True when v stands, or stood before it was dropped as a duplicate, somewhere below root. */
@@ -64,29 +70,48 @@ static bool json_is_below(const struct json *d, json_ref v, json_ref root)
     return v == root;
 }
 
-/* Must run before anything is moved: paths are told by the links as they were parsed. */
+/* The first of some dropped members with the key and the parent of v; 0 for none. */
+static json_ref json_find_twin(const struct json *d, json_ref v, const json_ref *dropped, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (json_parent(d, dropped[i]) == json_parent(d, v) &&
+            str_eq(json_key(d, dropped[i]), json_key(d, v)))
+            return dropped[i];
+    return 0;
+}
+
+/* A key that comes again and again is told once, where it comes the second time. Must run before anything is
+ * moved: paths are told by the links as they were parsed. */
 static void normalize_note_duplicates(struct normalizer *n, json_ref root)
 {
-    const json_ref *duplicates;
-    uint32_t count = json_duplicates(n->d, &duplicates);
+    const json_ref *dropped;
+    uint32_t count = json_duplicates(n->d, &dropped);
 
-    for (uint32_t i = 0; i < count; i++)
-        if (json_is_below(n->d, duplicates[i], root))
-            normalize_note(n, duplicates[i], /* duplicate= */ true);
+    for (uint32_t i = 0; i < count && n->reporting; i++) {
+        json_ref v = dropped[i], second;
+        if (!json_is_below(n->d, v, root) || json_find_twin(n->d, v, dropped, i))
+            continue;
+        second = json_find_twin(n->d, v, dropped + i + 1, count - i - 1);
+        if (!second)
+            second = json_get_key(n->d, json_parent(n->d, v), json_key(n->d, v));
+        normalize_note(n, (struct problem){ .at = second, .member = v, .duplicate = true });
+    }
 }
 
 static void normalize_write_report(struct normalizer *n, struct field_report *report)
 {
-    _cleanup_(buf_done_p) struct buf path = BUF_INIT(4096);
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(n->d->bytes_max + 4096);
+    char quoted[REPORT_PATH_BYTES_MAX];
 
     qsort(n->problems, n->problems_count, sizeof *n->problems, problem_cmp);
-    for (uint32_t i = 0; i < n->problems_count; i++) {
+    for (uint32_t i = 0; i < n->problems_count && report->count < FIELD_REPORT_COUNT_MAX; i++) {
+        const struct problem *p = &n->problems[i];
         buf_clear(&path);
-        json_path_text(n->d, n->problems[i].at, &path);
-        (void)buf_add_cstr(&report->lines, n->problems[i].duplicate ? "duplicate field " : "unknown field ");
-        json_write_string(&report->lines, buf_str(&path));
-        (void)buf_add(&report->lines, "", 1);
-        report->count++;
+        json_path_text(n->d, p->member, &path);
+        (void)buf_addf(&report->lines, "%s field %s", p->duplicate ? "duplicate" : "unknown",
+                       quote(quoted, sizeof quoted, buf_str(&path)));
+        if (buf_add(&report->lines, "", 1) == 0)
+            report->count++;
     }
 }
 
@@ -212,11 +237,20 @@ static int normalize_bytes(struct normalizer *n, const struct schema *s, const s
     return r;
 }
 
-static bool json_fits_int(const struct json *d, json_ref v, int64_t low, int64_t high)
+/* True when v is such an integer. Of the two ways to write zero the plain one stays. */
+static bool normalize_int(struct normalizer *n, json_ref v, int64_t low, int64_t high)
 {
     int64_t value;
+    json_ref zero;
 
-    return json_int64(d, v, &value) && value >= low && value <= high;
+    if (!json_int64(n->d, v, &value) || value < low || value > high)
+        return false;
+    if (value == 0 && !str_is(json_text(n->d, v), "0")) {
+        zero = json_new_int(n->d, 0);
+        if (zero)
+            json_become(n->d, v, zero);
+    }
+    return true;
 }
 
 static int normalize_list(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v);
@@ -248,13 +282,14 @@ static int normalize_value(struct normalizer *n, const struct schema *s, const s
         ok = have == JSON_TRUE || have == JSON_FALSE;
         break;
     case FIELD_INT32:
-        ok = json_fits_int(n->d, v, INT32_MIN, INT32_MAX);
+        ok = normalize_int(n, v, INT32_MIN, INT32_MAX);
         break;
     case FIELD_INT64:
-        ok = json_fits_int(n->d, v, INT64_MIN, INT64_MAX);
+        ok = normalize_int(n, v, INT64_MIN, INT64_MAX);
         break;
     case FIELD_INT_OR_STRING:
-        ok = have == JSON_STRING || json_fits_int(n->d, v, INT32_MIN, INT32_MAX);
+        ok = have == JSON_STRING || normalize_int(n, v, INT32_MIN, INT32_MAX);
+        type = FIELD_INT32; /* what does not begin as a string is read as a number */
         break;
     case FIELD_ANY:
         ok = true;
@@ -295,11 +330,11 @@ static json_ref json_new_zero(struct json *d, enum field_type type)
         return json_new_array(d);
     case FIELD_STRING:
     case FIELD_BYTES:
-    case FIELD_TIME:
-    case FIELD_MICRO_TIME:
         return json_new_string(d, STR_LIT(""));
     case FIELD_QUANTITY:
         return json_new_string(d, STR_LIT("0"));
+    case FIELD_TIME: /* the time that is not set is written as null */
+    case FIELD_MICRO_TIME:
     case FIELD_ANY:
     case FIELD_TYPE_COUNT:
         break;
@@ -407,7 +442,7 @@ static uint32_t normalize_sort_out(struct normalizer *n, const struct schema *s,
             continue;
         }
         if (!s->open)
-            normalize_note(n, m, /* duplicate= */ false);
+            normalize_note(n, (struct problem){ .at = m, .member = m });
         if (s->open || !n->drop_unknown)
             others[count++] = m;
     }
