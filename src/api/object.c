@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "api/quote.h"
+
 /* kubectl's copy of what the user applied: as large as the object, and read by kubectl alone. */
 #define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -286,6 +288,14 @@ int object_decode(const struct kind_info *k, struct str text, struct json *scrat
     return object_decode_tree(k, scratch, v, ret, err);
 }
 
+static int object_refuse_kind(struct str api_version, struct str name, struct error *err)
+{
+    char kind[ERROR_MSG_BYTES_MAX / 2], version[ERROR_MSG_BYTES_MAX / 2];
+
+    return error_set(err, ERR_UNSUPPORTED, "no kind %s is known in version %s",
+                     quote(kind, sizeof kind, name), quote(version, sizeof version, api_version));
+}
+
 int object_decode_any(struct str text, struct json *scratch, struct object **ret, struct error *err)
 {
     const struct kind_info *k;
@@ -304,8 +314,7 @@ int object_decode_any(struct str text, struct json *scratch, struct object **ret
                          "kind: Required value: say what the object is, such as PersistentVolume");
     k = kind_by_api_version(api_version, name);
     if (!k)
-        return error_set(err, ERR_UNSUPPORTED, "no kind \"%.*s\" is known in version \"%.*s\"", STR_ARG(name),
-                         STR_ARG(api_version));
+        return object_refuse_kind(api_version, name, err);
     return object_decode_tree(k, scratch, v, ret, err);
 }
 
