@@ -241,16 +241,21 @@ static const struct schema csi_node_schema = {
 
 static void validate_topology_keys(struct validation *v, const struct field_path *p, json_ref keys)
 {
-    const uint32_t *twins;
-    uint32_t count = validate_find_twins(v, keys, NULL, &twins);
+    const uint32_t *twins = NULL;
+    uint32_t left = validate_find_twins(v, keys, NULL, &twins), i = 0;
 
     for (json_ref m = json_first(v->d, keys); m; m = json_next(v->d, m)) {
         if (json_text(v->d, m).len == 0)
             errors_required(v->errors, p, "");
         validate_name(v, p, NAME_QUALIFIED, json_text(v->d, m));
     }
-    for (uint32_t i = 0; i < count && v->errors->count < FIELD_ERRORS_COUNT_MAX; i++)
-        errors_duplicate(v->errors, p, show_value(v->errors, v->d, json_at(v->d, keys, twins[i])));
+    for (json_ref m = json_first(v->d, keys); m && left; m = json_next(v->d, m), i++) {
+        if (i != *twins || v->errors->count == FIELD_ERRORS_COUNT_MAX)
+            continue;
+        errors_duplicate(v->errors, p, show_value(v->errors, v->d, m));
+        twins++;
+        left--;
+    }
 }
 
 static void validate_csi_node_driver(struct validation *v, const struct field_path *p, json_ref driver)

@@ -99,7 +99,7 @@ static void errors_add(struct field_errors *e, enum field_error_type type, const
 
 void errors_check_room(struct field_errors *e)
 {
-    if (e->arena.failed)
+    if (e->arena.failed && e->count < FIELD_ERRORS_COUNT_MAX)
         errors_push(e, (struct field_error){
                            .type = FIELD_ERROR_FORBIDDEN,
                            .path = "metadata",
@@ -182,16 +182,20 @@ const char *show_value(struct field_errors *e, const struct json *d, json_ref v)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(FIELD_VALUE_BYTES_MAX);
 
+    if (json_type(d, v) == JSON_STRING)
+        return show_text(e, json_text(d, v));
     json_write(d, v, &text);
     return errors_text(e, text.failed ? STR_LIT("{…}") : buf_str(&text));
 }
 
 const char *show_text(struct field_errors *e, struct str text)
 {
-    size_t size = (text.len < FIELD_VALUE_BYTES_MAX ? text.len : FIELD_VALUE_BYTES_MAX) * 4 + 3;
-    char *quoted = arena_alloc(&e->arena, size);
+    /* an escape is up to four times as long as what it stands for */
+    size_t size = text.len < FIELD_VALUE_BYTES_MAX / 4 ? text.len * 4 + 3 : FIELD_VALUE_BYTES_MAX;
+    _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(FIELD_VALUE_BYTES_MAX);
+    char *at = buf_grow(&quoted, size);
 
-    return quoted ? quote(quoted, size, text) : "";
+    return at ? errors_text(e, str_of(quote(at, size, text))) : "";
 }
 
 void field_error_message(const struct field_error *e, struct buf *out)
@@ -215,31 +219,55 @@ const char *field_error_reason(enum field_error_type type)
     return field_error_types[type].reason;
 }
 
-static bool field_error_equal(const struct field_error *a, const struct field_error *b)
+static int field_error_cmp(const struct field_error *a, const struct field_error *b)
 {
-    return a->type == b->type && strcmp(a->path, b->path) == 0 && strcmp(a->detail, b->detail) == 0 &&
-           strcmp(a->value ? a->value : "", b->value ? b->value : "") == 0;
+    int r = (a->type > b->type) - (a->type < b->type);
+
+    r = r ? r : strcmp(a->path, b->path);
+    r = r ? r : strcmp(a->value ? a->value : "", b->value ? b->value : "");
+    return r ? r : strcmp(a->detail, b->detail);
 }
 
-static bool field_errors_has_before(const struct field_errors *e, uint32_t index)
+/* Equal ones in the order of the list. */
+static int field_error_order(const void *a, const void *b)
 {
-    for (uint32_t i = 0; i < index; i++)
-        if (field_error_equal(&e->items[i], &e->items[index]))
-            return true;
-    return false;
+    const struct field_error *x = *(const struct field_error *const *)a;
+    const struct field_error *y = *(const struct field_error *const *)b;
+    int r = field_error_cmp(x, y);
+
+    return r ? r : (x > y) - (x < y);
+}
+
+/* Marks the errors that say what an earlier one said. Returns how many are left. */
+static uint32_t field_errors_mark_twins(const struct field_errors *e, bool *is_twin)
+{
+    const struct field_error *sorted[FIELD_ERRORS_COUNT_MAX];
+    uint32_t different = e->count;
+
+    assert(e->count <= FIELD_ERRORS_COUNT_MAX);
+    for (uint32_t i = 0; i < e->count; i++)
+        sorted[i] = &e->items[i];
+    if (e->count > 1)
+        qsort(sorted, e->count, sizeof *sorted, field_error_order);
+    for (uint32_t i = 1; i < e->count; i++) {
+        if (field_error_cmp(sorted[i - 1], sorted[i]) != 0)
+            continue;
+        is_twin[sorted[i] - e->items] = true;
+        different--;
+    }
+    return different;
 }
 
 void field_errors_message(const struct field_errors *e, const struct kind_info *k, struct str name,
                           struct buf *out)
 {
-    uint32_t different = 0, written = 0;
+    bool is_twin[FIELD_ERRORS_COUNT_MAX] = { 0 };
+    uint32_t different = field_errors_mark_twins(e, is_twin), written = 0;
 
-    for (uint32_t i = 0; i < e->count; i++)
-        different += !field_errors_has_before(e, i);
     (void)buf_addf(out, "%s%s%s \"%.*s\"", k->name, k->group[0] ? "." : "", k->group, STR_ARG(name));
     (void)buf_addf(out, " is invalid: %s", different > 1 ? "[" : "");
     for (uint32_t i = 0; i < e->count; i++) {
-        if (field_errors_has_before(e, i))
+        if (is_twin[i])
             continue;
         (void)buf_add_cstr(out, written++ ? ", " : "");
         field_error_text(&e->items[i], out);

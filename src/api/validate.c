@@ -93,19 +93,52 @@ static int index_cmp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A rule that could not look is no consent: errors_check_room() tells. */
+static void validate_no_room(struct validation *v, enum err code)
+{
+    v->errors->arena.failed = code ? code : ERR_NO_MEMORY;
+}
+
+/* Writes the values one behind the other into texts, which the twins point into. Returns how many there are.
+ */
+static uint32_t twins_collect(struct validation *v, json_ref list, const char *key, struct twin *twins,
+                              struct buf *texts)
+{
+    uint32_t index = 0, n = 0;
+    const char *at;
+
+    for (json_ref m = json_first(v->d, list); m; m = json_next(v->d, m), index++) {
+        json_ref value = key ? json_get(v->d, m, key) : m;
+        size_t before = texts->len;
+        if (!value)
+            continue;
+        json_write(v->d, value, texts);
+        twins[n++] = (struct twin){ { NULL, texts->len - before }, index };
+    }
+    at = buf_cstr(texts);
+    for (uint32_t i = 0; i < n; i++) {
+        twins[i].text.s = at;
+        at += twins[i].text.len;
+    }
+    return n;
+}
+
 /* Sorts, so that a list of any length costs n log n. */
 uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret)
 {
-    uint32_t count = json_count(v->d, list), index = 0, n = 0, found = 0;
-    struct twin *twins = count > 1 ? arena_array(&v->errors->arena, count, sizeof *twins) : NULL;
-    uint32_t *indexes = twins ? arena_array(&v->errors->arena, count, sizeof *indexes) : NULL;
+    _cleanup_(buf_done_p) struct buf texts = BUF_INIT(v->d->bytes_max * 8);
+    uint32_t count = json_count(v->d, list), n, found = 0;
+    _cleanup_(freep) struct twin *twins = NULL;
+    uint32_t *indexes;
 
-    if (!indexes)
+    if (count < 2)
         return 0;
-    for (json_ref m = json_first(v->d, list); m; m = json_next(v->d, m), index++) {
-        json_ref value = key ? json_get(v->d, m, key) : m;
-        if (value)
-            twins[n++] = (struct twin){ str_of(show_value(v->errors, v->d, value)), index };
+    twins = calloc(count, sizeof *twins);
+    n = twins ? twins_collect(v, list, key, twins, &texts) : 0;
+    indexes = arena_array(&v->errors->arena, count, sizeof *indexes);
+    if (!twins || texts.failed || !indexes) {
+        validate_no_room(v, texts.failed);
+        return 0;
     }
     qsort(twins, n, sizeof *twins, twin_cmp);
     for (uint32_t i = 1; i < n; i++)
@@ -118,14 +151,19 @@ uint32_t validate_find_twins(struct validation *v, json_ref list, const char *ke
 
 void validate_unique(struct validation *v, const struct field_path *p, json_ref list, const char *key)
 {
-    const uint32_t *twins;
-    uint32_t count = validate_find_twins(v, list, key, &twins);
+    const uint32_t *twins = NULL;
+    uint32_t left = validate_find_twins(v, list, key, &twins), index = 0;
 
-    for (uint32_t i = 0; i < count && v->errors->count < FIELD_ERRORS_COUNT_MAX; i++) {
-        struct field_path item = path_index(p, twins[i]), member = path_child(&item, key);
-        json_ref m = json_at(v->d, list, twins[i]);
+    for (json_ref m = json_first(v->d, list); m && left; m = json_next(v->d, m), index++) {
+        struct field_path item = path_index(p, index), member = path_child(&item, key);
+        if (index != *twins)
+            continue;
+        if (v->errors->count == FIELD_ERRORS_COUNT_MAX)
+            return;
         errors_duplicate(v->errors, key ? &member : &item,
                          show_value(v->errors, v->d, key ? json_get(v->d, m, key) : m));
+        twins++;
+        left--;
     }
 }
 
@@ -170,13 +208,21 @@ void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key
 static void prepare_parts(struct json *d, json_ref object, json_ref old, enum write_part part,
                           bool keep_metadata)
 {
+    json_ref status = json_get(d, object, "status");
+    json_ref metadata = keep_metadata ? 0 : json_get(d, object, "metadata");
+
     if (part == WRITE_MAIN) {
         prepare_keep(d, object, old, "status");
         return;
     }
-    prepare_keep(d, object, old, "spec");
-    if (keep_metadata)
-        prepare_keep(d, object, old, "metadata");
+    json_unlink(d, metadata);
+    json_unlink(d, status);
+    json_keep_members(d, object, NULL, 0);
+    json_add_member(d, object, STR_LIT("metadata"), metadata);
+    for (json_ref m = json_first(d, old); m; m = json_next(d, m))
+        if (!str_is(json_key(d, m), "status") && (keep_metadata || !str_is(json_key(d, m), "metadata")))
+            json_add_member(d, object, json_key(d, m), json_copy(d, m));
+    json_add_member(d, object, STR_LIT("status"), status);
 }
 
 void prepare_update_parts(struct json *d, json_ref object, json_ref old, enum write_part part,
@@ -388,9 +434,11 @@ static void validate_owner_text(struct validation *v, const struct field_path *p
 static void validate_owner(struct validation *v, const struct field_path *p, json_ref owner)
 {
     struct field_path at = path_child(p, "apiVersion");
-    struct str api_version = json_get_text(v->d, owner, "apiVersion");
+    struct str api_version = json_get_text(v->d, owner, "apiVersion"), version = api_version;
 
-    if (api_version.len == 0 || str_has_suffix(api_version, "/"))
+    (void)str_next(&version, '/'); /* the group, or all of it */
+    /* "v1", or one slash with a version behind it */
+    if (api_version.len == 0 || (version.s && (version.len == 0 || memchr(version.s, '/', version.len))))
         errors_invalid(v->errors, &at, show_text(v->errors, api_version), "version must not be empty");
     validate_owner_text(v, p, owner, "kind");
     validate_owner_text(v, p, owner, "name");
@@ -400,14 +448,17 @@ static void validate_owner(struct validation *v, const struct field_path *p, jso
 static void validate_owners(struct validation *v, const struct field_path *p, json_ref owners)
 {
     json_ref controller = 0;
+    const char *shown = NULL; /* once for all errors: it is as large as the list */
 
-    for (json_ref o = json_first(v->d, owners); o; o = json_next(v->d, o)) {
+    for (json_ref o = json_first(v->d, owners); o && v->errors->count < FIELD_ERRORS_COUNT_MAX;
+         o = json_next(v->d, o)) {
         validate_owner(v, p, o);
         if (json_type(v->d, json_get(v->d, o, "controller")) != JSON_TRUE)
             continue;
         if (controller) {
+            shown = shown ? shown : show_value(v->errors, v->d, owners);
             errors_invalid(
-                v->errors, p, show_value(v->errors, v->d, owners),
+                v->errors, p, shown,
                 errors_printf(v->errors,
                               "Only one reference can have Controller set to true. Found \"true\" in "
                               "references for %.*s and %.*s",
@@ -455,21 +506,55 @@ static void validate_meta(struct validation *v, const struct field_path *p, json
     validate_finalizers(v, &finalizers, json_get(v->d, meta, "finalizers"));
 }
 
+static int text_cmp(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* The texts of a list, sorted; malloc'd. NULL when there is no memory. */
+static struct str *sorted_texts(const struct json *d, json_ref list)
+{
+    uint32_t n = 0;
+    struct str *texts = calloc((size_t)json_count(d, list) + 1, sizeof *texts);
+
+    for (json_ref m = texts ? json_first(d, list) : 0; m; m = json_next(d, m))
+        texts[n++] = json_text(d, m);
+    if (n > 1)
+        qsort(texts, n, sizeof *texts, text_cmp);
+    return texts;
+}
+
+/* Adds what stands in `now` and not in `old`, each once, sorted: `"a/b", "c/d"`. What does not fit out is
+ * left away. */
+static bool added_texts(struct validation *v, json_ref now, json_ref old, struct buf *out)
+{
+    _cleanup_(freep) struct str *after = sorted_texts(v->d, now), *before = sorted_texts(v->d, old);
+    uint32_t count = json_count(v->d, now), before_count = json_count(v->d, old), k = 0;
+    char quoted[512];
+
+    if (!after || !before)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        while (k < before_count && str_cmp(before[k], after[i]) < 0)
+            k++;
+        if ((k < before_count && str_eq(before[k], after[i])) || (i > 0 && str_eq(after[i - 1], after[i])))
+            continue;
+        (void)buf_addf(out, "%s%s", out->len ? ", " : "", quote(quoted, sizeof quoted, after[i]));
+    }
+    return true;
+}
+
 /* Finalizers may leave a deleted object, none may come. */
 static void validate_new_finalizers(struct validation *v, const struct field_path *p, json_ref meta,
                                     json_ref old)
 {
     _cleanup_(buf_done_p) struct buf added = BUF_INIT(4096);
     struct field_path at = path_child(p, "finalizers");
-    json_ref before = json_get(v->d, old, "finalizers");
-    char text[512];
 
     if (!json_get(v->d, old, "deletionTimestamp"))
         return;
-    for (json_ref m = json_first(v->d, json_get(v->d, meta, "finalizers")); m; m = json_next(v->d, m))
-        if (!json_has_text(v->d, before, json_text(v->d, m)))
-            (void)buf_addf(&added, "%s%s", added.len ? ", " : "",
-                           quote(text, sizeof text, json_text(v->d, m)));
+    if (!added_texts(v, json_get(v->d, meta, "finalizers"), json_get(v->d, old, "finalizers"), &added))
+        validate_no_room(v, ERR_NO_MEMORY);
     if (added.len == 0)
         return;
     errors_forbidden(

@@ -17,8 +17,13 @@ static struct error err;
 
 static void kind_quotes(const char *text, struct buf *out)
 {
-    for (; *text; text++)
-        assert_true(buf_add_char(out, *text == '\'' ? '"' : *text) == 0);
+    size_t len = strlen(text);
+    char *at = buf_grow(out, len);
+
+    assert_non_null(at);
+    memcpy(at, text, len);
+    while ((at = strchr(at, '\'')))
+        *at = '"';
 }
 
 /* Parses into d, normalizes and sets defaults, as the server does with what it is sent. */
