@@ -35,13 +35,14 @@ static void decode_note(struct decoder *x, struct label_selector *sel, int r, co
 {
     if (r == 0 || x->r < 0 || sel->error)
         return;
-    if (r == -ERR_INVALID) {
-        sel->error = arena_dup(x->arena, str_of(err->msg));
-        if (sel->error)
-            return;
+    if (r != -ERR_INVALID) {
+        *x->err = *err;
+        x->r = r;
+        return;
     }
-    *x->err = *err;
-    x->r = r == -ERR_INVALID ? error_no_memory(x->err) : r;
+    sel->error = arena_dup(x->arena, str_of(err->msg));
+    if (!sel->error)
+        x->r = arena_check(x->arena, x->err);
 }
 
 /* Room for exactly as many requirements as will come: the selector does not grow by guesses then. */
