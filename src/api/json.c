@@ -503,6 +503,17 @@ static int json_check_blanks(struct str text, struct error *err)
     return 0;
 }
 
+static int json_refuse_utf8(struct str text, struct error *err)
+{
+    struct str rest = text;
+    size_t len;
+
+    while ((len = str_utf8_first(rest)))
+        rest = (struct str){ rest.s + len, rest.len - len };
+    return error_set(err, ERR_BAD_REQUEST, "offset %zu: the JSON text is not valid UTF-8",
+                     text.len - rest.len);
+}
+
 int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err)
 {
     struct json_parser p = { .doc = d };
@@ -512,7 +523,7 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
         return error_set(err, ERR_TOO_LARGE, "the JSON text has %zu bytes, the limit is %zu", text.len,
                          d->bytes_max);
     if (!str_is_utf8(text))
-        return error_set(err, ERR_BAD_REQUEST, "the JSON text is not valid UTF-8");
+        return json_refuse_utf8(text, err);
     r = json_check_blanks(text, err);
     if (r < 0)
         return r;
