@@ -66,7 +66,8 @@ struct schema {
 const struct field *schema_field(const struct schema *s, struct str name);
 
 /* What strict decoding objects to, in the order of the text: `unknown field "spec.foo"`, `duplicate field
- * "a.b"`. */
+ * "a.b"`. A key that comes several times is told once, where it comes the second time. Paths are quoted as
+ * Go quotes, and cut when they are very long. */
 struct field_report {
     struct buf lines; /* each ends with a NUL */
     uint32_t count;
