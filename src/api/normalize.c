@@ -468,22 +468,16 @@ static int normalize_fields(struct normalizer *n, const struct schema *s, json_r
     return json_check(n->d, n->err);
 }
 
-static int normalize_object(struct normalizer *n, const struct schema *s, json_ref v)
+/* kept has room for the object's members and as many again as the schema has fields. */
+static int normalize_members(struct normalizer *n, const struct schema *s, json_ref v, json_ref *kept)
 {
     json_ref slots[SCHEMA_FIELDS_MAX];
-    json_ref small[SCHEMA_FIELDS_MAX * 2];
-    uint32_t members = json_count(n->d, v);
-    _cleanup_(freep) json_ref *large =
-        members > SCHEMA_FIELDS_MAX ? malloc((members + SCHEMA_FIELDS_MAX) * sizeof *large) : NULL;
-    json_ref *kept = large ? large : small;
     uint32_t fields = 0, count = 0, others;
     int r;
 
     while (s->fields[fields].name)
         fields++;
     assert(fields <= SCHEMA_FIELDS_MAX);
-    if (members > SCHEMA_FIELDS_MAX && !large)
-        return error_no_memory(n->err);
     memset(slots, 0, fields * sizeof *slots);
     others = normalize_sort_out(n, s, v, slots, kept + fields);
     r = normalize_fields(n, s, v, slots);
@@ -495,6 +489,22 @@ static int normalize_object(struct normalizer *n, const struct schema *s, json_r
     memmove(kept + count, kept + fields, others * sizeof *kept);
     json_keep_members(n->d, v, kept, count + others);
     return json_check(n->d, n->err);
+}
+
+static int normalize_object(struct normalizer *n, const struct schema *s, json_ref v)
+{
+    json_ref small[SCHEMA_FIELDS_MAX * 2], *large;
+    size_t members = json_count(n->d, v);
+    int r;
+
+    if (members <= SCHEMA_FIELDS_MAX)
+        return normalize_members(n, s, v, small);
+    large = malloc((members + SCHEMA_FIELDS_MAX) * sizeof *large);
+    if (!large)
+        return error_no_memory(n->err);
+    r = normalize_members(n, s, v, large);
+    free(large);
+    return r;
 }
 
 int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,

@@ -94,9 +94,10 @@ static int index_cmp(const void *a, const void *b)
 }
 
 /* A rule that could not look is no consent: errors_check_room() tells. */
-static void validate_no_room(struct validation *v, enum err code)
+static void validate_no_room(struct validation *v)
 {
-    v->errors->arena.failed = code ? code : ERR_NO_MEMORY;
+    if (!v->errors->arena.failed)
+        v->errors->arena.failed = ERR_NO_MEMORY;
 }
 
 /* Writes the values one behind the other into texts, which the twins point into. Returns how many there are.
@@ -123,28 +124,39 @@ static uint32_t twins_collect(struct validation *v, json_ref list, const char *k
     return n;
 }
 
-/* Sorts, so that a list of any length costs n log n. */
-uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret)
+/* Sorts, so that a list of any length costs n log n. Fills in the indexes and returns how many there are. */
+static uint32_t twins_sort_out(struct twin *twins, uint32_t n, uint32_t *indexes)
 {
-    _cleanup_(buf_done_p) struct buf texts = BUF_INIT(v->d->bytes_max * 8);
-    uint32_t count = json_count(v->d, list), n, found = 0;
-    _cleanup_(freep) struct twin *twins = NULL;
-    uint32_t *indexes;
+    uint32_t found = 0;
 
-    if (count < 2)
-        return 0;
-    twins = calloc(count, sizeof *twins);
-    n = twins ? twins_collect(v, list, key, twins, &texts) : 0;
-    indexes = arena_array(&v->errors->arena, count, sizeof *indexes);
-    if (!twins || texts.failed || !indexes) {
-        validate_no_room(v, texts.failed);
-        return 0;
-    }
-    qsort(twins, n, sizeof *twins, twin_cmp);
+    if (n > 1)
+        qsort(twins, n, sizeof *twins, twin_cmp);
     for (uint32_t i = 1; i < n; i++)
         if (str_eq(twins[i].text, twins[i - 1].text))
             indexes[found++] = twins[i].index;
-    qsort(indexes, found, sizeof *indexes, index_cmp);
+    if (found > 1)
+        qsort(indexes, found, sizeof *indexes, index_cmp);
+    return found;
+}
+
+uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret)
+{
+    _cleanup_(buf_done_p) struct buf texts = BUF_INIT(v->d->bytes_max * 8);
+    uint32_t count = json_count(v->d, list), n = 0, found = 0;
+    uint32_t *indexes;
+    struct twin *twins;
+
+    if (count < 2)
+        return 0;
+    indexes = arena_array(&v->errors->arena, count, sizeof *indexes);
+    twins = indexes ? calloc(count, sizeof *twins) : NULL;
+    if (twins)
+        n = twins_collect(v, list, key, twins, &texts);
+    if (twins && !texts.failed)
+        found = twins_sort_out(twins, n, indexes);
+    if (!twins || texts.failed)
+        validate_no_room(v);
+    free(twins);
     *ret = indexes;
     return found;
 }
@@ -524,24 +536,38 @@ static struct str *sorted_texts(const struct json *d, json_ref list)
     return texts;
 }
 
-/* Adds what stands in `now` and not in `old`, each once, sorted: `"a/b", "c/d"`. What does not fit out is
- * left away. */
-static bool added_texts(struct validation *v, json_ref now, json_ref old, struct buf *out)
-{
-    _cleanup_(freep) struct str *after = sorted_texts(v->d, now), *before = sorted_texts(v->d, old);
-    uint32_t count = json_count(v->d, now), before_count = json_count(v->d, old), k = 0;
-    char quoted[512];
+struct sorted {
+    const struct str *items;
+    uint32_t count;
+};
 
-    if (!after || !before)
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
-        while (k < before_count && str_cmp(before[k], after[i]) < 0)
+/* Adds what stands in `now` and not in `old`, each once: `"a/b", "c/d"`. What does not fit is left out. */
+static void add_new_texts(struct sorted now, struct sorted old, struct buf *out)
+{
+    char quoted[512];
+    uint32_t k = 0;
+
+    for (uint32_t i = 0; i < now.count; i++) {
+        while (k < old.count && str_cmp(old.items[k], now.items[i]) < 0)
             k++;
-        if ((k < before_count && str_eq(before[k], after[i])) || (i > 0 && str_eq(after[i - 1], after[i])))
+        if ((k < old.count && str_eq(old.items[k], now.items[i])) ||
+            (i > 0 && str_eq(now.items[i - 1], now.items[i])))
             continue;
-        (void)buf_addf(out, "%s%s", out->len ? ", " : "", quote(quoted, sizeof quoted, after[i]));
+        (void)buf_addf(out, "%s%s", out->len ? ", " : "", quote(quoted, sizeof quoted, now.items[i]));
     }
-    return true;
+}
+
+static void find_new_texts(struct validation *v, json_ref now, json_ref old, struct buf *out)
+{
+    struct str *after = sorted_texts(v->d, now), *before = sorted_texts(v->d, old);
+
+    if (after && before)
+        add_new_texts((struct sorted){ after, json_count(v->d, now) },
+                      (struct sorted){ before, json_count(v->d, old) }, out);
+    else
+        validate_no_room(v);
+    free(after);
+    free(before);
 }
 
 /* Finalizers may leave a deleted object, none may come. */
@@ -553,8 +579,7 @@ static void validate_new_finalizers(struct validation *v, const struct field_pat
 
     if (!json_get(v->d, old, "deletionTimestamp"))
         return;
-    if (!added_texts(v, json_get(v->d, meta, "finalizers"), json_get(v->d, old, "finalizers"), &added))
-        validate_no_room(v, ERR_NO_MEMORY);
+    find_new_texts(v, json_get(v->d, meta, "finalizers"), json_get(v->d, old, "finalizers"), &added);
     if (added.len == 0)
         return;
     errors_forbidden(

@@ -5,7 +5,7 @@
 #include "api/volume.h"
 #include "api/yaml.h"
 
-#define BODY_BYTES_MAX 3145728
+#define BODY_BYTES_MAX ((size_t)3145728)
 
 static const char volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"v\",\"labels\":{\"a\":\"\\"
