@@ -107,8 +107,8 @@ static const struct schema claim_schema = {
 
 void default_claim_spec(struct json *d, json_ref spec)
 {
-    default_storage(d, json_path(d, spec, "resources", "limits"));
-    default_storage(d, json_path(d, spec, "resources", "requests"));
+    default_resources(d, json_path(d, spec, "resources", "limits"));
+    default_resources(d, json_path(d, spec, "resources", "requests"));
     if (!json_get(d, spec, "volumeMode"))
         json_set_string(d, spec, "volumeMode", "Filesystem");
 }
@@ -118,8 +118,8 @@ static void claim_set_defaults(struct json *d, json_ref object)
     json_ref status = json_ensure_object(d, object, "status");
 
     default_claim_spec(d, json_ensure_object(d, object, "spec"));
-    default_storage(d, json_get(d, status, "capacity"));
-    default_storage(d, json_get(d, status, "allocatedResources"));
+    default_resources(d, json_get(d, status, "capacity"));
+    default_resources(d, json_get(d, status, "allocatedResources"));
     if (!json_get(d, status, "phase"))
         json_set_string(d, status, "phase", "Pending");
 }
@@ -458,14 +458,6 @@ static void claim_validate_update(struct validation *v)
 
 /* --- The view --- */
 
-static int name_index(const char *const *names, int count, struct str name)
-{
-    for (int i = 0; i < count; i++)
-        if (str_is(name, names[i]))
-            return i;
-    return 0;
-}
-
 const char *claim_phase_name(enum claim_phase phase)
 {
     assert(phase < CLAIM_PHASE_COUNT);
@@ -474,7 +466,7 @@ const char *claim_phase_name(enum claim_phase phase)
 
 enum claim_phase claim_phase_parse(struct str name)
 {
-    return (enum claim_phase)name_index(phase_names, CLAIM_PHASE_COUNT, name);
+    return (enum claim_phase)name_index(name, phase_names, CLAIM_PHASE_COUNT, CLAIM_PHASE_UNSET);
 }
 
 const char *resize_status_name(enum resize_status status)
@@ -485,46 +477,18 @@ const char *resize_status_name(enum resize_status status)
 
 enum resize_status resize_status_parse(struct str name)
 {
-    return (enum resize_status)name_index(resize_names, RESIZE_STATUS_COUNT, name);
-}
-
-const struct claim_condition *claim_condition(const struct claim *c, const char *type)
-{
-    for (uint32_t i = 0; i < c->conditions_count; i++)
-        if (strcmp(c->conditions[i].type, type) == 0)
-            return &c->conditions[i];
-    return NULL;
-}
-
-static const struct claim_condition *decode_conditions(struct decoder *x, json_ref status,
-                                                       uint32_t *ret_count)
-{
-    json_ref array = json_get(x->d, status, "conditions");
-    struct claim_condition *conditions = decode_items(x, array, sizeof *conditions, ret_count);
-    uint32_t n = 0;
-
-    for (json_ref m = conditions ? json_first(x->d, array) : 0; m; m = json_next(x->d, m)) {
-        struct claim_condition *c = &conditions[n++];
-        c->type = decode_text(x, m, "type");
-        c->status = decode_text(x, m, "status");
-        c->reason = decode_text(x, m, "reason");
-        c->message = decode_text(x, m, "message");
-        (void)decode_time(x, m, "lastTransitionTime", &c->changed); /* zero when absent */
-    }
-    return conditions;
+    return (enum resize_status)name_index(name, resize_names, RESIZE_STATUS_COUNT, RESIZE_NONE);
 }
 
 static const struct claim_source *decode_claim_source(struct decoder *x, json_ref spec)
 {
     json_ref ref = json_get(x->d, spec, "dataSourceRef");
     json_ref source = ref ? ref : json_get(x->d, spec, "dataSource");
-    struct claim_source *s = source && x->r == 0 ? arena_alloc(x->arena, sizeof *s) : NULL;
+    struct claim_source *s = decode_new(x, source, sizeof *s);
 
     if (s)
         *s = (struct claim_source){ decode_text(x, source, "apiGroup"), decode_text(x, source, "kind"),
                                     decode_text(x, source, "name"), decode_text(x, source, "namespace") };
-    else if (source && x->r == 0)
-        x->r = arena_check(x->arena, x->err);
     return s;
 }
 
@@ -556,7 +520,7 @@ static void decode_claim_status(struct decoder *x, json_ref status, struct claim
     c->current_attributes_class = decode_text(x, status, "currentVolumeAttributesClassName");
     c->target_attributes_class =
         decode_text(x, json_get(x->d, status, "modifyVolumeStatus"), "targetVolumeAttributesClassName");
-    c->conditions = decode_conditions(x, status, &c->conditions_count);
+    c->conditions = decode_conditions(x, status, "conditions");
 }
 
 static void claim_decode(struct decoder *x, json_ref object, struct object *o)

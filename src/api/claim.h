@@ -1,11 +1,12 @@
 /* PersistentVolumeClaim: storage that somebody asks for, and the volume it was given.
  *
- * The view is 408 bytes without its strings; what few claims have hangs off pointers. */
+ * The view is 416 bytes without its strings; what few claims have hangs off pointers. */
 #ifndef BERTH_API_CLAIM_H
 #define BERTH_API_CLAIM_H
 
 #include <assert.h>
 
+#include "api/conditions.h"
 #include "api/decode_selector.h"
 #include "api/quantity.h"
 #include "api/storage.h"
@@ -37,14 +38,6 @@ enum resize_status {
 #define CLAIM_MODIFY_VOLUME_ERROR "ModifyVolumeError"
 #define CLAIM_MODIFYING_VOLUME "ModifyingVolume"
 
-struct claim_condition {
-    const char *type;
-    const char *status; /* "True", "False" or "Unknown" */
-    const char *reason;
-    const char *message;
-    struct timestamp changed; /* lastTransitionTime; zero when unset */
-};
-
 /* What the new volume is to be filled from. */
 struct claim_source {
     const char *group; /* "" for the core group */
@@ -66,8 +59,7 @@ struct claim {
     const char *target_attributes_class;   /* being applied; "" for none */
     const struct label_selector *selector; /* NULL for none */
     const struct claim_source *source;     /* NULL for none */
-    const struct claim_condition *conditions;
-    uint32_t conditions_count;
+    struct status_conditions conditions;
     bool has_class; /* an empty class is a choice, no class is none */
     bool has_request;
     bool has_capacity;
@@ -86,9 +78,6 @@ static inline const struct claim *claim_of(const struct object *o)
     assert(o->kind->kind == KIND_CLAIM);
     return (const struct claim *)(const void *)o;
 }
-
-/* NULL when there is no condition of that type. */
-const struct claim_condition *claim_condition(const struct claim *c, const char *type);
 
 /* "Bound", "NodeResizePending"; "" for unset and none. */
 const char *claim_phase_name(enum claim_phase phase);

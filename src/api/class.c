@@ -1,7 +1,5 @@
 #include "api/class.h"
 
-#include <string.h>
-
 #include "api/decode_selector.h"
 #include "api/meta.h"
 #include "api/validate.h"
@@ -120,13 +118,6 @@ static void class_validate_update(struct validation *v)
                        json_get(v->d, v->old, "volumeBindingMode"));
 }
 
-static bool annotation_is_true(const struct object *o, const char *key)
-{
-    const char *value = object_annotation(o, key);
-
-    return value && strcmp(value, "true") == 0;
-}
-
 static void class_decode(struct decoder *x, json_ref object, struct object *o)
 {
     struct storage_class *c = CONTAINER_OF(o, struct storage_class, obj);
@@ -137,7 +128,8 @@ static void class_decode(struct decoder *x, json_ref object, struct object *o)
     c->binding = (enum binding_mode)decode_enum(x, object, "volumeBindingMode", binding_mode_names,
                                                 BINDING_COUNT, BINDING_UNSET);
     c->allows_expansion = decode_bool(x, object, "allowVolumeExpansion", false);
-    c->is_default = annotation_is_true(o, ANN_DEFAULT_CLASS) || annotation_is_true(o, ANN_DEFAULT_CLASS_BETA);
+    c->is_default = object_annotation_is(o, ANN_DEFAULT_CLASS, "true") ||
+                    object_annotation_is(o, ANN_DEFAULT_CLASS_BETA, "true");
     c->mount_options = decode_texts(x, object, "mountOptions");
     c->parameters = decode_map(x, object, "parameters");
     c->topologies = decode_topologies(x, object, "allowedTopologies");

@@ -69,18 +69,6 @@ const struct config_entry *config_find(const struct config_entries *entries, con
                           : NULL;
 }
 
-static const char *decode_key(struct decoder *x, struct str key)
-{
-    const char *copy;
-
-    if (x->r == 0 && key.len && memchr(key.s, '\0', key.len))
-        x->r = error_set(x->err, ERR_BAD_REQUEST, "data: a key must not contain a NUL character");
-    copy = x->r == 0 ? arena_dup(x->arena, key) : NULL;
-    if (!copy && x->r == 0)
-        x->r = arena_check(x->arena, x->err);
-    return copy ? copy : "";
-}
-
 /* The value's bytes, through scratch when they are in base64. */
 static struct str decode_bytes(struct decoder *x, struct str text, bool is_base64, struct buf *scratch)
 {
@@ -103,14 +91,12 @@ static struct config_entries decode_entries(struct decoder *x, json_ref texts, j
     _cleanup_(buf_done_p) struct buf scratch = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
     uint32_t count = json_count(x->d, texts) + json_count(x->d, base64), n = 0;
     json_ref t = json_first(x->d, texts), b = json_first(x->d, base64);
-    struct config_entry *items = count ? arena_array(x->arena, count, sizeof *items) : NULL;
+    struct config_entry *items = decode_room(x, count, sizeof *items);
 
-    if (!items && count)
-        x->r = arena_check(x->arena, x->err);
     while (items && (t || b)) {
         int order = !t ? 1 : !b ? -1 : str_cmp(json_key(x->d, t), json_key(x->d, b));
         json_ref m = order <= 0 ? t : b;
-        items[n].key = decode_key(x, json_key(x->d, m));
+        items[n].key = decode_key(x, m);
         items[n++].bytes = decode_bytes(x, json_text(x->d, m), /* is_base64= */ order > 0, &scratch);
         t = order <= 0 ? json_next(x->d, t) : t;
         b = order >= 0 ? json_next(x->d, b) : b;
@@ -396,23 +382,12 @@ static const struct schema service_account_schema = {
     },
 };
 
-static struct texts decode_names(struct decoder *x, json_ref object, const char *key)
-{
-    json_ref list = json_get(x->d, object, key);
-    uint32_t count, n = 0;
-    const char **names = decode_items(x, list, sizeof *names, &count);
-
-    for (json_ref m = names ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
-        names[n++] = decode_text(x, m, "name");
-    return (struct texts){ names, n };
-}
-
 static void service_account_decode(struct decoder *x, json_ref object, struct object *o)
 {
     struct service_account *s = CONTAINER_OF(o, struct service_account, obj);
 
-    s->secrets = decode_names(x, object, "secrets");
-    s->image_pull_secrets = decode_names(x, object, "imagePullSecrets");
+    s->secrets = decode_member_texts(x, object, "secrets", "name");
+    s->image_pull_secrets = decode_member_texts(x, object, "imagePullSecrets", "name");
     s->automounts_token = decode_bool(x, object, "automountServiceAccountToken", true);
 }
 

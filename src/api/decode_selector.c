@@ -20,16 +20,6 @@ static struct requirement_parts decode_parts(struct decoder *x, json_ref require
     return parts;
 }
 
-/* A selector of its own kind, empty, when the object has the member; else NULL. */
-static void *decode_new(struct decoder *x, json_ref member, size_t bytes)
-{
-    void *made = x->r == 0 && member ? arena_alloc(x->arena, bytes) : NULL;
-
-    if (x->r == 0 && member && !made)
-        x->r = arena_check(x->arena, x->err);
-    return made;
-}
-
 /* A broken rule stays with the selector; anything else is a failure of decoding. */
 static void decode_note(struct decoder *x, struct label_selector *sel, int r, const struct error *err)
 {

@@ -148,6 +148,8 @@ static void node_set_defaults(struct json *d, json_ref object)
 {
     json_ref status = json_ensure_object(d, object, "status"), capacity = json_get(d, status, "capacity");
 
+    default_resources(d, capacity);
+    default_resources(d, json_get(d, status, "allocatable"));
     default_pod_cidrs(d, json_ensure_object(d, object, "spec"));
     if (capacity && !json_get(d, status, "allocatable"))
         json_set(d, status, "allocatable", json_copy(d, capacity));

@@ -4,9 +4,9 @@
 
 #include <assert.h>
 
-#include "api/amounts.h"
 #include "api/conditions.h"
 #include "api/object.h"
+#include "api/resources.h"
 #include "api/taint.h"
 
 /* The controller attaches and detaches for this node; presence is what counts. */

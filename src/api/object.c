@@ -10,25 +10,25 @@
 
 /* --- Decoding helpers --- */
 
-static void decode_fail_nul(struct decoder *x, json_ref v)
+/* what: "" for the value at v, else what about it. */
+static void decode_fail_nul(struct decoder *x, json_ref v, const char *what)
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(ERROR_MSG_BYTES_MAX);
 
-    if (x->r < 0)
-        return;
     json_path_text(x->d, v, &path);
-    x->r = error_set(x->err, ERR_BAD_REQUEST, "%s: must not contain a NUL character", buf_cstr(&path));
+    x->r =
+        error_set(x->err, ERR_BAD_REQUEST, "%s: %smust not contain a NUL character", buf_cstr(&path), what);
 }
 
-/* A copy of a text that belongs to v, "" when that fails. */
-static const char *decode_copy(struct decoder *x, json_ref v, struct str text)
+/* A copy of a text at v, "" when that fails. */
+static const char *decode_copy(struct decoder *x, json_ref v, struct str text, const char *what)
 {
     const char *copy;
 
     if (x->r < 0 || text.len == 0)
         return "";
     if (memchr(text.s, '\0', text.len)) {
-        decode_fail_nul(x, v);
+        decode_fail_nul(x, v, what);
         return "";
     }
     copy = arena_dup(x->arena, text);
@@ -42,7 +42,12 @@ const char *decode_text(struct decoder *x, json_ref object, const char *key)
 {
     json_ref v = json_get(x->d, object, key);
 
-    return decode_copy(x, v, json_type(x->d, v) == JSON_STRING ? json_text(x->d, v) : STR_LIT(""));
+    return decode_copy(x, v, json_type(x->d, v) == JSON_STRING ? json_text(x->d, v) : STR_LIT(""), "");
+}
+
+const char *decode_key(struct decoder *x, json_ref member)
+{
+    return decode_copy(x, json_parent(x->d, member), json_key(x->d, member), "a key ");
 }
 
 bool decode_bool(struct decoder *x, json_ref object, const char *key, bool fallback)
@@ -90,20 +95,27 @@ bool decode_quantity(struct decoder *x, json_ref object, const char *key, struct
     return true;
 }
 
+void *decode_room(struct decoder *x, uint32_t count, size_t item_bytes)
+{
+    void *room = x->r == 0 && count ? arena_array(x->arena, count, item_bytes) : NULL;
+
+    if (!room && x->r == 0 && count)
+        x->r = arena_check(x->arena, x->err);
+    return room;
+}
+
 void *decode_items(struct decoder *x, json_ref array, size_t item_bytes, uint32_t *ret_count)
 {
     uint32_t count = json_count(x->d, array);
-    void *items;
+    void *items = decode_room(x, count, item_bytes);
 
-    *ret_count = 0;
-    if (x->r < 0 || count == 0)
-        return NULL;
-    items = arena_array(x->arena, count, item_bytes);
-    if (items)
-        *ret_count = count;
-    else
-        x->r = arena_check(x->arena, x->err);
+    *ret_count = items ? count : 0;
     return items;
+}
+
+void *decode_new(struct decoder *x, json_ref member, size_t bytes)
+{
+    return decode_room(x, member ? 1 : 0, bytes);
 }
 
 struct texts decode_texts(struct decoder *x, json_ref object, const char *key)
@@ -113,8 +125,19 @@ struct texts decode_texts(struct decoder *x, json_ref object, const char *key)
     const char **items = decode_items(x, array, sizeof *items, &count);
 
     for (json_ref v = items ? json_first(x->d, array) : 0; v; v = json_next(x->d, v))
-        items[n++] = decode_copy(x, v, json_text(x->d, v));
+        items[n++] = decode_copy(x, v, json_text(x->d, v), "");
     assert(n == count);
+    return (struct texts){ items, count };
+}
+
+struct texts decode_member_texts(struct decoder *x, json_ref object, const char *key, const char *member)
+{
+    json_ref array = json_get(x->d, object, key);
+    uint32_t count, n = 0;
+    const char **items = decode_items(x, array, sizeof *items, &count);
+
+    for (json_ref v = items ? json_first(x->d, array) : 0; v; v = json_next(x->d, v))
+        items[n++] = decode_text(x, v, member);
     return (struct texts){ items, count };
 }
 
@@ -127,8 +150,8 @@ static struct kvs decode_map_but(struct decoder *x, json_ref object, const char 
     for (json_ref v = items ? json_first(x->d, map) : 0; v; v = json_next(x->d, v)) {
         if (but && str_is(json_key(x->d, v), but))
             continue;
-        items[n].key = decode_copy(x, v, json_key(x->d, v));
-        items[n].value = decode_copy(x, v, json_text(x->d, v));
+        items[n].key = decode_key(x, v);
+        items[n].value = decode_copy(x, v, json_text(x->d, v), "");
         n++;
     }
     return (struct kvs){ items, n };
@@ -139,15 +162,18 @@ struct kvs decode_map(struct decoder *x, json_ref object, const char *key)
     return decode_map_but(x, object, key, NULL);
 }
 
+int name_index(struct str name, const char *const *names, int count, int fallback)
+{
+    for (int i = 0; i < count; i++)
+        if (str_is(name, names[i]))
+            return i;
+    return fallback;
+}
+
 int decode_enum(struct decoder *x, json_ref object, const char *key, const char *const *names, int count,
                 int fallback)
 {
-    struct str text = json_get_text(x->d, object, key);
-
-    for (int i = 0; i < count; i++)
-        if (str_is(text, names[i]))
-            return i;
-    return fallback;
+    return name_index(json_get_text(x->d, object, key), names, count, fallback);
 }
 
 /* --- Metadata --- */
@@ -341,6 +367,13 @@ struct object *object_unref(struct object *o)
 const char *object_annotation(const struct object *o, const char *key)
 {
     return kv_get(o->annotations.items, o->annotations.count, key);
+}
+
+bool object_annotation_is(const struct object *o, const char *key, const char *value)
+{
+    const char *found = object_annotation(o, key);
+
+    return found && strcmp(found, value) == 0;
 }
 
 const char *object_label(const struct object *o, const char *key)

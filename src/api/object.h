@@ -84,6 +84,7 @@ DEFINE_CLEANUP(struct object, object_unref)
 
 /* The value of an annotation or label; NULL when it is not there. */
 const char *object_annotation(const struct object *o, const char *key);
+bool object_annotation_is(const struct object *o, const char *key, const char *value);
 const char *object_label(const struct object *o, const char *key);
 bool object_has_finalizer(const struct object *o, const char *finalizer);
 /* The owner that is a controller; NULL for none. */
@@ -113,10 +114,20 @@ bool decode_quantity(struct decoder *x, json_ref object, const char *key, struct
 struct texts decode_texts(struct decoder *x, json_ref object, const char *key);
 /* A map from strings to strings. */
 struct kvs decode_map(struct decoder *x, json_ref object, const char *key);
-/* Room for the items of an array, zeroed; count comes out. NULL when it is empty. */
+/* Of a list of objects, the members of that name. */
+struct texts decode_member_texts(struct decoder *x, json_ref object, const char *key, const char *member);
+/* The name under which a map holds this member, copied. */
+const char *decode_key(struct decoder *x, json_ref member);
+/* Room for count items, zeroed. NULL for none, and when there is no memory. */
+void *decode_room(struct decoder *x, uint32_t count, size_t item_bytes);
+/* Room for the items of an array; count comes out. NULL when it is empty. */
 void *decode_items(struct decoder *x, json_ref array, size_t item_bytes, uint32_t *ret_count);
+/* Room for the view of a member. NULL when it is absent. */
+void *decode_new(struct decoder *x, json_ref member, size_t bytes);
 /* The index of the text in a table of names; fallback when it is not there. */
 int decode_enum(struct decoder *x, json_ref object, const char *key, const char *const *names, int count,
                 int fallback);
+/* The same for a text at hand. */
+int name_index(struct str name, const char *const *names, int count, int fallback);
 
 #endif

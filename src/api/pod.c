@@ -40,7 +40,7 @@ static_assert(ARRAY_LEN(recursive_read_only_names) == RECURSIVE_READ_ONLY_COUNT,
 static const struct se_linux *decode_se_linux(struct decoder *x, json_ref security)
 {
     json_ref options = json_get(x->d, security, "seLinuxOptions");
-    struct se_linux *s = options && x->r == 0 ? arena_alloc(x->arena, sizeof *s) : NULL;
+    struct se_linux *s = decode_new(x, options, sizeof *s);
 
     if (s)
         *s = (struct se_linux){
@@ -49,8 +49,6 @@ static const struct se_linux *decode_se_linux(struct decoder *x, json_ref securi
             .type = decode_text(x, options, "type"),
             .level = decode_text(x, options, "level"),
         };
-    else if (options && x->r == 0)
-        x->r = arena_check(x->arena, x->err);
     return s;
 }
 
@@ -113,16 +111,10 @@ static void *decode_three(struct decoder *x, const json_ref lists[CONTAINER_KIND
     uint32_t count = 0;
     void *items;
 
-    *ret_count = 0;
     for (int kind = 0; kind < CONTAINER_KIND_COUNT; kind++)
         count += json_count(x->d, lists[kind]);
-    if (x->r < 0 || count == 0)
-        return NULL;
-    items = arena_array(x->arena, count, item_bytes);
-    if (items)
-        *ret_count = count;
-    else
-        x->r = arena_check(x->arena, x->err);
+    items = decode_room(x, count, item_bytes);
+    *ret_count = items ? count : 0;
     return items;
 }
 
@@ -226,17 +218,6 @@ static void pod_decode_security(struct decoder *x, json_ref security, struct pod
     decode_groups(x, json_get(x->d, security, "supplementalGroups"), p);
 }
 
-static struct texts decode_readiness_gates(struct decoder *x, json_ref spec)
-{
-    json_ref list = json_get(x->d, spec, "readinessGates");
-    uint32_t count, n = 0;
-    const char **items = decode_items(x, list, sizeof *items, &count);
-
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
-        items[n++] = decode_text(x, m, "conditionType");
-    return (struct texts){ items, count };
-}
-
 static void pod_decode_placement(struct decoder *x, json_ref spec, struct pod *p)
 {
     p->node_name = decode_text(x, spec, "nodeName");
@@ -262,7 +243,7 @@ static void pod_decode(struct decoder *x, json_ref object, struct object *o)
     p->restart_policy =
         (uint8_t)decode_enum(x, spec, "restartPolicy", restart_policy_names, RESTART_COUNT, RESTART_UNSET);
     p->uses_host_network = decode_bool(x, spec, "hostNetwork", false);
-    p->readiness_gates = decode_readiness_gates(x, spec);
+    p->readiness_gates = decode_member_texts(x, spec, "readinessGates", "conditionType");
     p->volumes = decode_pod_volumes(x, spec, o->name);
     decode_containers(x, spec, p);
     pod_decode_status(x, json_get(x->d, object, "status"), p);

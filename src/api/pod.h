@@ -4,11 +4,11 @@
 
 #include <assert.h>
 
-#include "api/amounts.h"
 #include "api/conditions.h"
 #include "api/decode_selector.h"
 #include "api/object.h"
 #include "api/pod_volume.h"
+#include "api/resources.h"
 #include "api/taint.h"
 
 enum pod_phase {

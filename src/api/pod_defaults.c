@@ -160,6 +160,8 @@ static void default_containers(struct json *d, json_ref spec, const char *key)
         default_text(d, c, "terminationMessagePolicy", "File");
         default_env(d, c);
         default_ports(d, c, uses_host_network && !is_ephemeral);
+        default_resources(d, json_path(d, c, "resources", "limits"));
+        default_resources(d, json_path(d, c, "resources", "requests"));
         if (!is_ephemeral)
             default_requests(d, json_get(d, c, "resources"));
     }
@@ -207,6 +209,7 @@ void pod_set_defaults(struct json *d, json_ref object)
     default_containers(d, spec, "initContainers");
     default_containers(d, spec, "containers");
     default_containers(d, spec, "ephemeralContainers");
+    default_resources(d, json_get(d, spec, "overhead"));
     default_text(d, spec, "restartPolicy", "Always");
     default_text(d, spec, "dnsPolicy", "ClusterFirst");
     default_text(d, spec, "schedulerName", "default-scheduler");

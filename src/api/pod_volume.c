@@ -38,19 +38,9 @@ const char *const pod_volume_type_names[] = {
 };
 static_assert(ARRAY_LEN(pod_volume_type_names) == POD_VOLUME_TYPE_COUNT, "name every type");
 
-/* Room for one zeroed struct; NULL when that fails, which sticks. */
-static void *decode_one(struct decoder *x, size_t bytes)
-{
-    void *one = x->r == 0 ? arena_alloc(x->arena, bytes) : NULL;
-
-    if (!one && x->r == 0)
-        x->r = arena_check(x->arena, x->err);
-    return one;
-}
-
 static const struct pod_empty_dir *decode_empty_dir(struct decoder *x, json_ref source)
 {
-    struct pod_empty_dir *e = decode_one(x, sizeof *e);
+    struct pod_empty_dir *e = decode_new(x, source, sizeof *e);
 
     if (e) {
         e->medium = decode_text(x, source, "medium");
@@ -68,7 +58,7 @@ static int32_t decode_mode(struct decoder *x, json_ref object, const char *key)
 static const struct pod_keyed *decode_keyed(struct decoder *x, json_ref source, const char *name_key)
 {
     json_ref list = json_get(x->d, source, "items");
-    struct pod_keyed *k = decode_one(x, sizeof *k);
+    struct pod_keyed *k = decode_new(x, source, sizeof *k);
     struct pod_key_path *items;
     uint32_t n = 0;
 
@@ -102,7 +92,7 @@ static void decode_downward_item(struct decoder *x, json_ref item, struct pod_do
 static const struct pod_downward *decode_downward(struct decoder *x, json_ref source)
 {
     json_ref list = json_get(x->d, source, "items");
-    struct pod_downward *w = decode_one(x, sizeof *w);
+    struct pod_downward *w = decode_new(x, source, sizeof *w);
     struct pod_downward_item *items;
     uint32_t n = 0;
 
@@ -117,7 +107,7 @@ static const struct pod_downward *decode_downward(struct decoder *x, json_ref so
 
 static const struct pod_token *decode_token(struct decoder *x, json_ref source)
 {
-    struct pod_token *t = decode_one(x, sizeof *t);
+    struct pod_token *t = decode_new(x, source, sizeof *t);
 
     if (t) {
         t->audience = decode_text(x, source, "audience");
@@ -148,7 +138,7 @@ static void decode_projection(struct decoder *x, json_ref source, struct pod_pro
 static const struct pod_projected *decode_projected(struct decoder *x, json_ref source)
 {
     json_ref list = json_get(x->d, source, "sources");
-    struct pod_projected *p = decode_one(x, sizeof *p);
+    struct pod_projected *p = decode_new(x, source, sizeof *p);
     struct pod_projection *items;
     uint32_t n = 0;
 
@@ -163,7 +153,7 @@ static const struct pod_projected *decode_projected(struct decoder *x, json_ref 
 
 static const struct pod_disk *decode_disk(struct decoder *x, json_ref source, const char *id_key)
 {
-    struct pod_disk *disk = decode_one(x, sizeof *disk);
+    struct pod_disk *disk = decode_new(x, source, sizeof *disk);
 
     if (disk) {
         disk->id = decode_text(x, source, id_key);

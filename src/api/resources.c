@@ -1,6 +1,7 @@
 #include "api/resources.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define RESOURCE_SCALE (-3)
 
@@ -22,15 +23,36 @@ bool decode_storage(struct decoder *x, json_ref object, const char *key, struct 
     return decode_quantity(x, json_get(x->d, object, key), RESOURCE_STORAGE, ret);
 }
 
-void default_storage(struct json *d, json_ref list)
+/* True when v is finer than the API keeps; *ret is what it is rounded to. */
+static bool resource_rounds(const struct json *d, json_ref v, struct quantity *ret)
+{
+    return quantity_of_value(d, v, ret) && !quantity_round_up(ret, RESOURCE_SCALE);
+}
+
+static json_ref quantity_text(struct json *d, const struct quantity *q)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
-    struct quantity q;
 
-    if (!resources_storage(d, list, &q) || quantity_round_up(&q, RESOURCE_SCALE))
+    (void)quantity_format(q, &text); /* the buffer holds any */
+    return json_new_string(d, buf_str(&text));
+}
+
+void default_resources(struct json *d, json_ref list)
+{
+    struct quantity q;
+    json_ref m = json_first(d, list);
+
+    while (m && !resource_rounds(d, m, &q))
+        m = json_next(d, m);
+    if (!m)
         return;
-    if (quantity_format(&q, &text) == 0)
-        json_set(d, list, RESOURCE_STORAGE, json_new_string(d, buf_str(&text)));
+    /* Each amount goes from the front to the back, so that the order stays and no place is looked for. */
+    for (uint32_t left = json_count(d, list); left && !d->failed; left--) {
+        json_ref first = json_first(d, list);
+        struct str key = json_key(d, first);
+        json_unlink(d, first);
+        json_add_member(d, list, key, resource_rounds(d, first, &q) ? quantity_text(d, &q) : first);
+    }
 }
 
 static bool quantity_values_equal(const struct json *d, json_ref a, json_ref b)
@@ -74,4 +96,35 @@ void validate_positive(struct validation *v, const struct field_path *p, json_re
 
     if (quantity_of_value(v->d, value, &q) && quantity_sign(&q) <= 0)
         errors_invalid(v->errors, p, show_value(v->errors, v->d, value), "must be greater than zero");
+}
+
+struct amounts decode_amounts(struct decoder *x, json_ref object, const char *key)
+{
+    json_ref map = json_get(x->d, object, key);
+    uint32_t count, n = 0;
+    struct amount *items = decode_items(x, map, sizeof *items, &count);
+
+    for (json_ref m = items ? json_first(x->d, map) : 0; m && x->r == 0; m = json_next(x->d, m), n++) {
+        items[n].name = decode_key(x, m);
+        if (x->r == 0)
+            x->r = quantity_parse(json_text(x->d, m), &items[n].quantity, x->err);
+    }
+    return (struct amounts){ items, n };
+}
+
+const struct quantity *amounts_get(const struct amounts *a, const char *name)
+{
+    uint32_t low = 0, high = a->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int r = strcmp(a->items[middle].name, name);
+        if (r == 0)
+            return &a->items[middle].quantity;
+        if (r < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }

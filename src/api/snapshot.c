@@ -1,7 +1,5 @@
 #include "api/snapshot.h"
 
-#include <string.h>
-
 #include "api/meta.h"
 #include "api/validate.h"
 
@@ -329,12 +327,11 @@ static void snapshot_class_validate(struct validation *v)
 static void snapshot_class_decode(struct decoder *x, json_ref object, struct object *o)
 {
     struct snapshot_class *c = CONTAINER_OF(o, struct snapshot_class, obj);
-    const char *is_default = object_annotation(o, ANN_DEFAULT_SNAPSHOT_CLASS);
 
     c->driver = decode_text(x, object, "driver");
     c->parameters = decode_map(x, object, "parameters");
     c->deletes = json_is_string(x->d, json_get(x->d, object, "deletionPolicy"), "Delete");
-    c->is_default = is_default && strcmp(is_default, "true") == 0;
+    c->is_default = object_annotation_is(o, ANN_DEFAULT_SNAPSHOT_CLASS, "true");
 }
 
 const struct kind_info snapshot_class_kind = {

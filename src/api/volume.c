@@ -87,7 +87,7 @@ static void volume_set_defaults(struct json *d, json_ref object)
 {
     json_ref spec = json_ensure_object(d, object, "spec"), status = json_ensure_object(d, object, "status");
 
-    default_storage(d, json_get(d, spec, "capacity"));
+    default_resources(d, json_get(d, spec, "capacity"));
     default_volume_source(d, spec);
     if (!json_get(d, spec, "persistentVolumeReclaimPolicy"))
         json_set_string(d, spec, "persistentVolumeReclaimPolicy", "Retain");
@@ -358,10 +358,7 @@ const char *volume_phase_name(enum volume_phase phase)
 
 enum volume_phase volume_phase_parse(struct str name)
 {
-    for (int i = 0; i < VOLUME_PHASE_COUNT; i++)
-        if (str_is(name, phase_names[i]))
-            return (enum volume_phase)i;
-    return VOLUME_PHASE_UNSET;
+    return (enum volume_phase)name_index(name, phase_names, VOLUME_PHASE_COUNT, VOLUME_PHASE_UNSET);
 }
 
 static struct claim_ref decode_claim_ref(struct decoder *x, json_ref spec)

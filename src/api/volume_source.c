@@ -399,19 +399,9 @@ static struct secret_ref decode_secret_ref(struct decoder *x, json_ref object, c
     return (struct secret_ref){ decode_text(x, v, "namespace"), decode_text(x, v, "name") };
 }
 
-/* Room for a source's view; NULL, with the failure kept, when there is none. */
-static void *decode_room(struct decoder *x, size_t bytes)
-{
-    void *room = x->r < 0 ? NULL : arena_alloc(x->arena, bytes);
-
-    if (!room && x->r == 0)
-        x->r = arena_check(x->arena, x->err);
-    return room;
-}
-
 static const struct host_path_source *decode_host_path(struct decoder *x, json_ref v)
 {
-    struct host_path_source *s = decode_room(x, sizeof *s);
+    struct host_path_source *s = decode_new(x, v, sizeof *s);
 
     if (s)
         *s = (struct host_path_source){ decode_text(x, v, "path"), decode_text(x, v, "type") };
@@ -420,7 +410,7 @@ static const struct host_path_source *decode_host_path(struct decoder *x, json_r
 
 static const struct local_source *decode_local(struct decoder *x, json_ref v)
 {
-    struct local_source *s = decode_room(x, sizeof *s);
+    struct local_source *s = decode_new(x, v, sizeof *s);
 
     if (s)
         *s = (struct local_source){ decode_text(x, v, "path"), decode_text(x, v, "fsType") };
@@ -429,7 +419,7 @@ static const struct local_source *decode_local(struct decoder *x, json_ref v)
 
 static const struct nfs_source *decode_nfs(struct decoder *x, json_ref v)
 {
-    struct nfs_source *s = decode_room(x, sizeof *s);
+    struct nfs_source *s = decode_new(x, v, sizeof *s);
 
     if (s)
         *s = (struct nfs_source){
@@ -442,7 +432,7 @@ static const struct nfs_source *decode_nfs(struct decoder *x, json_ref v)
 
 static const struct iscsi_source *decode_iscsi(struct decoder *x, json_ref v)
 {
-    struct iscsi_source *s = decode_room(x, sizeof *s);
+    struct iscsi_source *s = decode_new(x, v, sizeof *s);
 
     if (s)
         *s = (struct iscsi_source){
@@ -463,7 +453,7 @@ static const struct iscsi_source *decode_iscsi(struct decoder *x, json_ref v)
 
 static const struct fc_source *decode_fc(struct decoder *x, json_ref v)
 {
-    struct fc_source *s = decode_room(x, sizeof *s);
+    struct fc_source *s = decode_new(x, v, sizeof *s);
 
     if (s)
         *s = (struct fc_source){
@@ -478,7 +468,7 @@ static const struct fc_source *decode_fc(struct decoder *x, json_ref v)
 
 static const struct flex_source *decode_flex(struct decoder *x, json_ref v)
 {
-    struct flex_source *s = decode_room(x, sizeof *s);
+    struct flex_source *s = decode_new(x, v, sizeof *s);
 
     if (s)
         *s = (struct flex_source){
@@ -501,7 +491,7 @@ static const struct csi_source *decode_csi(struct decoder *x, json_ref v)
         [CSI_SECRET_NODE_EXPAND] = "nodeExpandSecretRef",
     };
     static_assert(ARRAY_LEN(secrets) == CSI_SECRET_COUNT, "name every secret");
-    struct csi_source *s = decode_room(x, sizeof *s);
+    struct csi_source *s = decode_new(x, v, sizeof *s);
 
     if (!s)
         return NULL;

@@ -470,13 +470,13 @@ TEST(claim_view)
     ASSERT_STR("", c->source->ns);
     ASSERT_INT(CLAIM_BOUND, c->phase);
     ASSERT_INT(RESIZE_NODE_PENDING, c->resize);
-    ASSERT_INT(2, c->conditions_count);
-    ASSERT_STR("False", claim_condition(c, "Unused")->status);
-    ASSERT_STR("r", claim_condition(c, CLAIM_RESIZING)->reason);
-    ASSERT_STR("m", c->conditions[0].message);
-    ASSERT_INT(1714557600, c->conditions[0].changed.seconds);
-    assert_true(timestamp_is_zero(c->conditions[1].changed));
-    assert_null(claim_condition(c, CLAIM_NODE_RESIZE_ERROR));
+    ASSERT_INT(2, c->conditions.count);
+    ASSERT_INT(CONDITION_FALSE, condition_status(&c->conditions, "Unused"));
+    ASSERT_STR("r", condition_get(&c->conditions, CLAIM_RESIZING)->reason);
+    ASSERT_STR("m", c->conditions.items[0].message);
+    ASSERT_INT(1714557600, c->conditions.items[0].changed.seconds);
+    assert_true(timestamp_is_zero(c->conditions.items[1].changed));
+    assert_null(condition_get(&c->conditions, CLAIM_NODE_RESIZE_ERROR));
 }
 
 TEST(claim_view_of_an_empty_claim)
@@ -495,7 +495,7 @@ TEST(claim_view_of_an_empty_claim)
     ASSERT_INT(VOLUME_MODE_FILESYSTEM, c->mode);
     ASSERT_INT(CLAIM_PHASE_UNSET, c->phase);
     ASSERT_INT(RESIZE_NONE, c->resize);
-    ASSERT_INT(0, c->conditions_count);
+    ASSERT_INT(0, c->conditions.count);
 }
 
 TEST(claim_classes_in_the_view)

@@ -24,6 +24,10 @@ TEST(node_defaults_and_canonical_form)
                        "'status':{'capacity':{'cpu':'2'},'allocatable':{'cpu':'1'}," NO_INFO "}"),
                   NODE(",'spec':{'podCIDRs':['10.0.0.0/24','fd00::/64']},"
                        "'status':{'capacity':{'cpu':'2'},'allocatable':{'cpu':'1'}}"));
+    ASSERT_STORED(
+        KIND_NODE,
+        NODE(",'spec':{},'status':{'capacity':{'cpu':'1m'},'allocatable':{'cpu':'1m'}," NO_INFO "}"),
+        NODE(",'status':{'capacity':{'cpu':'1u'}}"));
     ASSERT_STORED(KIND_NODE,
                   NODE(",'spec':{'podCIDR':'10.1.0.0/24','podCIDRs':['10.1.0.0/24']},'status':{" NO_INFO "}"),
                   NODE(",'spec':{'podCIDR':'10.1.0.0/24','podCIDRs':['10.0.0.0/24']}"));
@@ -226,7 +230,7 @@ TEST(node_with_a_nul_in_a_name_is_refused)
                              STR_LIT("{\"metadata\":{\"name\":\"n\"},\"status\":{\"capacity\":"
                                      "{\"c\\u0000\":\"1\"}}}"),
                              &d, &o, &err));
-    ASSERT_STR("a resource's name must not contain a NUL character", err.msg);
+    ASSERT_STR("status.capacity: a key must not contain a NUL character", err.msg);
 }
 
 TEST_MAIN()

@@ -68,6 +68,16 @@ TEST(pod_defaults_twice_change_nothing)
     ASSERT_STR(buf_cstr(&once), kind_text(KIND_POD, buf_cstr(&once)));
 }
 
+TEST(pod_amounts_are_rounded_up_to_thousandths)
+{
+    const char *text =
+        kind_text(KIND_POD, POD("'overhead':{'cpu':'1u'},'containers':[{'name':'c','image':'i',"
+                                "'resources':{'limits':{'cpu':'1500u'}}}]"));
+
+    assert_non_null(strstr(text, "\"limits\":{\"cpu\":\"2m\"},\"requests\":{\"cpu\":\"2m\"}"));
+    assert_non_null(strstr(text, "\"overhead\":{\"cpu\":\"1m\"}"));
+}
+
 TEST(pod_image_pull_policy)
 {
     static const struct {

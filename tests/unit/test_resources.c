@@ -65,13 +65,26 @@ TEST(resources_round_up_once)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         json_ref v = json_new_object(&d);
         json_set_string(&d, v, "storage", rows[i].in);
-        default_storage(&d, v);
+        default_resources(&d, v);
         assert_true(str_is(json_get_text(&d, v, "storage"), rows[i].out));
-        default_storage(&d, v);
+        default_resources(&d, v);
         assert_true(str_is(json_get_text(&d, v, "storage"), rows[i].out));
     }
-    default_storage(&d, 0);
+    default_resources(&d, 0);
     ASSERT_OK(json_check(&d, &err));
+    json_done(&d);
+}
+
+TEST(resources_round_up_every_amount_in_its_place)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(1000);
+    json_ref v;
+
+    json_init(&d, 1 << 20);
+    v = list("{\"cpu\":\"100u\",\"memory\":\"1Gi\",\"storage\":\"1n\"}");
+    default_resources(&d, v);
+    json_write(&d, v, &out);
+    ASSERT_STR("{\"cpu\":\"1m\",\"memory\":\"1Gi\",\"storage\":\"1m\"}", buf_cstr(&out));
     json_done(&d);
 }
 
