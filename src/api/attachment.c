@@ -1,7 +1,5 @@
 #include "api/attachment.h"
 
-#include <inttypes.h>
-
 #include "api/meta.h"
 #include "api/validate.h"
 #include "api/volume.h"
@@ -118,13 +116,10 @@ static void validate_attachment_source(struct validation *v, const struct field_
 
 static void validate_attachment_error(struct validation *v, const struct field_path *p, json_ref error)
 {
-    struct field_path message = path_child(p, "message"), code_at = path_child(p, "errorCode");
-    int64_t code;
+    struct field_path message = path_child(p, "message");
 
     validate_bytes_max(v, &message, json_get_text(v->d, error, "message").len, ATTACHMENT_MESSAGE_BYTES_MAX);
-    if (json_int64(v->d, json_get(v->d, error, "errorCode"), &code) && code < 0)
-        errors_invalid(v->errors, &code_at, errors_printf(v->errors, "%" PRId64, code),
-                       "must be greater than or equal to 0");
+    validate_int_not_negative(v, p, error, "errorCode");
 }
 
 static void attachment_validate(struct validation *v)
@@ -136,15 +131,12 @@ static void attachment_validate(struct validation *v)
     struct field_path attach = path_child(&status_at, "attachError"),
                       detach = path_child(&status_at, "detachError");
     json_ref spec = json_get(v->d, v->object, "spec"), status = json_get(v->d, v->object, "status");
-    size_t bytes = 0;
 
     validate_name(v, &attacher, NAME_CSI_DRIVER, json_get_text(v->d, spec, "attacher"));
     validate_attachment_source(v, &source, json_get(v->d, spec, "source"));
     validate_name(v, &node, NAME_DNS_SUBDOMAIN, json_get_text(v->d, spec, "nodeName"));
-    for (json_ref m = json_first(v->d, json_get(v->d, status, "attachmentMetadata")); m;
-         m = json_next(v->d, m))
-        bytes += json_key(v->d, m).len + json_text(v->d, m).len;
-    validate_bytes_max(v, &meta, bytes, ATTACHMENT_METADATA_BYTES_MAX);
+    validate_map_bytes_max(v, &meta, json_get(v->d, status, "attachmentMetadata"),
+                           ATTACHMENT_METADATA_BYTES_MAX);
     validate_attachment_error(v, &attach, json_get(v->d, status, "attachError"));
     validate_attachment_error(v, &detach, json_get(v->d, status, "detachError"));
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "api/defaults.h"
 #include "api/json_diff.h"
 #include "api/meta.h"
 #include "api/names.h"
@@ -109,8 +110,7 @@ void default_claim_spec(struct json *d, json_ref spec)
 {
     default_resources(d, json_path(d, spec, "resources", "limits"));
     default_resources(d, json_path(d, spec, "resources", "requests"));
-    if (!json_get(d, spec, "volumeMode"))
-        json_set_string(d, spec, "volumeMode", "Filesystem");
+    default_text(d, spec, "volumeMode", "Filesystem");
 }
 
 static void claim_set_defaults(struct json *d, json_ref object)
@@ -120,8 +120,7 @@ static void claim_set_defaults(struct json *d, json_ref object)
     default_claim_spec(d, json_ensure_object(d, object, "spec"));
     default_resources(d, json_get(d, status, "capacity"));
     default_resources(d, json_get(d, status, "allocatedResources"));
-    if (!json_get(d, status, "phase"))
-        json_set_string(d, status, "phase", "Pending");
+    default_text(d, status, "phase", "Pending");
 }
 
 /* dataSource takes claims and snapshots; other things may be named in dataSourceRef alone. */
@@ -197,8 +196,7 @@ static void claim_prepare_update(struct json *d, json_ref object, json_ref old, 
 static void validate_source(struct validation *v, const struct field_path *p, json_ref source,
                             bool group_is_known)
 {
-    struct field_path group_at = path_child(p, "apiGroup"), ns_at = path_child(p, "namespace");
-    struct str group = json_get_text(v->d, source, "apiGroup"), ns = json_get_text(v->d, source, "namespace");
+    struct str group = json_get_text(v->d, source, "apiGroup");
     struct str kind;
 
     if (!source)
@@ -208,10 +206,9 @@ static void validate_source(struct validation *v, const struct field_path *p, js
     if (group.len == 0 && !str_is(kind, "PersistentVolumeClaim"))
         errors_invalid(v->errors, p, show_text(v->errors, kind),
                        "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
-    if (group.len && !group_is_known)
-        validate_name(v, &group_at, NAME_DNS_SUBDOMAIN, group);
-    if (ns.len)
-        validate_name(v, &ns_at, NAME_DNS_LABEL, ns);
+    if (!group_is_known)
+        validate_optional_name(v, p, source, "apiGroup", NAME_DNS_SUBDOMAIN);
+    validate_optional_name(v, p, source, "namespace", NAME_DNS_LABEL);
 }
 
 static void validate_sources_agree(struct validation *v, const struct field_path *p, json_ref source,
@@ -243,16 +240,6 @@ static void validate_request(struct validation *v, const struct field_path *p, j
         errors_required(v->errors, &at, "");
 }
 
-static void validate_class_name(struct validation *v, const struct field_path *p, json_ref spec,
-                                const char *key)
-{
-    struct field_path at = path_child(p, key);
-    struct str name = json_get_text(v->d, spec, key);
-
-    if (name.len)
-        validate_name(v, &at, NAME_CLASS, name);
-}
-
 void validate_claim_spec(struct validation *v, const struct field_path *p, json_ref spec,
                          bool groups_are_known)
 {
@@ -266,12 +253,12 @@ void validate_claim_spec(struct validation *v, const struct field_path *p, json_
     validate_label_selector(v, &selector_at, json_get(v->d, spec, "selector"));
     validate_access_modes(v, &modes, json_get(v->d, spec, "accessModes"));
     validate_request(v, p, spec);
-    validate_class_name(v, p, spec, "storageClassName");
+    validate_optional_name(v, p, spec, "storageClassName", NAME_CLASS);
     validate_one_of(v, &mode, json_get_text(v->d, spec, "volumeMode"), volume_mode_names);
     validate_source(v, &source_at, source, groups_are_known);
     validate_source(v, &ref_at, ref, groups_are_known);
     validate_sources_agree(v, p, source, ref);
-    validate_class_name(v, p, spec, "volumeAttributesClassName");
+    validate_optional_name(v, p, spec, "volumeAttributesClassName", NAME_CLASS);
 }
 
 /* Names without a prefix, and those under kubernetes.io/, are the API's own: of these a claim has storage. */

@@ -1,6 +1,7 @@
 #include "api/class.h"
 
 #include "api/decode_selector.h"
+#include "api/defaults.h"
 #include "api/meta.h"
 #include "api/validate.h"
 
@@ -29,24 +30,18 @@ static const struct schema class_schema = {
 
 static void class_set_defaults(struct json *d, json_ref object)
 {
-    if (!json_get(d, object, "reclaimPolicy"))
-        json_set_string(d, object, "reclaimPolicy", "Delete");
-    if (!json_get(d, object, "volumeBindingMode"))
-        json_set_string(d, object, "volumeBindingMode", "Immediate");
+    default_text(d, object, "reclaimPolicy", "Delete");
+    default_text(d, object, "volumeBindingMode", "Immediate");
 }
 
 /* Parameters of classes and attributes classes. */
 void validate_parameters(struct validation *v, const struct field_path *p, json_ref parameters)
 {
-    size_t bytes = 0;
-
     validate_bytes_max(v, p, json_count(v->d, parameters), CLASS_PARAMETERS_COUNT_MAX);
-    for (json_ref m = json_first(v->d, parameters); m; m = json_next(v->d, m)) {
+    for (json_ref m = json_first(v->d, parameters); m; m = json_next(v->d, m))
         if (json_key(v->d, m).len == 0)
             errors_invalid(v->errors, p, show_text(v->errors, STR_LIT("")), "field can not be empty.");
-        bytes += json_key(v->d, m).len + json_text(v->d, m).len;
-    }
-    validate_bytes_max(v, p, bytes, CLASS_PARAMETERS_BYTES_MAX);
+    validate_map_bytes_max(v, p, parameters, CLASS_PARAMETERS_BYTES_MAX);
 }
 
 void validate_provisioner(struct validation *v, const struct field_path *p, struct str name)

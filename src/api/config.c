@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/base64.h"
+#include "api/defaults.h"
 #include "api/meta.h"
 #include "api/validate.h"
 
@@ -189,8 +190,7 @@ static const struct schema secret_schema = {
 
 static void secret_set_defaults(struct json *d, json_ref object)
 {
-    if (!json_get(d, object, "type"))
-        json_set_string(d, object, "type", SECRET_TYPE_OPAQUE);
+    default_text(d, object, "type", SECRET_TYPE_OPAQUE);
 }
 
 static json_ref json_new_base64(struct json *d, struct str bytes)

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/defaults.h"
 #include "api/meta.h"
+#include "api/name_table.h"
 #include "api/validate.h"
 
-#define TOKEN_SECONDS_MIN INT64_C(600)
-#define TOKEN_SECONDS_MAX (INT64_C(1) << 32)
 #define ALLOCATABLE_PERIOD_SECONDS_MIN 10
 #define NODE_ID_BYTES_MAX 256
 
@@ -55,12 +55,6 @@ static const struct schema csi_driver_schema = {
     },
 };
 
-static void default_bool(struct json *d, json_ref object, const char *key, bool value)
-{
-    if (!json_get(d, object, key))
-        json_set(d, object, key, json_new_bool(d, value));
-}
-
 static void csi_driver_set_defaults(struct json *d, json_ref object)
 {
     json_ref spec = json_ensure_object(d, object, "spec");
@@ -70,8 +64,7 @@ static void csi_driver_set_defaults(struct json *d, json_ref object)
     default_bool(d, spec, "storageCapacity", false);
     default_bool(d, spec, "requiresRepublish", false);
     default_bool(d, spec, "seLinuxMount", false);
-    if (!json_get(d, spec, "fsGroupPolicy"))
-        json_set_string(d, spec, "fsGroupPolicy", fs_group_policies[FS_GROUP_RWO_WITH_FS_TYPE]);
+    default_text(d, spec, "fsGroupPolicy", fs_group_policies[FS_GROUP_RWO_WITH_FS_TYPE]);
     if (!json_get(d, spec, "volumeLifecycleModes")) {
         json_ref modes = json_new_array(d);
         json_append(d, modes, json_new_string(d, str_of(lifecycle_modes[0])));
@@ -85,21 +78,6 @@ static void csi_driver_prepare_update(struct json *d, json_ref object, json_ref 
     (void)part;
     (void)now;
     prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
-}
-
-static void validate_token_seconds(struct validation *v, const struct field_path *p, json_ref request)
-{
-    struct field_path at = path_child(p, "expirationSeconds");
-    int64_t seconds;
-
-    if (!json_int64(v->d, json_get(v->d, request, "expirationSeconds"), &seconds))
-        return;
-    if (seconds < TOKEN_SECONDS_MIN)
-        errors_invalid(v->errors, &at, errors_printf(v->errors, "%" PRId64, seconds),
-                       "may not specify a duration less than 10 minutes");
-    if (seconds > TOKEN_SECONDS_MAX)
-        errors_invalid(v->errors, &at, errors_printf(v->errors, "%" PRId64, seconds),
-                       "may not specify a duration larger than 2^32 seconds");
 }
 
 static void validate_token_requests(struct validation *v, const struct field_path *p, json_ref list)
@@ -261,17 +239,13 @@ static void validate_topology_keys(struct validation *v, const struct field_path
 static void validate_csi_node_driver(struct validation *v, const struct field_path *p, json_ref driver)
 {
     struct field_path name = path_child(p, "name"), node_id = path_child(p, "nodeID");
-    struct field_path allocatable = path_child(p, "allocatable"),
-                      count_at = path_child(&allocatable, "count");
+    struct field_path allocatable = path_child(p, "allocatable");
     struct str id = validate_required_text(v, p, driver, "nodeID");
-    int64_t count;
 
     if (id.len > NODE_ID_BYTES_MAX)
         errors_invalid(v->errors, &node_id, show_text(v->errors, id), "must be 256 characters or less");
     validate_name(v, &name, NAME_CSI_DRIVER, json_get_text(v->d, driver, "name"));
-    if (json_int64(v->d, json_path(v->d, driver, "allocatable", "count"), &count) && count < 0)
-        errors_invalid(v->errors, &count_at, errors_printf(v->errors, "%" PRId64, count),
-                       "must be greater than or equal to 0");
+    validate_int_not_negative(v, &allocatable, json_get(v->d, driver, "allocatable"), "count");
     validate_topology_keys(v, p, json_get(v->d, driver, "topologyKeys"));
 }
 
@@ -288,23 +262,16 @@ static void csi_node_validate(struct validation *v)
     validate_unique(v, &drivers_at, drivers, "name");
 }
 
-static json_ref json_find_named(const struct json *d, json_ref list, struct str name)
-{
-    for (json_ref m = json_first(d, list); m; m = json_next(d, m))
-        if (str_eq(json_get_text(d, m, "name"), name))
-            return m;
-    return 0;
-}
-
-/* Drivers come and go; one that stays keeps its entry, but for how many volumes it allows. */
+/* Drivers come and go; one that stays keeps its entry as it is. */
 static void csi_node_validate_update(struct validation *v)
 {
     struct field_path spec_at = path_child(NULL, "spec"), drivers_at = path_child(&spec_at, "drivers");
     json_ref now = json_path(v->d, v->object, "spec", "drivers"),
              old = json_path(v->d, v->old, "spec", "drivers");
+    struct name_table names = name_table_of(v, now, "name");
 
     for (json_ref m = json_first(v->d, old); m; m = json_next(v->d, m)) {
-        json_ref same = json_find_named(v->d, now, json_get_text(v->d, m, "name"));
+        json_ref same = name_table_find(&names, json_get_text(v->d, m, "name"));
         if (same && !json_equal(v->d, same, m)) {
             errors_invalid(v->errors, &drivers_at, show_value(v->errors, v->d, now), "field is immutable");
             return;

@@ -30,16 +30,13 @@ static void lease_validate(struct validation *v)
 {
     struct field_path spec_at = path_child(NULL, "spec");
     struct field_path duration_at = path_child(&spec_at, "leaseDurationSeconds");
-    struct field_path transitions_at = path_child(&spec_at, "leaseTransitions");
     json_ref spec = json_get(v->d, v->object, "spec");
-    int64_t seconds, transitions;
+    int64_t seconds;
 
     if (json_int64(v->d, json_get(v->d, spec, "leaseDurationSeconds"), &seconds) && seconds <= 0)
         errors_invalid(v->errors, &duration_at, errors_printf(v->errors, "%" PRId64, seconds),
                        "must be greater than 0");
-    if (json_int64(v->d, json_get(v->d, spec, "leaseTransitions"), &transitions) && transitions < 0)
-        errors_invalid(v->errors, &transitions_at, errors_printf(v->errors, "%" PRId64, transitions),
-                       "must be greater than or equal to 0");
+    validate_int_not_negative(v, &spec_at, spec, "leaseTransitions");
 }
 
 static void lease_decode(struct decoder *x, json_ref object, struct object *o)

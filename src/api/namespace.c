@@ -1,5 +1,6 @@
 #include "api/namespace.h"
 
+#include "api/defaults.h"
 #include "api/meta.h"
 #include "api/validate.h"
 
@@ -64,8 +65,7 @@ static void namespace_set_defaults(struct json *d, json_ref object)
     json_ref status = json_ensure_object(d, object, "status");
 
     namespace_set_label(d, object);
-    if (!json_get(d, status, "phase"))
-        json_set_string(d, status, "phase", phase_names[NAMESPACE_ACTIVE]);
+    default_text(d, status, "phase", phase_names[NAMESPACE_ACTIVE]);
 }
 
 static void namespace_add_finalizer(struct json *d, json_ref object)

@@ -5,8 +5,6 @@
 #include "api/pod_int.h"
 #include "api/validate.h"
 
-#define GRACE_SECONDS_DEFAULT 30
-
 const char *const pod_phase_names[] = {
     [POD_PHASE_UNSET] = "",        [POD_PENDING] = "Pending", [POD_RUNNING] = "Running",
     [POD_SUCCEEDED] = "Succeeded", [POD_FAILED] = "Failed",   [POD_UNKNOWN] = "Unknown",

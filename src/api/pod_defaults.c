@@ -4,25 +4,13 @@
 #include <string.h>
 
 #include "api/claim.h"
+#include "api/defaults.h"
 #include "api/quantity.h"
 
 #define FILE_MODE_DEFAULT 0644
 #define DEFAULTED_LIMITS_COUNT_MAX 256
-#define GRACE_SECONDS_DEFAULT 30
 #define TOKEN_SECONDS_DEFAULT 3600
 #define TOLERATION_SECONDS_DEFAULT 300
-
-static void default_text(struct json *d, json_ref object, const char *key, const char *text)
-{
-    if (!json_get(d, object, key))
-        json_set_string(d, object, key, text);
-}
-
-static void default_int(struct json *d, json_ref object, const char *key, int64_t value)
-{
-    if (!json_get(d, object, key))
-        json_set(d, object, key, json_new_int(d, value));
-}
 
 /* --- Volumes --- */
 
@@ -215,8 +203,7 @@ void pod_set_defaults(struct json *d, json_ref object)
     default_text(d, spec, "schedulerName", "default-scheduler");
     default_int(d, spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
     (void)json_ensure_object(d, spec, "securityContext");
-    if (!json_get(d, spec, "enableServiceLinks"))
-        json_set(d, spec, "enableServiceLinks", json_new_bool(d, true));
+    default_bool(d, spec, "enableServiceLinks", true);
     default_service_account(d, spec);
     default_pod_ips(d, json_get(d, object, "status"));
 }

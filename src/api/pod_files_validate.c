@@ -6,8 +6,6 @@
 #include "api/names.h"
 
 #define FILE_MODE_MAX 0777
-#define TOKEN_SECONDS_MIN INT64_C(600)
-#define TOKEN_SECONDS_MAX (INT64_C(1) << 32)
 
 /* --- Keys as files --- */
 
@@ -41,7 +39,7 @@ static void validate_key_paths(struct validation *v, const struct field_path *p,
     for (json_ref m = json_first(v->d, json_get(v->d, source, "items"));
          m && v->errors->count < FIELD_ERRORS_COUNT_MAX; m = json_next(v->d, m)) {
         struct field_path at = path_index(&items, i++);
-        validate_required(v, &at, m, "key");
+        validate_required(v, &at, m, "key", "");
         validate_file_path(v, &at, m);
         validate_mode(v, &at, m, "mode");
     }
@@ -165,16 +163,7 @@ void validate_downward(struct validation *v, const struct field_path *p, json_re
 static void validate_token(struct validation *v, const struct field_path *p, const struct field_path *volume,
                            json_ref token)
 {
-    struct field_path at = path_child(p, "expirationSeconds");
-    json_ref seconds = json_get(v->d, token, "expirationSeconds");
-    int64_t number;
-
-    if (json_int64(v->d, seconds, &number) && number < TOKEN_SECONDS_MIN)
-        errors_invalid(v->errors, &at, show_value(v->errors, v->d, seconds),
-                       "may not specify a duration less than 10 minutes");
-    if (json_int64(v->d, seconds, &number) && number > TOKEN_SECONDS_MAX)
-        errors_invalid(v->errors, &at, show_value(v->errors, v->d, seconds),
-                       "may not specify a duration larger than 2^32 seconds");
+    validate_token_seconds(v, p, token);
     validate_file_path(v, volume, token); /* reported at the volume, not at the source */
 }
 
@@ -194,7 +183,7 @@ static void validate_projection(struct validation *v, const struct field_path *p
         if (!part)
             continue;
         count++;
-        validate_required(v, &at, part, "name");
+        validate_required(v, &at, part, "name", "");
         validate_key_paths(v, &at, part);
     }
     if (downward)

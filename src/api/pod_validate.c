@@ -2,99 +2,15 @@
  * are the API's own, its slips included: others match on them. */
 #include "api/pod_int.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "api/names.h"
 
-/* --- Tables of names --- */
-
-static int named_cmp(const void *a, const void *b)
-{
-    const struct named *x = a, *y = b;
-    int r = str_cmp(x->name, y->name);
-
-    return r ? r : (x->item > y->item) - (x->item < y->item);
-}
-
-struct name_table name_table_new(struct validation *v, uint32_t count)
-{
-    return (struct name_table){
-        .items = count ? arena_array(&v->errors->arena, count, sizeof(struct named)) : NULL,
-    };
-}
-
-void name_table_sort(struct name_table *t)
-{
-    if (t->count > 1)
-        qsort(t->items, t->count, sizeof *t->items, named_cmp);
-}
-
-struct name_table name_table_of(struct validation *v, json_ref list, const char *key)
-{
-    struct name_table t = name_table_new(v, json_count(v->d, list));
-
-    for (json_ref m = t.items ? json_first(v->d, list) : 0; m; m = json_next(v->d, m))
-        t.items[t.count++] = (struct named){ json_get_text(v->d, m, key), m };
-    name_table_sort(&t);
-    return t;
-}
-
-json_ref name_table_find(const struct name_table *t, struct str name)
-{
-    uint32_t low = 0, high = t->count;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (str_cmp(t->items[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < t->count && str_eq(t->items[low].name, name) ? t->items[low].item : 0;
-}
-
-bool twins_take(const uint32_t **twins, uint32_t *left, uint32_t index)
-{
-    if (*left == 0 || **twins != index)
-        return false;
-    (*twins)++;
-    (*left)--;
-    return true;
-}
-
-/* --- Paths and numbers --- */
-
-void validate_no_backsteps(struct validation *v, const struct field_path *p, struct str path)
-{
-    if (path_has_backstep(path))
-        errors_invalid(v->errors, p, show_text(v->errors, path), "must not contain '..'");
-}
+/* --- Rules that the files of pods share --- */
 
 void validate_descending_path(struct validation *v, const struct field_path *p, struct str path)
 {
     if (str_has_prefix(path, "/"))
         errors_invalid(v->errors, p, show_text(v->errors, path), "must be a relative path");
     validate_no_backsteps(v, p, path);
-}
-
-static void validate_between(struct validation *v, const struct field_path *p, json_ref number, int64_t low,
-                             int64_t high)
-{
-    int64_t value;
-
-    if (json_int64(v->d, number, &value) && (value < low || value > high))
-        errors_invalid(
-            v->errors, p, show_value(v->errors, v->d, number),
-            errors_printf(v->errors, "must be between %" PRId64 " and %" PRId64 ", inclusive", low, high));
-}
-
-void validate_int_range(struct validation *v, const struct field_path *p, json_ref object, const char *key,
-                        int64_t low, int64_t high)
-{
-    struct field_path at = path_child(p, key);
-
-    validate_between(v, &at, json_get(v->d, object, key), low, high);
 }
 
 void validate_choice(struct validation *v, const struct field_path *p, json_ref object, const char *key,
@@ -105,33 +21,6 @@ void validate_choice(struct validation *v, const struct field_path *p, json_ref 
 
     if (value)
         validate_one_of(v, &at, json_text(v->d, value), names);
-}
-
-static bool json_is_blank(const struct json *d, json_ref v)
-{
-    enum json_type type = json_type(d, v);
-
-    return !v || type == JSON_NULL || (type == JSON_STRING && json_text(d, v).len == 0) ||
-           ((type == JSON_ARRAY || type == JSON_OBJECT) && json_count(d, v) == 0);
-}
-
-void validate_required(struct validation *v, const struct field_path *p, json_ref object, const char *key)
-{
-    struct field_path at = path_child(p, key);
-
-    if (json_is_blank(v->d, json_get(v->d, object, key)))
-        errors_required(v->errors, &at, "");
-}
-
-/* Keeps the rule when the member is there. */
-static void validate_optional_name(struct validation *v, const struct field_path *p, json_ref object,
-                                   const char *key, enum name_rule rule)
-{
-    struct field_path at = path_child(p, key);
-    struct str name = json_get_text(v->d, object, key);
-
-    if (name.len)
-        validate_name(v, &at, rule, name);
 }
 
 /* --- The rest of the spec --- */

@@ -9,8 +9,6 @@
 #include "api/quantity.h"
 #include "api/volume_source_int.h"
 
-#define LUN_MAX 255
-#define ISCSI_INTERFACE_BYTES_MAX 64
 #define TEMPLATE_ANNOTATIONS_BYTES_MAX ((size_t)256 << 10)
 
 /* --- Single sources --- */
@@ -82,13 +80,11 @@ static void validate_inline_csi(struct validation *v, const struct field_path *p
 static void validate_template_meta(struct validation *v, const struct field_path *p, json_ref meta)
 {
     struct field_path labels = path_child(p, "labels"), annotations = path_child(p, "annotations");
-    size_t bytes = 0;
+    json_ref map = json_get(v->d, meta, "annotations");
 
-    for (json_ref m = json_first(v->d, json_get(v->d, meta, "annotations")); m; m = json_next(v->d, m)) {
+    for (json_ref m = json_first(v->d, map); m; m = json_next(v->d, m))
         validate_name(v, &annotations, NAME_QUALIFIED_ANY_CASE, json_key(v->d, m));
-        bytes += json_key(v->d, m).len + json_text(v->d, m).len;
-    }
-    validate_bytes_max(v, &annotations, bytes, TEMPLATE_ANNOTATIONS_BYTES_MAX);
+    validate_map_bytes_max(v, &annotations, map, TEMPLATE_ANNOTATIONS_BYTES_MAX);
     validate_labels(v, &labels, json_get(v->d, meta, "labels"));
     for (json_ref m = json_first(v->d, meta); m; m = json_next(v->d, m)) {
         struct str key = json_key(v->d, m);
@@ -184,7 +180,7 @@ static void validate_source(struct validation *v, const struct field_path *p, co
     struct field_path at = path_child(p, rule->rules_path ? rule->rules_path : rule->name);
 
     for (const char *const *key = rule->required; key && *key; key++)
-        validate_required(v, &at, source, *key);
+        validate_required(v, &at, source, *key, "");
     if (rule->check)
         rule->check(v, &at, source);
 }

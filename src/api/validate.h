@@ -133,6 +133,12 @@ void prepare_update_nothing(struct json *d, json_ref object, json_ref old, enum 
 /* Adds a Too long error when `bytes` is more than bytes_max. */
 void validate_bytes_max(struct validation *v, const struct field_path *p, size_t bytes, size_t bytes_max);
 
+/* The same for the keys and values of a map together. */
+void validate_map_bytes_max(struct validation *v, const struct field_path *p, json_ref map, size_t bytes_max);
+
+/* Adds `Required value` when the member is absent or empty: "", [] or {}. */
+void validate_required(struct validation *v, const struct field_path *p, json_ref object, const char *key,
+                       const char *detail);
 /* Adds `Required value` when the member is absent or ""; returns its text. */
 struct str validate_required_text(struct validation *v, const struct field_path *p, json_ref object,
                                   const char *key);
@@ -141,11 +147,16 @@ void validate_one_of(struct validation *v, const struct field_path *p, struct st
                      const char *const *names);
 /* Adds what the name rule objects to (api/names.h). */
 void validate_name(struct validation *v, const struct field_path *p, enum name_rule rule, struct str name);
+/* The same for a member that may be absent or "". */
+void validate_optional_name(struct validation *v, const struct field_path *p, json_ref object,
+                            const char *key, enum name_rule rule);
 /* Adds a Duplicate error for each item that equals an earlier one: the item itself, or when key is not NULL
  * its member of that name (p[2].name). Items are compared as JSON; absent members are passed over. */
 void validate_unique(struct validation *v, const struct field_path *p, json_ref list, const char *key);
 /* The indexes, ascending, of those items; they live as long as the list of errors. */
 uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret);
+/* Walks along those indexes: true when index is the next of them. */
+bool twins_take(const uint32_t **twins, uint32_t *left, uint32_t index);
 /* A map of labels: keys qualified names, values label values. */
 void validate_labels(struct validation *v, const struct field_path *p, json_ref labels);
 void validate_label_selector(struct validation *v, const struct field_path *p, json_ref selector);
@@ -155,6 +166,16 @@ void validate_node_selector(struct validation *v, const struct field_path *p, js
 void validate_no_updates(struct validation *v, const char *key);
 /* Adds an Invalid error when the quantity, if it is there, is below zero. */
 void validate_quantity_not_negative(struct validation *v, const struct field_path *p, json_ref quantity);
+/* Integers, when they are there: within bounds; not below zero; seconds that a token may live. */
+void validate_between(struct validation *v, const struct field_path *p, json_ref number, int64_t low,
+                      int64_t high);
+void validate_int_range(struct validation *v, const struct field_path *p, json_ref object, const char *key,
+                        int64_t low, int64_t high);
+void validate_int_not_negative(struct validation *v, const struct field_path *p, json_ref object,
+                               const char *key);
+void validate_token_seconds(struct validation *v, const struct field_path *p, json_ref object);
+/* Adds an error when the path has a part "..". */
+void validate_no_backsteps(struct validation *v, const struct field_path *p, struct str path);
 /* Adds `field is immutable` when the two values differ; shows the new one. */
 void validate_immutable(struct validation *v, const struct field_path *p, json_ref now, json_ref old);
 

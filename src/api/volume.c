@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "api/defaults.h"
 #include "api/json_diff.h"
 #include "api/meta.h"
 #include "api/resources.h"
@@ -89,12 +90,9 @@ static void volume_set_defaults(struct json *d, json_ref object)
 
     default_resources(d, json_get(d, spec, "capacity"));
     default_volume_source(d, spec);
-    if (!json_get(d, spec, "persistentVolumeReclaimPolicy"))
-        json_set_string(d, spec, "persistentVolumeReclaimPolicy", "Retain");
-    if (!json_get(d, spec, "volumeMode"))
-        json_set_string(d, spec, "volumeMode", "Filesystem");
-    if (!json_get(d, status, "phase"))
-        json_set_string(d, status, "phase", "Pending");
+    default_text(d, spec, "persistentVolumeReclaimPolicy", "Retain");
+    default_text(d, spec, "volumeMode", "Filesystem");
+    default_text(d, status, "phase", "Pending");
 }
 
 static void volume_set_phase_time(struct json *d, json_ref status, struct timestamp now)
@@ -218,10 +216,8 @@ static void volume_validate(struct validation *v)
                       capacity = path_child(&spec_at, "capacity"),
                       policy = path_child(&spec_at, "persistentVolumeReclaimPolicy"),
                       affinity_at = path_child(&spec_at, "nodeAffinity"),
-                      class_at = path_child(&spec_at, "storageClassName"),
                       mode = path_child(&spec_at, "volumeMode");
     json_ref spec = json_get(v->d, v->object, "spec"), affinity = json_get(v->d, spec, "nodeAffinity");
-    struct str class = json_get_text(v->d, spec, "storageClassName");
     enum volume_source_kind source;
 
     if (v->part == WRITE_STATUS)
@@ -237,8 +233,7 @@ static void volume_validate(struct validation *v)
     if (source == SOURCE_LOCAL && !affinity)
         errors_required(v->errors, &affinity_at, "Local volume requires node affinity");
     validate_recycled_root(v, &policy, spec);
-    if (class.len)
-        validate_name(v, &class_at, NAME_CLASS, class);
+    validate_optional_name(v, &spec_at, spec, "storageClassName", NAME_CLASS);
     validate_one_of(v, &mode, json_get_text(v->d, spec, "volumeMode"), volume_mode_names);
     validate_attributes_class(v, &spec_at, spec);
     validate_mount_options_annotation(v, source);

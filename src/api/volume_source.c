@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "api/defaults.h"
 #include "api/meta.h"
 #include "api/volume_source_int.h"
 
@@ -282,12 +283,6 @@ const struct schema csi_source_schema = {
 
 /* --- Defaults --- */
 
-static void default_text(struct json *d, json_ref object, const char *key, const char *text)
-{
-    if (!json_get(d, object, key))
-        json_set_string(d, object, key, text);
-}
-
 static void default_host_path(struct json *d, json_ref source)
 {
     default_text(d, source, "type", "");
@@ -309,8 +304,7 @@ static void default_azure_disk(struct json *d, json_ref source)
 {
     default_text(d, source, "cachingMode", "ReadWrite");
     default_text(d, source, "fsType", "ext4");
-    if (!json_get(d, source, "readOnly"))
-        json_set(d, source, "readOnly", json_new_bool(d, false));
+    default_bool(d, source, "readOnly", false);
     default_text(d, source, "kind", "Shared");
 }
 

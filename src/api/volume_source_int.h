@@ -4,6 +4,9 @@
 
 #include "api/volume_source.h"
 
+#define LUN_MAX 255
+#define ISCSI_INTERFACE_BYTES_MAX 64 /* of a volume's name, a colon and the portal */
+
 void validate_host_path(struct validation *v, const struct field_path *p, json_ref source);
 void validate_local(struct validation *v, const struct field_path *p, json_ref source);
 void validate_nfs(struct validation *v, const struct field_path *p, json_ref source);

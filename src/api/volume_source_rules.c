@@ -2,34 +2,14 @@
 #include "api/volume_source_int.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <strings.h>
 
 #include "api/names.h"
 
-#define LUN_MAX 255
 #define PARTITION_MAX 255
-#define ISCSI_INTERFACE_BYTES_MAX 64
 #define QUOBYTE_TENANT_BYTES_MAX 64
 
 /* --- Helpers --- */
-
-/* Absent, "" or an empty list. */
-static bool member_says_nothing(struct validation *v, json_ref object, const char *key)
-{
-    json_ref m = json_get(v->d, object, key);
-
-    return json_text(v->d, m).len == 0 && json_count(v->d, m) == 0;
-}
-
-static void require_member(struct validation *v, const struct field_path *p, json_ref object, const char *key,
-                           const char *detail)
-{
-    struct field_path at = path_child(p, key);
-
-    if (member_says_nothing(v, object, key))
-        errors_required(v->errors, &at, detail);
-}
 
 static void invalid_member(struct validation *v, const struct field_path *p, const char *key, struct str text,
                            const char *detail)
@@ -37,16 +17,6 @@ static void invalid_member(struct validation *v, const struct field_path *p, con
     struct field_path at = path_child(p, key);
 
     errors_invalid(v->errors, &at, show_text(v->errors, text), detail);
-}
-
-static void validate_number(struct validation *v, const struct field_path *p, json_ref object,
-                            const char *key, int64_t max, const char *detail)
-{
-    struct field_path at = path_child(p, key);
-    int64_t number;
-
-    if (json_int64(v->d, json_get(v->d, object, key), &number) && (number < 0 || number > max))
-        errors_invalid(v->errors, &at, errors_printf(v->errors, "%" PRId64, number), detail);
 }
 
 static bool member_is_true(struct validation *v, json_ref object, const char *key)
@@ -58,27 +28,15 @@ static bool member_is_true(struct validation *v, json_ref object, const char *ke
 static void validate_secret_ref(struct validation *v, const struct field_path *p, json_ref source,
                                 const char *key)
 {
-    struct field_path at = path_child(p, key), ns_at = path_child(&at, "namespace"),
-                      name_at = path_child(&at, "name");
+    struct field_path at = path_child(p, key);
     json_ref ref = json_get(v->d, source, key);
-    struct str name = json_get_text(v->d, ref, "name"), ns = json_get_text(v->d, ref, "namespace");
 
     if (!ref)
         return;
-    require_member(v, &at, ref, "name", "");
-    if (name.len)
-        validate_name(v, &name_at, NAME_DNS_SUBDOMAIN, name);
-    require_member(v, &at, ref, "namespace", "");
-    if (ns.len)
-        validate_name(v, &ns_at, NAME_DNS_LABEL, ns);
-}
-
-static void validate_path(struct validation *v, const struct field_path *p, json_ref source)
-{
-    struct str path = json_get_text(v->d, source, "path");
-
-    if (path_has_backstep(path))
-        invalid_member(v, p, "path", path, "must not contain '..'");
+    validate_required(v, &at, ref, "name", "");
+    validate_optional_name(v, &at, ref, "name", NAME_DNS_SUBDOMAIN);
+    validate_required(v, &at, ref, "namespace", "");
+    validate_optional_name(v, &at, ref, "namespace", NAME_DNS_LABEL);
 }
 
 /* --- Sources that Berth acts on --- */
@@ -89,18 +47,20 @@ void validate_host_path(struct validation *v, const struct field_path *p, json_r
         "",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
         "File", "FileOrCreate", "Socket",     NULL,
     };
-    struct field_path type = path_child(p, "type");
+    struct field_path type = path_child(p, "type"), path = path_child(p, "path");
 
-    if (member_says_nothing(v, source, "path"))
+    if (json_get_text(v->d, source, "path").len == 0)
         return;
-    validate_path(v, p, source);
+    validate_no_backsteps(v, &path, json_get_text(v->d, source, "path"));
     if (json_get(v->d, source, "type"))
         validate_one_of(v, &type, json_get_text(v->d, source, "type"), types);
 }
 
 void validate_local(struct validation *v, const struct field_path *p, json_ref source)
 {
-    validate_path(v, p, source);
+    struct field_path path = path_child(p, "path");
+
+    validate_no_backsteps(v, &path, json_get_text(v->d, source, "path"));
 }
 
 void validate_nfs(struct validation *v, const struct field_path *p, json_ref source)
@@ -173,15 +133,15 @@ void validate_iscsi(struct validation *v, const struct field_path *p, json_ref s
         invalid_member(v, p, "targetportal", portal,
                        "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if "
                        "iscsi.initiatorName is specified.");
-    require_member(v, p, source, "iqn", "");
+    validate_required(v, p, source, "iqn", "");
     if (iqn.len && !iscsi_name_is_valid(iqn))
         invalid_member(v, p, "iqn", iqn, "must be valid format");
-    validate_number(v, p, source, "lun", LUN_MAX, "must be between 0 and 255, inclusive");
+    validate_int_range(v, p, source, "lun", 0, LUN_MAX);
     if (!ref &&
         (member_is_true(v, source, "chapAuthDiscovery") || member_is_true(v, source, "chapAuthSession")))
         errors_required(v->errors, &secret, "");
     if (ref)
-        require_member(v, &secret, ref, "name", "");
+        validate_required(v, &secret, ref, "name", "");
     if (initiator && !iscsi_name_is_valid(json_text(v->d, initiator)))
         invalid_member(v, p, "initiatorname", json_text(v->d, initiator), "must be valid format");
 }
@@ -190,8 +150,8 @@ void validate_fc(struct validation *v, const struct field_path *p, json_ref sour
 {
     struct field_path at = path_child(p, "targetWWNs"), lun = path_child(p, "lun");
     json_ref wwns = json_get(v->d, source, "targetWWNs");
-    bool has_wwns = !member_says_nothing(v, source, "targetWWNs"),
-         has_wwids = !member_says_nothing(v, source, "wwids");
+    bool has_wwns = json_count(v->d, wwns) > 0,
+         has_wwids = json_count(v->d, json_get(v->d, source, "wwids")) > 0;
 
     if (!has_wwns && !has_wwids)
         errors_required(v->errors, &at, "must specify either targetWWNs or wwids, but not both");
@@ -201,7 +161,7 @@ void validate_fc(struct validation *v, const struct field_path *p, json_ref sour
     if (has_wwns && !json_get(v->d, source, "lun"))
         errors_required(v->errors, &lun, "lun is required if targetWWNs is specified");
     else if (has_wwns)
-        validate_number(v, p, source, "lun", LUN_MAX, "must be between 0 and 255, inclusive");
+        validate_int_range(v, p, source, "lun", 0, LUN_MAX);
 }
 
 /* True for the domain itself and all below it, in any case. */
@@ -238,16 +198,23 @@ void validate_csi(struct validation *v, const struct field_path *p, json_ref sou
     struct field_path driver = path_child(p, "driver");
 
     validate_name(v, &driver, NAME_CSI_DRIVER, json_get_text(v->d, source, "driver"));
-    require_member(v, p, source, "volumeHandle", "");
+    validate_required(v, p, source, "volumeHandle", "");
     for (size_t i = 0; i < ARRAY_LEN(secrets); i++)
         validate_secret_ref(v, p, source, secrets[i]);
 }
 
 /* --- Sources that are stored for others --- */
 
+/* 0 is no partition, whatever the words say. */
 void validate_disk_partition(struct validation *v, const struct field_path *p, json_ref source)
 {
-    validate_number(v, p, source, "partition", PARTITION_MAX, "must be between 1 and 255, inclusive");
+    struct field_path at = path_child(p, "partition");
+    json_ref partition = json_get(v->d, source, "partition");
+    int64_t number;
+
+    if (json_int64(v->d, partition, &number) && (number < 0 || number > PARTITION_MAX))
+        errors_invalid(v->errors, &at, show_value(v->errors, v->d, partition),
+                       "must be between 1 and 255, inclusive");
 }
 
 void validate_glusterfs(struct validation *v, const struct field_path *p, json_ref source)
@@ -307,7 +274,7 @@ void validate_quobyte(struct validation *v, const struct field_path *p, json_ref
     bool ok = true;
 
     if (registry.len == 0) {
-        require_member(v, p, source, "registry", pairs);
+        validate_required(v, p, source, "registry", pairs);
     } else if (json_get_text(v->d, source, "tenant").len > QUOBYTE_TENANT_BYTES_MAX) {
         errors_required(v->errors, &tenant, "must be a UUID and may not exceed a length of 64 characters");
     } else {
@@ -316,7 +283,7 @@ void validate_quobyte(struct validation *v, const struct field_path *p, json_ref
         if (!ok)
             invalid_member(v, p, "registry", registry, pairs);
     }
-    require_member(v, p, source, "volume", "");
+    validate_required(v, p, source, "volume", "");
 }
 
 /* Both halves of a reference must be there; what they say is not checked. */
@@ -327,8 +294,8 @@ static void require_secret_ref(struct validation *v, const struct field_path *p,
 
     if (!ref)
         return;
-    require_member(v, &at, ref, "name", "");
-    require_member(v, &at, ref, "namespace", "");
+    validate_required(v, &at, ref, "name", "");
+    validate_required(v, &at, ref, "namespace", "");
 }
 
 void validate_cinder(struct validation *v, const struct field_path *p, json_ref source)
@@ -339,7 +306,7 @@ void validate_cinder(struct validation *v, const struct field_path *p, json_ref 
 void validate_azure_file(struct validation *v, const struct field_path *p, json_ref source)
 {
     if (json_get(v->d, source, "secretNamespace"))
-        require_member(v, p, source, "secretNamespace", "");
+        validate_required(v, p, source, "secretNamespace", "");
 }
 
 void validate_azure_disk(struct validation *v, const struct field_path *p, json_ref source)
@@ -373,13 +340,9 @@ void validate_storage_os(struct validation *v, const struct field_path *p, json_
 {
     static const char *const labels[] = { "volumeName", "volumeNamespace" };
 
-    require_member(v, p, source, "volumeName", "");
-    for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
-        struct field_path at = path_child(p, labels[i]);
-        struct str text = json_get_text(v->d, source, labels[i]);
-        if (text.len)
-            validate_name(v, &at, NAME_DNS_LABEL, text);
-    }
+    validate_required(v, p, source, "volumeName", "");
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++)
+        validate_optional_name(v, p, source, labels[i], NAME_DNS_LABEL);
     require_secret_ref(v, p, source);
 }
 
@@ -391,7 +354,7 @@ static void validate_source_rules(struct validation *v, const struct field_path 
     struct field_path at = path_child(p, info->rules_path ? info->rules_path : info->name);
 
     for (const char *const *key = info->required; key && *key; key++)
-        require_member(v, &at, source, *key, "");
+        validate_required(v, &at, source, *key, "");
     if (info->validate)
         info->validate(v, &at, source);
 }

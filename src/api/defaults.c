@@ -1,0 +1,19 @@
+#include "api/defaults.h"
+
+void default_text(struct json *d, json_ref object, const char *key, const char *text)
+{
+    if (!json_get(d, object, key))
+        json_set_string(d, object, key, text);
+}
+
+void default_bool(struct json *d, json_ref object, const char *key, bool value)
+{
+    if (!json_get(d, object, key))
+        json_set(d, object, key, json_new_bool(d, value));
+}
+
+void default_int(struct json *d, json_ref object, const char *key, int64_t value)
+{
+    if (!json_get(d, object, key))
+        json_set(d, object, key, json_new_int(d, value));
+}

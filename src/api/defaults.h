@@ -1,0 +1,15 @@
+/* What a writer left out: helpers for the kinds' set_defaults. Failures stick in the document. */
+#ifndef BERTH_API_DEFAULTS_H
+#define BERTH_API_DEFAULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/json.h"
+
+/* Sets the member when it is not there. */
+void default_text(struct json *d, json_ref object, const char *key, const char *text);
+void default_bool(struct json *d, json_ref object, const char *key, bool value);
+void default_int(struct json *d, json_ref object, const char *key, int64_t value);
+
+#endif

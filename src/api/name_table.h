@@ -1,0 +1,26 @@
+/* Names of a list's items, sorted, for rules that look names up: a look-up costs log n however long the list
+ * is. */
+#ifndef BERTH_API_NAME_TABLE_H
+#define BERTH_API_NAME_TABLE_H
+
+#include "api/validate.h"
+
+struct named {
+    struct str name;
+    json_ref item;
+};
+
+struct name_table {
+    struct named *items;
+    uint32_t count;
+};
+
+/* A table of the items' members of that name, or of the items themselves when key is NULL, in the memory of
+ * the errors. Without memory it is empty: see errors_check_room(). */
+struct name_table name_table_of(struct validation *v, json_ref list, const char *key);
+/* An empty table with room for count names, to be filled and sorted. */
+struct name_table name_table_new(struct validation *v, uint32_t count);
+void name_table_sort(struct name_table *t);
+json_ref name_table_find(const struct name_table *t, struct str name);
+
+#endif
