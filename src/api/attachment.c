@@ -1,6 +1,7 @@
 #include "api/attachment.h"
 
 #include "api/meta.h"
+#include "api/resources.h"
 #include "api/validate.h"
 #include "api/volume.h"
 
@@ -57,6 +58,14 @@ static const struct schema attachment_schema = {
     },
 };
 
+static void attachment_set_defaults(struct json *d, json_ref object)
+{
+    json_ref spec = json_path(d, object, "spec", "source", "inlineVolumeSpec");
+
+    default_resources(d, json_get(d, spec, "capacity"));
+    default_volume_source(d, spec);
+}
+
 static void attachment_prepare_create(struct json *d, json_ref object, struct timestamp now)
 {
     (void)now;
@@ -64,35 +73,6 @@ static void attachment_prepare_create(struct json *d, json_ref object, struct ti
 }
 
 /* --- Rules --- */
-
-/* A volume that has no object of its own is the driver's alone: nothing that is about claims belongs to it.
- */
-static void validate_inline_spec(struct validation *v, const struct field_path *p, json_ref spec)
-{
-    static const char *const foreign[] = { "claimRef", "capacity", "nodeAffinity", "storageClassName" };
-    struct field_path csi = path_child(p, "csi"), modes = path_child(p, "accessModes");
-    struct field_path policy_at = path_child(p, "persistentVolumeReclaimPolicy"),
-                      mode_at = path_child(p, "volumeMode");
-    struct str policy = json_get_text(v->d, spec, "persistentVolumeReclaimPolicy");
-    struct str mode = json_get_text(v->d, spec, "volumeMode");
-
-    for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
-        struct field_path at = path_child(p, foreign[i]);
-        if (json_get(v->d, spec, foreign[i]))
-            errors_forbidden(v->errors, &at, "may not be specified in the context of inline volumes");
-    }
-    if (!json_get(v->d, spec, "csi"))
-        errors_required(v->errors, &csi, "has to be specified in the context of inline volumes");
-    if (!json_get(v->d, spec, "accessModes"))
-        errors_required(v->errors, &modes, "");
-    validate_access_modes(v, &modes, json_get(v->d, spec, "accessModes"));
-    (void)validate_volume_source(v, p, spec);
-    if (policy.len && !str_is(policy, "Retain"))
-        errors_forbidden(v->errors, &policy_at, "may only be Retain in the context of inline volumes");
-    if (mode.len && !str_is(mode, "Filesystem"))
-        errors_forbidden(v->errors, &mode_at,
-                         "may not specify volumeMode other than Filesystem in the context of inline volumes");
-}
 
 static void validate_attachment_source(struct validation *v, const struct field_path *p, json_ref source)
 {
@@ -111,7 +91,7 @@ static void validate_attachment_source(struct validation *v, const struct field_
     else if (name)
         validate_name(v, &name_at, NAME_DNS_SUBDOMAIN, json_text(v->d, name));
     else
-        validate_inline_spec(v, &spec_at, spec);
+        (void)validate_volume_spec(v, &spec_at, spec, /* is_inline= */ true);
 }
 
 static void validate_attachment_error(struct validation *v, const struct field_path *p, json_ref error)
@@ -189,7 +169,7 @@ const struct kind_info attachment_kind = {
     .name_rule = NAME_DNS_SUBDOMAIN,
     .schema = &attachment_schema,
     .view_bytes = sizeof(struct attachment),
-    .set_defaults = default_nothing,
+    .set_defaults = attachment_set_defaults,
     .prepare_create = attachment_prepare_create,
     .prepare_update = prepare_update_status_only,
     .validate = attachment_validate,

@@ -210,33 +210,84 @@ static void validate_mount_options_annotation(struct validation *v, enum volume_
         errors_forbidden(v->errors, &at, "may not specify mount options for this volume type");
 }
 
-static void volume_validate(struct validation *v)
+/* A volume without an object of its own is the driver's alone: nothing about claims and nodes belongs to it.
+ */
+static void refuse_inline(struct validation *v, const struct field_path *p, json_ref spec, const char *key)
 {
-    struct field_path spec_at = path_child(NULL, "spec"), modes = path_child(&spec_at, "accessModes"),
-                      capacity = path_child(&spec_at, "capacity"),
-                      policy = path_child(&spec_at, "persistentVolumeReclaimPolicy"),
-                      affinity_at = path_child(&spec_at, "nodeAffinity"),
-                      mode = path_child(&spec_at, "volumeMode");
-    json_ref spec = json_get(v->d, v->object, "spec"), affinity = json_get(v->d, spec, "nodeAffinity");
+    struct field_path at = path_child(p, key);
+
+    if (json_get(v->d, spec, key))
+        errors_forbidden(v->errors, &at, "may not be specified in the context of inline volumes");
+}
+
+static void validate_policy(struct validation *v, const struct field_path *p, json_ref spec, bool is_inline)
+{
+    struct field_path at = path_child(p, "persistentVolumeReclaimPolicy");
+    struct str policy = json_get_text(v->d, spec, "persistentVolumeReclaimPolicy");
+
+    if (!is_inline)
+        validate_one_of(v, &at, policy, reclaim_policy_names);
+    else if (policy.len && !str_is(policy, "Retain"))
+        errors_forbidden(v->errors, &at, "may only be Retain in the context of inline volumes");
+}
+
+static void validate_mode(struct validation *v, const struct field_path *p, json_ref spec, bool is_inline)
+{
+    struct field_path at = path_child(p, "volumeMode");
+    struct str mode = json_get_text(v->d, spec, "volumeMode");
+
+    if (!is_inline)
+        validate_one_of(v, &at, mode, volume_mode_names);
+    else if (mode.len && !str_is(mode, "Filesystem"))
+        errors_forbidden(v->errors, &at,
+                         "may not specify volumeMode other than Filesystem in the context of inline volumes");
+}
+
+enum volume_source_kind validate_volume_spec(struct validation *v, const struct field_path *p, json_ref spec,
+                                             bool is_inline)
+{
+    struct field_path modes = path_child(p, "accessModes"), capacity = path_child(p, "capacity"),
+                      policy = path_child(p, "persistentVolumeReclaimPolicy"),
+                      affinity_at = path_child(p, "nodeAffinity"), csi = path_child(p, "csi");
+    json_ref affinity = json_get(v->d, spec, "nodeAffinity");
     enum volume_source_kind source;
 
-    if (v->part == WRITE_STATUS)
-        return;
-    if (!json_get(v->d, spec, "accessModes"))
-        errors_required(v->errors, &modes, "");
+    if (is_inline) {
+        refuse_inline(v, p, spec, "claimRef");
+        refuse_inline(v, p, spec, "capacity");
+        if (!json_get(v->d, spec, "csi"))
+            errors_required(v->errors, &csi, "has to be specified in the context of inline volumes");
+    }
+    validate_required(v, p, spec, "accessModes", "");
     validate_access_modes(v, &modes, json_get(v->d, spec, "accessModes"));
-    validate_capacity(v, &capacity, json_get(v->d, spec, "capacity"));
-    validate_one_of(v, &policy, json_get_text(v->d, spec, "persistentVolumeReclaimPolicy"),
-                    reclaim_policy_names);
-    validate_affinity(v, &affinity_at, affinity);
-    source = validate_volume_source(v, &spec_at, spec);
+    if (!is_inline)
+        validate_capacity(v, &capacity, json_get(v->d, spec, "capacity"));
+    validate_policy(v, p, spec, is_inline);
+    if (is_inline)
+        refuse_inline(v, p, spec, "nodeAffinity");
+    else
+        validate_affinity(v, &affinity_at, affinity);
+    source = validate_volume_source(v, p, spec);
     if (source == SOURCE_LOCAL && !affinity)
         errors_required(v->errors, &affinity_at, "Local volume requires node affinity");
     validate_recycled_root(v, &policy, spec);
-    validate_optional_name(v, &spec_at, spec, "storageClassName", NAME_CLASS);
-    validate_one_of(v, &mode, json_get_text(v->d, spec, "volumeMode"), volume_mode_names);
-    validate_attributes_class(v, &spec_at, spec);
-    validate_mount_options_annotation(v, source);
+    if (is_inline)
+        refuse_inline(v, p, spec, "storageClassName");
+    else
+        validate_optional_name(v, p, spec, "storageClassName", NAME_CLASS);
+    validate_mode(v, p, spec, is_inline);
+    validate_attributes_class(v, p, spec);
+    return source;
+}
+
+static void volume_validate(struct validation *v)
+{
+    struct field_path at = path_child(NULL, "spec");
+
+    if (v->part == WRITE_STATUS)
+        return;
+    validate_mount_options_annotation(
+        v, validate_volume_spec(v, &at, json_get(v->d, v->object, "spec"), /* is_inline= */ false));
 }
 
 /* --- Rules of change --- */

@@ -51,7 +51,12 @@ struct volume {
 };
 
 extern const struct kind_info volume_kind;
-extern const struct schema volume_spec_schema; /* PersistentVolumeSpec */
+
+/* The spec alone: VolumeAttachments may hold one too. Inline is what has no PersistentVolume. Returns the
+ * source. */
+extern const struct schema volume_spec_schema;
+enum volume_source_kind validate_volume_spec(struct validation *v, const struct field_path *p, json_ref spec,
+                                             bool is_inline);
 
 static inline const struct volume *volume_of(const struct object *o)
 {

@@ -46,13 +46,11 @@ TEST(attachment_source_is_exactly_one)
           "volumes\n"
           "spec.source.inlineVolumeSpec.capacity: Forbidden: may not be specified in the context of inline "
           "volumes\n"
+          "spec.source.inlineVolumeSpec.persistentVolumeReclaimPolicy: Forbidden: may only be Retain in the "
+          "context of inline volumes\n"
           "spec.source.inlineVolumeSpec.nodeAffinity: Forbidden: may not be specified in the context of "
           "inline volumes\n"
           "spec.source.inlineVolumeSpec.storageClassName: Forbidden: may not be specified in the context of "
-          "inline "
-          "volumes\n"
-          "spec.source.inlineVolumeSpec.persistentVolumeReclaimPolicy: Forbidden: may only be Retain in the "
-          "context of "
           "inline volumes\n"
           "spec.source.inlineVolumeSpec.volumeMode: Forbidden: may not specify volumeMode other than "
           "Filesystem in the "
@@ -60,9 +58,26 @@ TEST(attachment_source_is_exactly_one)
         { WITH("'inlineVolumeSpec':{'hostPath':{'path':'/x'},'accessModes':['ReadWriteOnce']}"),
           "spec.source.inlineVolumeSpec.csi: Required value: has to be specified in the context of inline "
           "volumes" },
+        { WITH("'inlineVolumeSpec':{" CSI ",'accessModes':['ReadWriteOnce'],"
+               "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Filesystem',"
+               "'volumeAttributesClassName':'gold'}"),
+          "" },
+        { WITH("'inlineVolumeSpec':{" CSI ",'volumeAttributesClassName':''}"),
+          "spec.source.inlineVolumeSpec.accessModes: Required value\n"
+          "spec.source.inlineVolumeSpec.volumeAttributesClassName: Required value: an empty string is "
+          "disallowed" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_CREATE(KIND_ATTACHMENT, rows[i].errors, rows[i].text);
+}
+
+TEST(attachment_inline_sources_have_their_defaults)
+{
+    ASSERT_STORED(KIND_ATTACHMENT,
+                  "{'metadata':{'name':'a'},'spec':{'attacher':'d.io','source':{'inlineVolumeSpec':"
+                  "{'capacity':{'storage':'1m'},'hostPath':{'path':'/x','type':''}}},'nodeName':'n1'},"
+                  "'status':{'attached':false}}",
+                  WITH("'inlineVolumeSpec':{'hostPath':{'path':'/x'},'capacity':{'storage':'1u'}}"));
 }
 
 TEST(attachment_names)
