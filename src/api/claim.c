@@ -8,6 +8,7 @@
 #include "api/meta.h"
 #include "api/names.h"
 #include "api/resources.h"
+#include "api/warnings.h"
 
 static const char *const phase_names[] = {
     [CLAIM_PHASE_UNSET] = "",
@@ -536,5 +537,6 @@ const struct kind_info claim_kind = {
     .prepare_update = claim_prepare_update,
     .validate = claim_validate,
     .validate_update = claim_validate_update,
+    .warn = claim_warn,
     .decode = claim_decode,
 };

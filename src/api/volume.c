@@ -6,6 +6,7 @@
 #include "api/json_diff.h"
 #include "api/meta.h"
 #include "api/resources.h"
+#include "api/warnings.h"
 
 static const char *const phase_names[] = {
     [VOLUME_PHASE_UNSET] = "", [VOLUME_PENDING] = "Pending",   [VOLUME_AVAILABLE] = "Available",
@@ -469,5 +470,6 @@ const struct kind_info volume_kind = {
     .prepare_update = volume_prepare_update,
     .validate = volume_validate,
     .validate_update = volume_validate_update,
+    .warn = volume_warn,
     .decode = volume_decode,
 };

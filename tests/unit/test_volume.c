@@ -537,4 +537,32 @@ TEST(volume_kind_row)
     assert_null(object_field(o, "status.phase"));
 }
 
+TEST(volume_warnings)
+{
+    static const struct {
+        const char *text, *warnings;
+    } rows[] = {
+        { "{'spec':{'nfs':{'server':'s','path':'/'}}}", "" },
+        { "{'spec':{'persistentVolumeReclaimPolicy':'Recycle'}}",
+          "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
+          "recommended approach is to use dynamic provisioning." },
+        { "{'metadata':{'annotations':{'volume.beta.kubernetes.io/storage-class':'',"
+          "'volume.beta.kubernetes.io/mount-options':'ro'}}}",
+          "metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use "
+          "\"storageClassName\" attribute instead\n"
+          "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use "
+          "\"mountOptions\" attribute instead" },
+        { "{'spec':{'cephfs':{}}}", "spec.cephfs: deprecated in v1.28, non-functional in v1.31+" },
+        { "{'spec':{'photonPersistentDisk':{}}}",
+          "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+" },
+        { "{'spec':{'scaleIO':{}}}", "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+" },
+        { "{'spec':{'storageos':{}}}", "spec.storageOS: deprecated in v1.22, non-functional in v1.25+" },
+        { "{'spec':{'glusterfs':{}}}", "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+" },
+        { "{'spec':{'rbd':{}}}", "spec.rbd: deprecated in v1.28, non-functional in v1.31+" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ASSERT_STR(rows[i].warnings, kind_warnings(KIND_VOLUME, rows[i].text));
+}
+
 TEST_MAIN()

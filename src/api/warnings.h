@@ -1,0 +1,12 @@
+/* What a writer should hear about an object with which nothing is wrong: things on their way out of the API,
+ * and amounts that cannot be meant. For the kinds' warn slots. */
+#ifndef BERTH_API_WARNINGS_H
+#define BERTH_API_WARNINGS_H
+
+#include "api/json.h"
+#include "api/schema.h"
+
+void volume_warn(const struct json *d, json_ref object, struct field_report *out);
+void claim_warn(const struct json *d, json_ref object, struct field_report *out);
+
+#endif
