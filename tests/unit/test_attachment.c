@@ -108,6 +108,18 @@ TEST(attachment_status_bounds)
                   WITH("'persistentVolumeName':'p'"), STATUS("'detachError':{'errorCode':-1}"));
 }
 
+TEST(attachment_metadata_has_bounds)
+{
+    static char value[256 * 1024], text[256 * 1024 + 400];
+
+    memset(value, 'm', sizeof value - 1); /* and one byte of the key */
+    snprintf(text, sizeof text, STATUS("'attachmentMetadata':{'k':'%s'}"), value);
+    ASSERT_STATUS(KIND_ATTACHMENT, "", WITH("'persistentVolumeName':'p'"), text);
+    snprintf(text, sizeof text, STATUS("'attachmentMetadata':{'kk':'%s'}"), value);
+    ASSERT_STATUS(KIND_ATTACHMENT, "status.attachmentMetadata: Too long: may not be more than 262144 bytes",
+                  WITH("'persistentVolumeName':'p'"), text);
+}
+
 TEST(attachment_spec_stays)
 {
     ASSERT_UPDATE(KIND_ATTACHMENT, "", WITH("'persistentVolumeName':'p'"),

@@ -5,6 +5,10 @@
 
 #define CLASS(rest) "{'kind':'StorageClass','apiVersion':'storage.k8s.io/v1','metadata':{'name':'c'}" rest "}"
 #define PLAIN ",'provisioner':'vendor.io/x'"
+#define NAME_PART                                                                                         \
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "  \
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
 TEST(class_defaults_and_canonical_form)
 {
@@ -46,6 +50,10 @@ TEST(class_rules)
         { CLASS(PLAIN), "" },
         { CLASS(""), "provisioner: Required value" },
         { CLASS(",'provisioner':'Vendor.IO/X'"), "" },
+        { CLASS(",'provisioner':'vendor.io/-x'"),
+          "provisioner: Invalid value: \"vendor.io/-x\": " NAME_PART },
+        { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z-','values':['a']}]}]"),
+          "allowedTopologies.matchLabelExpressions[0].key: Invalid value: \"z-\": " NAME_PART },
         { CLASS(PLAIN ",'reclaimPolicy':'Recycle'"),
           "reclaimPolicy: Unsupported value: \"Recycle\": supported values: \"Delete\", \"Retain\"" },
         { CLASS(PLAIN ",'volumeBindingMode':'Later'"),
@@ -66,6 +74,33 @@ TEST(class_rules)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_CREATE(KIND_CLASS, rows[i].errors, rows[i].text);
+}
+
+/* A class with count parameters, the last of which has a value of that many bytes. */
+static const char *class_with_parameters(unsigned count, unsigned bytes)
+{
+    static struct buf text = { .len_max = 1 << 20 };
+
+    buf_clear(&text);
+    (void)buf_add_cstr(&text, "{'metadata':{'name':'c'}" PLAIN ",'parameters':{");
+    for (unsigned i = 1; i < count; i++)
+        (void)buf_addf(&text, "'p%u':'',", i);
+    (void)buf_add_cstr(&text, "'last':'");
+    for (unsigned i = 0; i < bytes; i++)
+        (void)buf_add_char(&text, 'x');
+    (void)buf_add_cstr(&text, "'}}");
+    assert_true(!text.failed);
+    return buf_cstr(&text);
+}
+
+TEST(class_parameters_have_bounds)
+{
+    ASSERT_CREATE(KIND_CLASS, "", class_with_parameters(512, 0));
+    ASSERT_CREATE(KIND_CLASS, "parameters: Too long: may not be more than 512 bytes",
+                  class_with_parameters(513, 0));
+    ASSERT_CREATE(KIND_CLASS, "", class_with_parameters(1, 256 * 1024 - 4));
+    ASSERT_CREATE(KIND_CLASS, "parameters: Too long: may not be more than 262144 bytes",
+                  class_with_parameters(1, 256 * 1024 - 3));
 }
 
 TEST(class_fixed_fields)

@@ -138,9 +138,17 @@ TEST(csi_node_rules)
           "spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or equal to 0" },
         { NODE("{'name':'a.b','nodeID':'x','topologyKeys':['k','k']}"),
           "spec.drivers[0]: Duplicate value: \"k\"" },
+        { NODE("{'name':'a.b','nodeID':'x','topologyKeys':['k-']}"),
+          "spec.drivers[0]: Invalid value: \"k-\": name part must consist of alphanumeric characters, '-', "
+          "'_' "
+          "or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
+          "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_CREATE(KIND_CSI_NODE, rows[i].errors, rows[i].text);
+    assert_non_null(strstr(
+        kind_errors(KIND_CSI_NODE, WRITE_MAIN, NULL, NODE("{'name':'a.b','nodeID':'x','topologyKeys':['']}")),
+        "spec.drivers[0]: Required value\n"));
 }
 
 TEST(csi_node_driver_needs_a_name)
