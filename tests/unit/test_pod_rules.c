@@ -172,6 +172,14 @@ TEST(pod_devices)
 
 #define REST(rest) POD(ONE "," rest)
 #define REQUIRED_AFFINITY "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+#define LABEL_TEXT                                                                                          \
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start " \
+    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "  \
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+#define NAME_PART_TEXT                                                                                    \
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "  \
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 #define SUBDOMAIN_TEXT                                                                                \
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " \
     "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "      \
@@ -230,6 +238,13 @@ TEST(pod_rest_of_the_spec)
         { REST("'activeDeadlineSeconds':0"),
           "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive" },
         { REST("'readinessGates':[{'conditionType':'a.io/B'}]"), "" },
+        { REST("'readinessGates':[{'conditionType':'a.io/B'},{'conditionType':'-'}]"),
+          "spec.readinessGates[1].conditionType: Invalid value: \"-\": " NAME_PART_TEXT },
+        { REST("'schedulingGates':[{'name':'a.io/b'},{'name':'-'}]"),
+          "spec.schedulingGates[1]: Invalid value: \"-\": " NAME_PART_TEXT },
+        { REST("'subdomain':'S'"), "spec.subdomain: Invalid value: \"S\": " LABEL_TEXT },
+        { REST("'priorityClassName':'P'"), "spec.priorityClassName: Invalid value: \"P\": " SUBDOMAIN_TEXT },
+        { REST("'runtimeClassName':'R'"), "spec.runtimeClassName: Invalid value: \"R\": " SUBDOMAIN_TEXT },
     };
     check_rows(rows, ARRAY_LEN(rows));
 }

@@ -15,6 +15,15 @@
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " \
     "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "      \
     "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+#define NAME_PART_TEXT                                                                                    \
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "  \
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+#define LABEL_VALUE_TEXT                                                                                     \
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "     \
+    "must "                                                                                                  \
+    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used " \
+    "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 #define MODE_TEXT "must be a number between 0 and 0777 (octal), both inclusive"
 
 struct row {
@@ -182,6 +191,9 @@ TEST(pod_volume_downward_api)
         { FIELD("'metadata.labels[\\u0027a.io/b\\u0027]'"), "" },
         { FIELD("'metadata.labels[\\u0027A.io/b\\u0027]'"),
           AT "downwardAPI.fieldRef: Invalid value: \"A.io/b\": prefix part " SUBDOMAIN_TEXT },
+        { FIELD("'metadata.annotations[\\u0027A.b/c\\u0027]'"), "" },
+        { FIELD("'metadata.annotations[\\u0027-\\u0027]'"),
+          AT "downwardAPI.fieldRef: Invalid value: \"-\": " NAME_PART_TEXT },
         { FIELD("''"), AT "downwardAPI.fieldRef.fieldPath: Required value" },
         { FIELD("'spec.nodeName'"),
           AT "downwardAPI.fieldRef.fieldPath: Unsupported value: \"spec.nodeName\": supported values: "
@@ -259,6 +271,9 @@ TEST(pod_volume_claim_templates)
           TEMPLATE_AT "metadata.name: Forbidden: cannot be set\n" TEMPLATE_AT
                       "metadata.uID: Forbidden: cannot be set\n" TEMPLATE_AT
                       "metadata.finalizers: Forbidden: cannot be set" },
+        { TEMPLATE("'metadata':{'labels':{'a':'-'},'annotations':{'-':''}}," CLAIM_SPEC),
+          TEMPLATE_AT "metadata.annotations: Invalid value: \"-\": " NAME_PART_TEXT "\n" TEMPLATE_AT
+                      "metadata.labels: Invalid value: \"-\": " LABEL_VALUE_TEXT },
         { TEMPLATE("'spec':{}"),
           TEMPLATE_AT "spec.accessModes: Required value: at least 1 access mode is required\n" TEMPLATE_AT
                       "spec.resources[storage]: Required value" },
@@ -289,6 +304,21 @@ TEST(pod_volume_claim_name_must_fit)
     const char *errors = kind_errors(KIND_POD, WRITE_MAIN, NULL, text);
     assert_non_null(strstr(errors, "spec.volumes[0].name: Invalid value: \"v\": PVC name \"aaaa"));
     assert_non_null(strstr(errors, "-v\": must be no more than 253 characters"));
+}
+
+TEST(pod_volume_template_annotations_have_bounds)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1 << 20);
+
+    (void)buf_add_cstr(&text,
+                       "{'metadata':{'name':'p','namespace':'ns'},'spec':{'volumes':[{'name':'v','ephemeral':"
+                       "{'volumeClaimTemplate':{" CLAIM_SPEC ",'metadata':{'annotations':{'a':'");
+    for (size_t i = 0; i < 256 * 1024; i++) /* one too many, with the key */
+        (void)buf_add_char(&text, 'x');
+    (void)buf_add_cstr(&text, "'}}}}}],'containers':[{'name':'c','image':'i'}]}}");
+    assert_true(!text.failed);
+    ASSERT_CREATE(KIND_POD, TEMPLATE_AT "metadata.annotations: Too long: may not be more than 262144 bytes",
+                  buf_cstr(&text));
 }
 
 /* Sizes that would take hours if a look-up walked the list. */

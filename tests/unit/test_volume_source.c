@@ -159,6 +159,12 @@ TEST(source_csi_rules)
           "spec.csi.controllerExpandSecretRef.name: Required value\n"
           "spec.csi.nodeExpandSecretRef.namespace: Required value\n"
           "spec.csi.nodeStageSecretRef.namespace: Required value" },
+        { "'csi':{" HANDLE ",'nodeStageSecretRef':{'name':'S','namespace':'n'}}",
+          "spec.csi.nodeStageSecretRef.name: Invalid value: \"S\": a lowercase RFC 1123 subdomain must "
+          "consist "
+          "of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
+          "character (e.g. 'example.com', regex used for validation is "
+          "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')" },
         { "'csi':{" HANDLE ",'nodeStageSecretRef':{'name':'s','namespace':'a_b'}}",
           "spec.csi.nodeStageSecretRef.namespace: Invalid value: \"a_b\": a lowercase RFC 1123 label must "
           "consist "
