@@ -553,6 +553,15 @@ TEST(claim_kind_row)
     assert_null(object_field(o, "spec.volumeName"));
 }
 
+TEST(claim_status_is_rounded_up_to_thousandths)
+{
+    const char *text = kind_text(KIND_CLAIM, "{'status':{'capacity':{'storage':'1u'},'allocatedResources':"
+                                             "{'example.com/x':'1500u','storage':'2u'}}}");
+
+    assert_non_null(strstr(text, "\"capacity\":{\"storage\":\"1m\"}"));
+    assert_non_null(strstr(text, "{\"example.com/x\":\"2m\",\"storage\":\"1m\"}"));
+}
+
 TEST(claim_warnings)
 {
     ASSERT_STR("", kind_warnings(KIND_CLAIM, "{'spec':{'resources':{'requests':{'storage':'2000m'}}}}"));

@@ -28,6 +28,8 @@ TEST(node_defaults_and_canonical_form)
         KIND_NODE,
         NODE(",'spec':{},'status':{'capacity':{'cpu':'1m'},'allocatable':{'cpu':'1m'}," NO_INFO "}"),
         NODE(",'status':{'capacity':{'cpu':'1u'}}"));
+    ASSERT_STORED(KIND_NODE, NODE(",'spec':{},'status':{'allocatable':{'cpu':'2m'}," NO_INFO "}"),
+                  NODE(",'status':{'allocatable':{'cpu':'1500u'}}"));
     ASSERT_STORED(KIND_NODE,
                   NODE(",'spec':{'podCIDR':'10.1.0.0/24','podCIDRs':['10.1.0.0/24']},'status':{" NO_INFO "}"),
                   NODE(",'spec':{'podCIDR':'10.1.0.0/24','podCIDRs':['10.0.0.0/24']}"));
