@@ -1,3 +1,5 @@
+/* The Pod kind: its view, its row in the table, its field selectors. Fields are in pod_schema.c, defaults in
+ * pod_defaults.c, rules in pod_validate.c and its siblings, volumes in pod_volume*.c. */
 #include "api/pod.h"
 
 #include <string.h>
