@@ -97,6 +97,12 @@ static void errors_add(struct field_errors *e, enum field_error_type type, const
                    });
 }
 
+void errors_no_room(struct field_errors *e)
+{
+    if (!e->arena.failed)
+        e->arena.failed = ERR_NO_MEMORY;
+}
+
 void errors_check_room(struct field_errors *e)
 {
     if (e->arena.failed && e->count < FIELD_ERRORS_COUNT_MAX)

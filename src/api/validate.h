@@ -77,6 +77,8 @@ void errors_duplicate_because(struct field_errors *e, const struct field_path *p
 void errors_too_long(struct field_errors *e, const struct field_path *p, const char *detail);
 void errors_not_found(struct field_errors *e, const struct field_path *p, const char *value);
 
+/* Says that a rule had no memory to look. */
+void errors_no_room(struct field_errors *e);
 /* Adds an error when the list ran out of memory: some rule then had no room to look, which is no consent. */
 void errors_check_room(struct field_errors *e);
 
@@ -145,8 +147,10 @@ struct str validate_required_text(struct validation *v, const struct field_path 
 /* Adds `Unsupported value` when the text is not one of the names. */
 void validate_one_of(struct validation *v, const struct field_path *p, struct str text,
                      const char *const *names);
-/* Adds what the name rule objects to (api/names.h). */
+/* Adds what the name rule objects to (api/names.h), of a name or of a generateName. */
 void validate_name(struct validation *v, const struct field_path *p, enum name_rule rule, struct str name);
+void validate_name_prefix(struct validation *v, const struct field_path *p, enum name_rule rule,
+                          struct str prefix);
 /* The same for a member that may be absent or "". */
 void validate_optional_name(struct validation *v, const struct field_path *p, json_ref object,
                             const char *key, enum name_rule rule);

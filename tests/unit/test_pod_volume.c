@@ -313,7 +313,7 @@ TEST(pod_volume_template_annotations_have_bounds)
     (void)buf_add_cstr(&text,
                        "{'metadata':{'name':'p','namespace':'ns'},'spec':{'volumes':[{'name':'v','ephemeral':"
                        "{'volumeClaimTemplate':{" CLAIM_SPEC ",'metadata':{'annotations':{'a':'");
-    for (size_t i = 0; i < 256 * 1024; i++) /* one too many, with the key */
+    for (size_t i = 0; i < (size_t)256 << 10; i++) /* one too many, with the key */
         (void)buf_add_char(&text, 'x');
     (void)buf_add_cstr(&text, "'}}}}}],'containers':[{'name':'c','image':'i'}]}}");
     assert_true(!text.failed);

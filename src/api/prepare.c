@@ -1,0 +1,74 @@
+/* What becomes of an object before it is stored, whatever its writer sent: the helpers that kinds share. */
+#include "api/validate.h"
+
+void prepare_create_nothing(struct json *d, json_ref object, struct timestamp now)
+{
+    (void)d;
+    (void)object;
+    (void)now;
+}
+
+void prepare_update_nothing(struct json *d, json_ref object, json_ref old, enum write_part part,
+                            struct timestamp now)
+{
+    (void)d;
+    (void)object;
+    (void)old;
+    (void)part;
+    (void)now;
+}
+
+void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key)
+{
+    json_ref v = json_get(d, old, key);
+
+    if (v)
+        json_set(d, object, key, json_copy(d, v));
+    else
+        (void)json_remove(d, object, key);
+}
+
+static void prepare_parts(struct json *d, json_ref object, json_ref old, enum write_part part,
+                          bool keep_metadata)
+{
+    json_ref status = json_get(d, object, "status");
+    json_ref metadata = keep_metadata ? 0 : json_get(d, object, "metadata");
+
+    if (part == WRITE_MAIN) {
+        prepare_keep(d, object, old, "status");
+        return;
+    }
+    json_unlink(d, metadata);
+    json_unlink(d, status);
+    json_keep_members(d, object, NULL, 0);
+    json_add_member(d, object, STR_LIT("metadata"), metadata);
+    for (json_ref m = json_first(d, old); m; m = json_next(d, m))
+        if (!str_is(json_key(d, m), "status") && (keep_metadata || !str_is(json_key(d, m), "metadata")))
+            json_add_member(d, object, json_key(d, m), json_copy(d, m));
+    json_add_member(d, object, STR_LIT("status"), status);
+}
+
+void prepare_update_parts(struct json *d, json_ref object, json_ref old, enum write_part part,
+                          struct timestamp now)
+{
+    (void)now;
+    prepare_parts(d, object, old, part, /* keep_metadata= */ false);
+}
+
+void prepare_update_status_only(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                struct timestamp now)
+{
+    (void)now;
+    prepare_parts(d, object, old, part, /* keep_metadata= */ true);
+}
+
+void prepare_generation(struct json *d, json_ref object, json_ref old, json_ref now_part, json_ref old_part)
+{
+    int64_t generation = 0;
+
+    (void)json_int64(d, json_path(d, old, "metadata", "generation"), &generation); /* absent counts as 0 */
+    if (!json_equal(d, now_part, old_part))
+        generation++;
+    if (generation)
+        json_set(d, json_ensure_object(d, object, "metadata"), "generation", json_new_int(d, generation));
+}
