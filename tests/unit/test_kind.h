@@ -22,8 +22,9 @@ static void kind_quotes(const char *text, struct buf *out)
 
     assert_non_null(at);
     memcpy(at, text, len);
-    while ((at = strchr(at, '\'')))
-        *at = '"';
+    for (size_t i = 0; i < len; i++)
+        if (at[i] == '\'')
+            at[i] = '"';
 }
 
 /* Parses into d, normalizes and sets defaults, as the server does with what it is sent. */

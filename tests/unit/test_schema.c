@@ -106,8 +106,9 @@ static void quotes(const char *text, struct buf *out)
 
     assert_non_null(at);
     memcpy(at, text, len);
-    while ((at = strchr(at, '\'')))
-        *at = '"';
+    for (size_t i = 0; i < len; i++)
+        if (at[i] == '\'')
+            at[i] = '"';
 }
 
 /* Parses a text in which ' stands for " and normalizes it in d. */
