@@ -1,0 +1,177 @@
+/* A call: one request to the API and its answer, whoever carries it.
+ *
+ * The carrier (an HTTP connection in http.c, or the client in this process) makes the call, fills in what was
+ * asked, and hands it to apiserver_serve(). Sooner or later, once, the server hands it back through
+ * carrier->answer() with the answer in it; until then the call belongs to the server. A body is given whole;
+ * an answer is either whole (`body`) or a stream (`stream`, a watch).
+ *
+ * Texts that a handler needs for the length of the call live in its arena. */
+#ifndef BERTH_APISERVER_CALL_H
+#define BERTH_APISERVER_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "api/object.h"
+#include "api/status.h"
+#include "api/validate.h"
+#include "apiserver/params.h"
+#include "apiserver/resource.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+/* The most a request body may have; the carrier stops reading there and says so with body_is_too_large. */
+#define CALL_BODY_BYTES_MAX ((size_t)3 << 20)
+/* An answer may be a list of everything there is. */
+#define CALL_ANSWER_BYTES_MAX ((size_t)1 << 30)
+
+struct apiserver;
+struct call;
+
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_PATCH,
+    HTTP_DELETE,
+    HTTP_OTHER,
+};
+
+/* Who is calling. Texts are never NULL. */
+struct user {
+    const char *name;
+    const char *uid;
+    const char *const *groups; /* ends with NULL */
+};
+
+/* A peer's certificate that the client CA has signed: the carrier has checked it. */
+struct peer {
+    const char *common_name;
+    const char *const *organizations; /* ends with NULL */
+};
+
+typedef void call_header_fn(void *ctx, struct str name, struct str value);
+
+struct carrier {
+    /* The first value of a request header, any case; .s is NULL when there is none. */
+    struct str (*header)(const struct call *c, const char *name);
+    /* Every request header, in the order they came. */
+    void (*each_header)(const struct call *c, call_header_fn *fn, void *ctx);
+    /* The answer is in the call. The carrier sends it and releases the call with call_done(). */
+    void (*answer)(struct call *c);
+};
+
+/* An answer without an end known beforehand. Made by the server, run by the carrier. */
+struct stream {
+    /* Writes up to room bytes and returns how many; 0: nothing for now, wake() will follow; -1: the end. */
+    ssize_t (*pull)(struct stream *s, char *to, size_t room);
+    /* The carrier lets go of it: the client went away or the end was sent. Frees the stream. Called once. */
+    void (*close)(struct stream *s);
+    /* Set by the carrier before the first pull: there is something to pull. May be called at any time between
+     * carrier->answer() and close(), also when it was called already; never calls pull() from inside. */
+    void (*wake)(struct stream *s);
+    void *carrier; /* the carrier's own */
+};
+
+struct answer_header {
+    const char *name;
+    const char *value;
+};
+
+enum media { MEDIA_JSON, MEDIA_YAML };
+/* What the client wants to see of objects. */
+enum shape { SHAPE_OBJECT, SHAPE_TABLE, SHAPE_PARTIAL };
+enum include_object { INCLUDE_METADATA, INCLUDE_OBJECT, INCLUDE_NONE };
+
+/* How answers are to be written: from the Accept header and the parameters `pretty` and `includeObject`. */
+struct view {
+    enum media media;
+    enum shape shape;
+    const char *shape_version; /* "v1" or "v1beta1" of meta.k8s.io, for tables and partial objects */
+    enum include_object include;
+    bool is_pretty;
+};
+
+/* What is being asked for: from the method and the path. */
+struct route {
+    const struct resource *resource; /* NULL for everything outside /api/… and /apis/… resources */
+    const struct subresource *sub;   /* NULL for none */
+    enum verb verb;
+    struct str ns; /* "" for cluster scope and for all namespaces */
+    struct str name;
+    const char *path; /* percent-decoded, dots resolved, without a trailing slash: for everything else */
+};
+
+struct call {
+    /* Filled in by the carrier. */
+    const struct carrier *carrier;
+    void *carrier_ctx;
+    enum http_method method;
+    struct str target; /* as sent: path and query, still encoded */
+    struct str body;
+    bool body_is_too_large;
+    const struct peer *peer; /* NULL without a client certificate */
+    bool is_trusted;         /* a caller in this process, or a server that asks nobody (--insecure) */
+
+    /* The server's. */
+    struct apiserver *server;
+    struct arena arena;
+    const struct user *user;
+    struct params params;
+    struct route route;
+    struct view view;
+    uint64_t started_ns;
+    void *work; /* of the handler that waits for something */
+
+    /* The answer. */
+    int status;
+    const char *content_type;
+    struct buf reply;
+    struct stream *stream;
+    VEC(struct answer_header) headers;
+    const struct object *result; /* a reference: the object answered, for a caller that needs no text */
+};
+
+/* A zeroed call made ready, and released with everything in it. */
+void call_init(struct call *c, const struct carrier *carrier, void *carrier_ctx);
+void call_done(struct call *c);
+
+/* The first value of a request header as a slice; empty when there is none. */
+struct str call_header(const struct call *c, const char *name);
+
+/* A printf into the call's arena; "" when there is no memory. */
+const char *call_text(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A copy in the arena, NUL-terminated. */
+const char *call_copy(struct call *c, struct str s);
+
+/* Adds a header to the answer; both texts must live as long as the call. */
+void call_add_header(struct call *c, const char *name, const char *value);
+/* `Warning: 299 - "<text>"`, quoted. */
+void call_warn(struct call *c, struct str text);
+
+/* The answers. Each ends the call: c is the carrier's afterwards. */
+
+/* What stands in c->reply, as it is. */
+void call_answer_reply(struct call *c, int status, const char *content_type);
+void call_answer_text(struct call *c, int status, const char *text);
+/* A JSON tree or a text of JSON in the media and indentation that the client asked for, and a newline. */
+void call_answer_json(struct call *c, int status, const struct json *d, json_ref v);
+void call_answer_json_text(struct call *c, int status, struct str json);
+void call_answer_stream(struct call *c, struct stream *s, const char *content_type);
+
+/* Failures, as a Status. `about` gives details; NULL for none. */
+void call_fail(struct call *c, const struct error *e, const struct status_info *about);
+/* The same for a Status that no error code stands for: 405, 406, 415, 429, … */
+void call_fail_status(struct call *c, const struct status_info *s);
+/* An error that is about the resource of the route: details have name (may be ""), group and plural. */
+void call_fail_resource(struct call *c, const struct error *e, struct str name);
+void call_fail_invalid(struct call *c, const struct kind_info *k, struct str name,
+                       const struct field_errors *errors);
+/* 422 about an options object: `ListOptions.meta.k8s.io "" is invalid: E`. */
+void call_fail_options(struct call *c, const char *options, const struct field_errors *errors);
+
+#endif

@@ -1,0 +1,71 @@
+/* The embedded API server: what its parts share.
+ *
+ * A call goes through serve.c (identity, limits, access, routing) to the handler of its verb: read.c (get and
+ * list), watch.c, write.c (create, update, patch), delete.c, or to the answers that need no store (discovery,
+ * OpenAPI, health, reviews). One thread; nothing here blocks. */
+#ifndef BERTH_APISERVER_SERVER_H
+#define BERTH_APISERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/json.h"
+#include "api/times.h"
+#include "apiserver/call.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "io/loop.h"
+
+struct authenticator;
+struct apiserver_metrics;
+struct duties;
+struct metrics;
+struct store;
+struct watches;
+
+struct apiserver_options {
+    struct loop *loop;
+    const struct clock *clock;
+    struct store *store;
+    struct authenticator *authenticator; /* NULL: everybody is system:admin in system:masters */
+    uint64_t seed;                       /* of uids and generated names */
+    const char *address;                 /* "127.0.0.1:7443": what discovery says */
+    int64_t event_ttl_seconds;
+};
+
+struct apiserver {
+    struct loop *loop;
+    const struct clock *clock;
+    struct store *store;
+    struct authenticator *authenticator;
+    struct rng rng;
+    const char *address;
+    int64_t event_ttl_seconds;
+    bool is_stopping; /* readyz fails, no new watches */
+    struct metrics *metrics;
+    struct apiserver_metrics *counts;
+    struct watches *watches;
+    struct duties *duties;
+    /* Scratch for one handler at a time: nobody keeps anything in it past the return to the loop. */
+    struct json doc;
+    struct buf text;
+    unsigned reads_in_flight;
+    unsigned writes_in_flight;
+};
+
+int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, struct error *err);
+/* Ends the watches and waits for nothing: calls in flight must be over. */
+struct apiserver *apiserver_free(struct apiserver *s);
+DEFINE_CLEANUP(struct apiserver, apiserver_free)
+
+/* Serves one call; see call.h. */
+void apiserver_serve(struct apiserver *s, struct call *c);
+
+/* Shutting down: readyz fails, watches end cleanly. */
+void apiserver_stop(struct apiserver *s);
+
+/* Now, as timestamps of objects have it. */
+struct timestamp apiserver_now(const struct apiserver *s);
+
+#endif
