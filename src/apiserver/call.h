@@ -96,14 +96,21 @@ struct view {
     bool is_pretty;
 };
 
-/* What is being asked for: from the method and the path. */
+/* What is being asked for: from the method and the path (route.h). The first part is what was written,
+ * whether or not it exists: access is decided on it before existence is told. */
 struct route {
-    const struct resource *resource; /* NULL for everything outside /api/… and /apis/… resources */
-    const struct subresource *sub;   /* NULL for none */
+    const char *path; /* percent-decoded, dots resolved, without a trailing slash; "/" for the root */
+    bool is_resource; /* below /api/VERSION/ or /apis/GROUP/VERSION/ */
     enum verb verb;
+    struct str group;
+    struct str version;
+    struct str plural;
+    struct str sub_name;
     struct str ns; /* "" for cluster scope and for all namespaces */
     struct str name;
-    const char *path; /* percent-decoded, dots resolved, without a trailing slash: for everything else */
+
+    const struct resource *resource; /* NULL when there is none */
+    const struct subresource *sub;   /* NULL for none */
 };
 
 struct call {
@@ -133,7 +140,7 @@ struct call {
     struct buf reply;
     struct stream *stream;
     VEC(struct answer_header) headers;
-    const struct object *result; /* a reference: the object answered, for a caller that needs no text */
+    struct object *result; /* a reference: the object answered, for a caller that needs no text */
 };
 
 /* A zeroed call made ready, and released with everything in it. */
@@ -161,6 +168,8 @@ void call_answer_text(struct call *c, int status, const char *text);
 /* A JSON tree or a text of JSON in the media and indentation that the client asked for, and a newline. */
 void call_answer_json(struct call *c, int status, const struct json *d, json_ref v);
 void call_answer_json_text(struct call *c, int status, struct str json);
+/* The same for JSON that stands in c->reply already. */
+void call_answer_json_reply(struct call *c, int status);
 void call_answer_stream(struct call *c, struct stream *s, const char *content_type);
 
 /* Failures, as a Status. `about` gives details; NULL for none. */
