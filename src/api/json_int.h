@@ -1,4 +1,4 @@
-/* The nodes of a JSON document, for json*.c, normalize.c, patch*.c and the YAML builder. */
+/* The nodes of a JSON document, for json*.c, normalize.c, patch*.c, protobuf.c and the YAML builder. */
 #ifndef BERTH_API_JSON_INT_H
 #define BERTH_API_JSON_INT_H
 

@@ -1,0 +1,118 @@
+/* The wire form of protobuf: tags, varints, lengths, and skipping what nobody asks for. Nothing here
+ * allocates or recurses, and no byte is read twice but those of nested messages. */
+#include "api/protobuf_int.h"
+
+#include "api/protobuf.h"
+
+#define FIELD_NUMBER_MAX ((UINT64_C(1) << 29) - 1)
+
+static int wire_cut_short(struct wire *w)
+{
+    return error_set(w->err, ERR_BAD_REQUEST, "protobuf: the message ends in the middle of a field");
+}
+
+static int wire_take(struct wire *w, uint64_t len, struct str *ret)
+{
+    if (len > w->rest.len)
+        return wire_cut_short(w);
+    *ret = (struct str){ w->rest.s, (size_t)len };
+    w->rest = (struct str){ w->rest.s + len, w->rest.len - (size_t)len };
+    return 0;
+}
+
+static int wire_varint(struct wire *w, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < w->rest.len; i++) {
+        unsigned char byte = (unsigned char)w->rest.s[i];
+
+        if (i == 9 && byte > 1) /* the tenth byte has room for the last of 64 bits */
+            return error_set(w->err, ERR_BAD_REQUEST, "protobuf: a number has more than 64 bits");
+        value |= (uint64_t)(byte & 0x7F) << (7 * i);
+        if (byte < 0x80) {
+            w->rest = (struct str){ w->rest.s + i + 1, w->rest.len - i - 1 };
+            *ret = value;
+            return 0;
+        }
+    }
+    return wire_cut_short(w);
+}
+
+/* The number and type of the next field. */
+static int wire_tag(struct wire *w, struct wire_value *ret)
+{
+    uint64_t tag;
+    int r = wire_varint(w, &tag);
+
+    if (r < 0)
+        return r;
+    if (tag >> 3 == 0 || tag >> 3 > FIELD_NUMBER_MAX || (tag & 7) > WIRE_FIXED32)
+        return error_set(w->err, ERR_BAD_REQUEST, "protobuf: no field has the tag %#llx",
+                         (unsigned long long)tag);
+    ret->number = (uint32_t)(tag >> 3);
+    ret->type = (enum wire_type)(tag & 7);
+    return 0;
+}
+
+/* What stands behind a tag. Of a group nothing: its fields follow. */
+static int wire_payload(struct wire *w, struct wire_value *v)
+{
+    struct str fixed;
+    uint64_t len;
+    int r = 0;
+
+    switch (v->type) {
+    case WIRE_VARINT:
+        return wire_varint(w, &v->varint);
+    case WIRE_FIXED64:
+        return wire_take(w, 8, &fixed);
+    case WIRE_FIXED32:
+        return wire_take(w, 4, &fixed);
+    case WIRE_BYTES:
+        r = wire_varint(w, &len);
+        return r < 0 ? r : wire_take(w, len, &v->bytes);
+    case WIRE_GROUP:
+    case WIRE_GROUP_END:
+        break;
+    }
+    return r;
+}
+
+/* Reads to the end of a group whose tag was just read. */
+static int wire_skip_group(struct wire *w)
+{
+    unsigned depth = 1;
+
+    while (depth) {
+        struct wire_value v = { 0 };
+        int r = wire_tag(w, &v);
+
+        if (r == 0)
+            r = wire_payload(w, &v);
+        if (r < 0)
+            return r;
+        if (v.type == WIRE_GROUP && ++depth > PROTOBUF_GROUP_DEPTH_MAX)
+            return error_set(w->err, ERR_BAD_REQUEST, "protobuf: groups nest deeper than %d",
+                             PROTOBUF_GROUP_DEPTH_MAX);
+        if (v.type == WIRE_GROUP_END)
+            depth--;
+    }
+    return 0;
+}
+
+int wire_next(struct wire *w, struct wire_value *ret)
+{
+    int r;
+
+    if (w->rest.len == 0)
+        return 0;
+    *ret = (struct wire_value){ 0 };
+    r = wire_tag(w, ret);
+    if (r < 0)
+        return r;
+    if (ret->type == WIRE_GROUP_END)
+        return error_set(w->err, ERR_BAD_REQUEST, "protobuf: a group ends that never began");
+    r = ret->type == WIRE_GROUP ? wire_skip_group(w) : wire_payload(w, ret);
+    return r < 0 ? r : 1;
+}
