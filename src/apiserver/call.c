@@ -91,6 +91,8 @@ static void call_end(struct call *c, int status, const char *content_type)
         c->content_type = "text/plain";
         buf_add_cstr(&c->reply, "the answer is larger than this server can make\n");
     }
+    if (c->on_answer)
+        c->on_answer(c);
     c->carrier->answer(c);
 }
 

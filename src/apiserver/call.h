@@ -122,7 +122,7 @@ struct call {
     struct str body;
     bool body_is_too_large;
     const struct peer *peer; /* NULL without a client certificate */
-    bool is_trusted;         /* a caller in this process, or a server that asks nobody (--insecure) */
+    bool is_trusted;         /* a caller in this process: nobody asks who it is, and it is not counted */
 
     /* The server's. */
     struct apiserver *server;
@@ -132,7 +132,8 @@ struct call {
     struct route route;
     struct view view;
     uint64_t started_ns;
-    void *work; /* of the handler that waits for something */
+    bool is_in_flight;                 /* counted against the limit */
+    void (*on_answer)(struct call *c); /* just before the carrier gets it back */
 
     /* The answer. */
     int status;

@@ -27,7 +27,8 @@ def run(*command, **options):
     """A finished process with its stdout and stderr as text."""
     options.setdefault("cwd", ROOT)
     options.setdefault("timeout", SECONDS_MAX)
-    options.setdefault("stdin", subprocess.DEVNULL)
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     return subprocess.run(command, text=True, errors="replace", check=False, **options)
