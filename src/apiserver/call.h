@@ -132,6 +132,7 @@ struct call {
     struct route route;
     struct view view;
     uint64_t started_ns;
+    void *work;                        /* of the handler that waits for something */
     bool is_in_flight;                 /* counted against the limit */
     void (*on_answer)(struct call *c); /* just before the carrier gets it back */
 
