@@ -494,6 +494,7 @@ static void decode_claim_spec(struct decoder *x, json_ref spec, struct claim *c)
     c->mode = (uint8_t)decode_volume_mode(x, spec);
     c->source = decode_claim_source(x, spec);
     c->attributes_class = decode_text(x, spec, "volumeAttributesClassName");
+    c->has_attributes_class = json_get(x->d, spec, "volumeAttributesClassName") != 0;
 }
 
 static void decode_claim_status(struct decoder *x, json_ref status, struct claim *c)

@@ -61,6 +61,7 @@ struct claim {
     const struct claim_source *source;     /* NULL for none */
     struct status_conditions conditions;
     bool has_class; /* an empty class is a choice, no class is none */
+    bool has_attributes_class;
     bool has_request;
     bool has_capacity;
     bool has_allocated;

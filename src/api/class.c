@@ -8,7 +8,7 @@
 #define CLASS_PARAMETERS_COUNT_MAX 512
 #define CLASS_PARAMETERS_BYTES_MAX ((size_t)256 << 10)
 
-static const char *const binding_mode_names[] = { "", "Immediate", "WaitForFirstConsumer" };
+const char *const binding_mode_names[] = { "", "Immediate", "WaitForFirstConsumer" };
 static const char *const binding_modes_supported[] = { "Immediate", "WaitForFirstConsumer", NULL };
 static const char *const reclaim_policies_supported[] = { "Delete", "Retain", NULL };
 

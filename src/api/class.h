@@ -8,6 +8,8 @@
 
 enum binding_mode { BINDING_UNSET, BINDING_IMMEDIATE, BINDING_WAIT_FOR_FIRST_CONSUMER, BINDING_COUNT };
 
+extern const char *const binding_mode_names[]; /* "" for unset */
+
 struct storage_class {
     struct object obj;
     const char *provisioner;

@@ -152,6 +152,7 @@ static void csi_driver_decode(struct decoder *x, json_ref object, struct object 
     c->selinux_mount = decode_bool(x, spec, "seLinuxMount", false);
     c->fs_group_policy = (enum fs_group_policy)decode_enum(x, spec, "fsGroupPolicy", fs_group_policies,
                                                            FS_GROUP_POLICY_COUNT, FS_GROUP_RWO_WITH_FS_TYPE);
+    c->lifecycle_modes = decode_texts(x, spec, "volumeLifecycleModes");
     c->has_persistent = json_count(x->d, modes) == 0;
     for (json_ref m = json_first(x->d, modes); m; m = json_next(x->d, m)) {
         c->has_persistent |= json_is_string(x->d, m, "Persistent");

@@ -22,12 +22,13 @@ struct csi_driver {
     struct object obj;
     bool attach_required;
     bool pod_info_on_mount;
-    bool has_persistent; /* volumeLifecycleModes */
+    bool has_persistent; /* volumeLifecycleModes; also when it is empty */
     bool has_ephemeral;
     bool storage_capacity;
     bool requires_republish;
     bool selinux_mount;
     enum fs_group_policy fs_group_policy;
+    struct texts lifecycle_modes; /* as written */
     const struct token_request *token_requests;
     uint32_t token_requests_count;
 };

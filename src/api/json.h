@@ -142,5 +142,7 @@ void json_write(const struct json *d, json_ref v, struct buf *out);
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
 /* A text as a JSON string, quoted. */
 void json_write_string(struct buf *out, struct str text);
+/* The inside of a string, escaped and without the quotes: for a string that is written in pieces. */
+void json_write_chars(struct buf *out, struct str text);
 
 #endif

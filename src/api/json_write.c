@@ -44,7 +44,7 @@ static size_t json_plain_len(struct str text)
     return len;
 }
 
-static void json_write_escaped(struct buf *out, struct str text)
+void json_write_chars(struct buf *out, struct str text)
 {
     while (text.len) {
         size_t plain = json_plain_len(text);
@@ -73,7 +73,7 @@ void json_write_string(struct buf *out, struct str text)
         return;
     }
     (void)buf_add_char(out, '"');
-    json_write_escaped(out, text);
+    json_write_chars(out, text);
     (void)buf_add_char(out, '"');
 }
 

@@ -133,7 +133,7 @@ static void list_write_item(const struct object *o, struct str prefix, struct bu
     }
 }
 
-static void list_write_meta(const struct list_meta *meta, struct buf *out)
+void list_write_meta(const struct list_meta *meta, struct buf *out)
 {
     (void)buf_add_cstr(out, "\"metadata\":{\"resourceVersion\":");
     json_write_string(out, meta->resource_version);

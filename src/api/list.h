@@ -45,4 +45,7 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err);
 void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
                 size_t count, struct buf *out);
 
+/* The member "metadata" alone, for documents that are like lists. */
+void list_write_meta(const struct list_meta *meta, struct buf *out);
+
 #endif

@@ -4,11 +4,11 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-static const char *const phase_names[] = {
+const char *const namespace_phase_names[] = {
     [NAMESPACE_ACTIVE] = "Active",
     [NAMESPACE_TERMINATING] = "Terminating",
 };
-static_assert(ARRAY_LEN(phase_names) == NAMESPACE_PHASE_COUNT, "name every phase");
+static_assert(ARRAY_LEN(namespace_phase_names) == NAMESPACE_PHASE_COUNT, "name every phase");
 
 static const struct schema namespace_spec_schema = {
     "NamespaceSpec",
@@ -65,7 +65,7 @@ static void namespace_set_defaults(struct json *d, json_ref object)
     json_ref status = json_ensure_object(d, object, "status");
 
     namespace_set_label(d, object);
-    default_text(d, status, "phase", phase_names[NAMESPACE_ACTIVE]);
+    default_text(d, status, "phase", namespace_phase_names[NAMESPACE_ACTIVE]);
 }
 
 static void namespace_add_finalizer(struct json *d, json_ref object)
@@ -90,7 +90,7 @@ static void namespace_prepare_create(struct json *d, json_ref object, struct tim
     (void)now;
     namespace_set_label(d, object); /* a generated name came after the defaults */
     namespace_add_finalizer(d, object);
-    json_set_string(d, status, "phase", phase_names[NAMESPACE_ACTIVE]);
+    json_set_string(d, status, "phase", namespace_phase_names[NAMESPACE_ACTIVE]);
     json_set(d, object, "status", status);
 }
 
@@ -127,10 +127,10 @@ static void validate_phase(struct validation *v)
     struct str phase = json_get_text(v->d, json_get(v->d, v->object, "status"), "phase");
 
     if (json_path(v->d, v->object, "metadata", "deletionTimestamp")) {
-        if (!str_is(phase, phase_names[NAMESPACE_TERMINATING]))
+        if (!str_is(phase, namespace_phase_names[NAMESPACE_TERMINATING]))
             errors_invalid(v->errors, &at, show_text(v->errors, phase),
                            "may only be 'Terminating' if `deletionTimestamp` is not empty");
-    } else if (!str_is(phase, phase_names[NAMESPACE_ACTIVE])) {
+    } else if (!str_is(phase, namespace_phase_names[NAMESPACE_ACTIVE])) {
         errors_invalid(v->errors, &at, show_text(v->errors, phase),
                        "may only be 'Active' if `deletionTimestamp` is empty");
     }
@@ -149,13 +149,14 @@ static void namespace_decode(struct decoder *x, json_ref object, struct object *
     struct namespace *n = CONTAINER_OF(o, struct namespace, obj);
 
     n->spec_finalizers = decode_texts(x, json_get(x->d, object, "spec"), "finalizers");
-    n->phase = (enum namespace_phase)decode_enum(x, json_get(x->d, object, "status"), "phase", phase_names,
-                                                 NAMESPACE_PHASE_COUNT, NAMESPACE_ACTIVE);
+    n->phase =
+        (enum namespace_phase)decode_enum(x, json_get(x->d, object, "status"), "phase", namespace_phase_names,
+                                          NAMESPACE_PHASE_COUNT, NAMESPACE_ACTIVE);
 }
 
 static const char *namespace_phase_field(const struct object *o)
 {
-    return phase_names[namespace_of(o)->phase];
+    return namespace_phase_names[namespace_of(o)->phase];
 }
 
 const struct kind_info namespace_kind = {

@@ -12,6 +12,8 @@
 
 enum namespace_phase { NAMESPACE_ACTIVE, NAMESPACE_TERMINATING, NAMESPACE_PHASE_COUNT };
 
+extern const char *const namespace_phase_names[];
+
 struct namespace
 {
     struct object obj;

@@ -131,6 +131,7 @@ static void snapshot_decode(struct decoder *x, json_ref object, struct object *o
     s->class_name = decode_text(x, spec, "volumeSnapshotClassName");
     s->bound_content_name = decode_text(x, status, "boundVolumeSnapshotContentName");
     (void)decode_time(x, status, "creationTime", &s->taken);
+    s->has_ready = json_get(x->d, status, "readyToUse") != 0;
     s->is_ready = decode_bool(x, status, "readyToUse", false);
     s->has_restore_size = decode_quantity(x, status, "restoreSize", &s->restore_size);
     s->error_message = decode_text(x, json_get(x->d, status, "error"), "message");
@@ -265,8 +266,10 @@ static void content_decode(struct decoder *x, json_ref object, struct object *o)
     c->source_snapshot_handle = decode_text(x, source, "snapshotHandle");
     c->deletes = json_is_string(x->d, json_get(x->d, spec, "deletionPolicy"), "Delete");
     c->snapshot_handle = decode_text(x, status, "snapshotHandle");
+    c->has_ready = json_get(x->d, status, "readyToUse") != 0;
     c->is_ready = decode_bool(x, status, "readyToUse", false);
     c->taken_ns = decode_int(x, status, "creationTime", 0);
+    c->has_restore_bytes = json_get(x->d, status, "restoreSize") != 0;
     c->restore_bytes = decode_int(x, status, "restoreSize", 0);
     c->error_message = decode_text(x, json_get(x->d, status, "error"), "message");
 }

@@ -15,6 +15,7 @@ struct snapshot {
     const char *class_name; /* "" for the default class */
     const char *bound_content_name;
     struct timestamp taken; /* unset: zero */
+    bool has_ready;         /* readyToUse is said at all */
     bool is_ready;
     bool has_restore_size;
     struct quantity restore_size;
@@ -32,7 +33,9 @@ struct snapshot_content {
     const char *source_snapshot_handle;
     const char *snapshot_handle; /* status: what the driver made */
     bool deletes;                /* deletionPolicy Delete, else Retain */
+    bool has_ready;              /* readyToUse is said at all */
     bool is_ready;
+    bool has_restore_bytes;
     int64_t taken_ns;
     int64_t restore_bytes;
     const char *error_message;
