@@ -1,0 +1,99 @@
+#include "apiserver/partial.h"
+
+#include <string.h>
+
+/* The scanner trusts its text to be JSON, which an object's text is, and asks only where things end. It never
+ * reads past the text, whatever that holds. */
+
+/* Where the string that begins at `at` ends: behind the first quote that no backslash escapes. Most of a text
+ * is in strings, so they are passed over by memchr(); each run of backslashes is counted once. */
+static size_t string_end(struct str t, size_t at)
+{
+    const char *first = t.s + at + 1, *end = t.s + t.len, *from = first;
+
+    while (from < end) {
+        const char *quote = memchr(from, '"', (size_t)(end - from)), *run = quote;
+
+        if (!quote)
+            break;
+        while (run > first && run[-1] == '\\')
+            run--;
+        if ((quote - run) % 2 == 0)
+            return (size_t)(quote - t.s) + 1;
+        from = quote + 1;
+    }
+    return t.len;
+}
+
+/* Where the value that begins at `at` ends: at the comma or bracket behind it. */
+static size_t value_end(struct str t, size_t at)
+{
+    size_t depth = 0;
+
+    while (at < t.len) {
+        switch (t.s[at]) {
+        case '"':
+            at = string_end(t, at);
+            continue;
+        case '{':
+        case '[':
+            depth++;
+            break;
+        case '}':
+        case ']':
+            if (depth == 0)
+                return at;
+            depth--;
+            break;
+        case ',':
+            if (depth == 0)
+                return at;
+            break;
+        default:
+            break;
+        }
+        at++;
+    }
+    return t.len;
+}
+
+/* The text of metadata; it stands behind kind and apiVersion, or first where those are left out. */
+static struct str metadata_of(struct str t)
+{
+    static const char key[] = "\"metadata\"";
+    size_t at = 1;
+
+    while (at < t.len && t.s[at] == '"') {
+        size_t key_end = string_end(t, at), end = value_end(t, key_end + 1);
+
+        if (key_end >= t.len)
+            break;
+        if (str_eq((struct str){ t.s + at, key_end - at }, STR_LIT(key)))
+            return (struct str){ t.s + key_end + 1, end - key_end - 1 };
+        at = end + 1;
+    }
+    return STR_LIT("{}");
+}
+
+void partial_write(const struct object *o, const char *version, struct buf *out)
+{
+    (void)buf_addf(
+        out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":", version);
+    (void)buf_add_str(out, metadata_of(o->text));
+    (void)buf_add_char(out, '}');
+}
+
+void partial_write_list(const struct list_meta *meta, const struct object *const *objects, size_t count,
+                        const char *version, struct buf *out)
+{
+    (void)buf_addf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\",",
+                   version);
+    list_write_meta(meta, out);
+    (void)buf_add_cstr(out, ",\"items\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            (void)buf_add_char(out, ',');
+        partial_write(objects[i], version, out);
+    }
+    (void)buf_add_cstr(out, "]}");
+}

@@ -1,0 +1,197 @@
+#include "apiserver/table.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "apiserver/partial.h"
+#include "apiserver/table_int.h"
+
+static const struct table_kind *const tables[] = {
+    [KIND_VOLUME] = &volume_table,
+    [KIND_CLAIM] = &claim_table,
+    [KIND_CLASS] = &class_table,
+    [KIND_ATTACHMENT] = &attachment_table,
+    [KIND_CSI_DRIVER] = &csi_driver_table,
+    [KIND_CSI_NODE] = &csi_node_table,
+    [KIND_CSI_CAPACITY] = &csi_capacity_table,
+    [KIND_ATTRIBUTES_CLASS] = &attributes_class_table,
+    [KIND_POD] = &pod_table,
+    [KIND_NODE] = &node_table,
+    [KIND_NAMESPACE] = &namespace_table,
+    [KIND_EVENT] = &event_table,
+    [KIND_EVENT_V1] = &event_table,
+    [KIND_CONFIG_MAP] = &config_map_table,
+    [KIND_SECRET] = &secret_table,
+    [KIND_SERVICE_ACCOUNT] = &service_account_table,
+    [KIND_LEASE] = &lease_table,
+    [KIND_SNAPSHOT] = &snapshot_table,
+    [KIND_SNAPSHOT_CONTENT] = &snapshot_content_table,
+    [KIND_SNAPSHOT_CLASS] = &snapshot_class_table,
+};
+static_assert(ARRAY_LEN(tables) == KIND_COUNT, "a table for every kind");
+
+static const struct column plain_columns[] = { COLUMN_NAME, COLUMN_AGE, { 0 } };
+
+/* --- Cells --- */
+
+/* Comes before every cell. */
+static void cell_next(struct cells *c)
+{
+    if (c->has_one)
+        (void)buf_add_char(c->out, ',');
+    c->has_one = true;
+}
+
+void cell_text(struct cells *c, const char *text)
+{
+    cell_next(c);
+    json_write_string(c->out, str_of(text));
+}
+
+void cell_text_or(struct cells *c, const char *text, const char *fallback)
+{
+    cell_text(c, text[0] ? text : fallback);
+}
+
+void cell_text_or_null(struct cells *c, const char *text)
+{
+    if (text[0])
+        cell_text(c, text);
+    else
+        cell_null(c);
+}
+
+void cell_int(struct cells *c, int64_t value)
+{
+    cell_next(c);
+    (void)buf_addf(c->out, "%" PRId64, value);
+}
+
+void cell_bool(struct cells *c, bool value)
+{
+    cell_next(c);
+    (void)buf_add_cstr(c->out, value ? "true" : "false");
+}
+
+void cell_null(struct cells *c)
+{
+    cell_next(c);
+    (void)buf_add_cstr(c->out, "null");
+}
+
+void cell_quantity(struct cells *c, const struct quantity *q)
+{
+    cell_open(c);
+    (void)quantity_format(q, c->out);
+    cell_close(c);
+}
+
+void cell_age(struct cells *c, struct timestamp t)
+{
+    cell_open(c);
+    (void)timestamp_age(t, c->now, c->out);
+    cell_close(c);
+}
+
+void cell_open(struct cells *c)
+{
+    cell_next(c);
+    (void)buf_add_char(c->out, '"');
+}
+
+void cell_add(struct cells *c, const char *text)
+{
+    json_write_chars(c->out, str_of(text));
+}
+
+void cell_close(struct cells *c)
+{
+    (void)buf_add_char(c->out, '"');
+}
+
+/* --- Columns and rows --- */
+
+static void write_column(const struct column *c, struct buf *out)
+{
+    (void)buf_addf(out, "{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":", c->name,
+                   c->type, c->format ? c->format : "");
+    json_write_string(out, str_of(c->description));
+    (void)buf_addf(out, ",\"priority\":%d}", c->priority);
+}
+
+void table_write_columns(const struct kind_info *k, struct buf *out)
+{
+    const struct column *first = k ? tables[k->kind]->columns : plain_columns;
+
+    for (const struct column *c = first; c->name; c++) {
+        (void)buf_add_char(out, c == first ? '[' : ',');
+        write_column(c, out);
+    }
+    (void)buf_add_char(out, ']');
+}
+
+static void write_included(const struct object *o, const struct table_options *how, struct buf *out)
+{
+    switch (how->include) {
+    case INCLUDE_METADATA:
+        partial_write(o, how->version, out);
+        break;
+    case INCLUDE_OBJECT:
+        (void)buf_add_str(out, o->text);
+        break;
+    case INCLUDE_NONE:
+        (void)buf_add_cstr(out, "null");
+        break;
+    }
+}
+
+void table_write_row(const struct object *o, const struct table_options *how, struct buf *out)
+{
+    const struct table_kind *t = tables[o->kind->kind];
+    struct cells c = { .out = out, .now = how->now };
+
+    (void)buf_add_cstr(out, "{\"cells\":[");
+    t->write_cells(o, &c);
+    (void)buf_add_cstr(out, "],");
+    if (t->write_conditions && t->write_conditions(o, out))
+        (void)buf_add_char(out, ',');
+    (void)buf_add_cstr(out, "\"object\":");
+    write_included(o, how, out);
+    (void)buf_add_char(out, '}');
+}
+
+/* --- Documents --- */
+
+void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
+                 size_t count, const struct table_options *how, struct buf *out)
+{
+    (void)buf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",", how->version);
+    list_write_meta(meta, out);
+    (void)buf_add_cstr(out, ",\"columnDefinitions\":");
+    if (how->omits_columns)
+        (void)buf_add_cstr(out, "null");
+    else
+        table_write_columns(k, out);
+    (void)buf_add_cstr(out, ",\"rows\":[");
+    for (size_t i = 0; i < count; i++) {
+        assert(k);
+        assert(tables[objects[i]->kind->kind] == tables[k->kind]);
+        if (i)
+            (void)buf_add_char(out, ',');
+        table_write_row(objects[i], how, out);
+    }
+    (void)buf_add_cstr(out, "]}");
+}
+
+void table_write_object(const struct object *o, const struct table_options *how, struct buf *out)
+{
+    char revision[24];
+    struct list_meta meta = { .remaining = -1 };
+
+    (void)snprintf(revision, sizeof revision, "%" PRId64, o->revision);
+    meta.resource_version = str_of(revision);
+    table_write(o->kind, &meta, &o, 1, how, out);
+}

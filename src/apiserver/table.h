@@ -1,0 +1,40 @@
+/* Tables: objects as rows of cells, as `kubectl get` asks for them.
+ *
+ * The server decides on columns and texts, so that kubectl needs to know no kind. Each kind has a list of
+ * columns and a function that writes a row's cells (table_storage.c, table_core.c, table_pod.c, …); this file
+ * frames them. Cells come out of the decoded views: a row costs no parsing. All columns are always sent;
+ * those with priority 1 are shown by `-o wide` alone.
+ *
+ * Everything is written compact and without a newline at the end; failures stick in the buffer. */
+#ifndef BERTH_APISERVER_TABLE_H
+#define BERTH_APISERVER_TABLE_H
+
+#include <stdbool.h>
+
+#include "api/list.h"
+#include "api/object.h"
+#include "api/times.h"
+#include "apiserver/call.h"
+#include "base/buf.h"
+
+struct table_options {
+    struct timestamp now;        /* ages count from here */
+    enum include_object include; /* what each row carries of its object */
+    const char *version;         /* "v1" or "v1beta1", of meta.k8s.io */
+    bool omits_columns;          /* columnDefinitions is null: in a watch all but the first event */
+};
+
+/* A whole Table of a list. Every object is of kind k, or of the other form for events. k is NULL for a
+ * resource without a kind, whose list is always empty. No objects and omits_columns: a bookmark. */
+void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
+                 size_t count, const struct table_options *how, struct buf *out);
+
+/* A Table with the one row, at the object's own resourceVersion: the answer to a get, the object of an event.
+ */
+void table_write_object(const struct object *o, const struct table_options *how, struct buf *out);
+
+/* The parts: the array columnDefinitions, and {"cells":[…],"object":…}. */
+void table_write_columns(const struct kind_info *k, struct buf *out);
+void table_write_row(const struct object *o, const struct table_options *how, struct buf *out);
+
+#endif

@@ -1,0 +1,278 @@
+/* Cells of nodes, events, namespaces, config maps, secrets, service accounts and leases. */
+#include "apiserver/table_int.h"
+
+#include <string.h>
+
+#include "api/config.h"
+#include "api/event.h"
+#include "api/lease.h"
+#include "api/namespace.h"
+#include "api/node.h"
+
+#define LABEL_ROLE "kubernetes.io/role"
+#define LABEL_ROLE_PREFIX "node-role.kubernetes.io/"
+
+/* --- Node --- */
+
+static const struct column node_columns[] = {
+    COLUMN_NAME,
+    { "Status", "string", "Whether the node is ready and takes pods." },
+    { "Roles", "string", "What the node is for, by its labels." },
+    COLUMN_AGE,
+    { "Version", "string", "Version of the node agent." },
+    { "Internal-IP", "string", "The node's address in the cluster.", 1 },
+    { "External-IP", "string", "The node's address for the world outside.", 1 },
+    { "OS-Image", "string", "The operating system, as it calls itself.", 1 },
+    { "Kernel-Version", "string", "Version of the kernel.", 1 },
+    { "Container-Runtime", "string", "What runs the containers, and its version.", 1 },
+    { 0 },
+};
+
+/* Of several conditions of the type the last one counts. */
+static void cell_node_status(struct cells *c, const struct node *n)
+{
+    const char *word = "Unknown";
+
+    for (uint32_t i = 0; i < n->conditions.count; i++) {
+        const struct status_condition *condition = &n->conditions.items[i];
+
+        if (strcmp(condition->type, "Ready") == 0)
+            word = condition->status == CONDITION_TRUE ? "Ready" : "NotReady";
+    }
+    cell_open(c);
+    cell_add(c, word);
+    cell_add(c, n->is_unschedulable ? ",SchedulingDisabled" : "");
+    cell_close(c);
+}
+
+static void add_role(struct cells *c, const char *role, bool *has_one)
+{
+    cell_add(c, *has_one ? "," : "");
+    cell_add(c, role);
+    *has_one = true;
+}
+
+/* The roles by name, each once. Labels are sorted already; the one label whose value is a role goes where it
+ * belongs among them. */
+static void cell_roles(struct cells *c, const struct object *o)
+{
+    const char *single = object_label(o, LABEL_ROLE);
+    bool has_one = false;
+
+    if (single && single[0] == '\0')
+        single = NULL;
+    cell_open(c);
+    for (uint32_t i = 0; i < o->labels.count; i++) {
+        const char *role = o->labels.items[i].key + strlen(LABEL_ROLE_PREFIX);
+
+        if (!str_has_prefix(str_of(o->labels.items[i].key), LABEL_ROLE_PREFIX) || role[0] == '\0')
+            continue;
+        if (single && strcmp(single, role) < 0)
+            add_role(c, TAKE(single), &has_one);
+        if (single && strcmp(single, role) == 0)
+            single = NULL;
+        add_role(c, role, &has_one);
+    }
+    if (single)
+        add_role(c, single, &has_one);
+    cell_add(c, has_one ? "" : "<none>");
+    cell_close(c);
+}
+
+static void cell_address(struct cells *c, const struct node *n, const char *type)
+{
+    const char *address = node_address(n, type);
+
+    cell_text(c, address ? address : "<none>");
+}
+
+static void node_cells(const struct object *o, struct cells *c)
+{
+    const struct node *n = node_of(o);
+
+    cell_text(c, o->name);
+    cell_node_status(c, n);
+    cell_roles(c, o);
+    cell_age(c, o->created);
+    cell_text(c, n->system.kubelet_version);
+    cell_address(c, n, "InternalIP");
+    cell_address(c, n, "ExternalIP");
+    cell_text_or(c, n->system.os_image, "<unknown>");
+    cell_text_or(c, n->system.kernel_version, "<unknown>");
+    cell_text_or(c, n->system.container_runtime, "<unknown>");
+}
+
+const struct table_kind node_table = { node_columns, node_cells };
+
+/* --- Event --- */
+
+/* The name comes last and is hidden: nobody looks for an event by its name. */
+static const struct column event_columns[] = {
+    { "Last Seen", "string", "Time since it last happened." },
+    { "Type", "string", "Normal, or a warning." },
+    { "Reason", "string", "What happened, in a word." },
+    { "Object", "string", "What it happened to." },
+    { "Subobject", "string", "The part of the object that it happened to.", 1 },
+    { "Source", "string", "Who says so.", 1 },
+    { "Message", "string", "What happened, in a sentence." },
+    { "First Seen", "string", "Time since it first happened.", 1 },
+    { "Count", "string", "How often it happened.", 1 },
+    { "Name", "string", "Name of the event itself.", 1 },
+    { 0 },
+};
+
+/* When an event happened: those of the new style have one time, and a series the time of its latest. */
+struct event_times {
+    struct timestamp first;
+    struct timestamp last;
+    int64_t count;
+};
+
+static struct event_times event_times(const struct event *e)
+{
+    bool is_series = e->series_count != 0 || !timestamp_is_zero(e->series_last);
+    struct event_times t = { .first = timestamp_is_zero(e->first) ? e->time : e->first };
+
+    t.last = timestamp_is_zero(e->last) ? t.first : e->last;
+    t.count = e->count ? e->count : 1;
+    if (is_series) {
+        t.last = e->series_last;
+        t.count = e->series_count;
+    }
+    return t;
+}
+
+/* "persistentvolumeclaim/data" */
+static void cell_involved(struct cells *c, const struct event_object *involved)
+{
+    cell_open(c);
+    for (const char *s = involved->kind; *s; s++) {
+        char lower = *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s;
+
+        json_write_chars(c->out, (struct str){ &lower, 1 });
+    }
+    if (involved->name[0]) {
+        cell_add(c, "/");
+        cell_add(c, involved->name);
+    }
+    cell_close(c);
+}
+
+/* "component, instance": the old fields where they are set, the new ones else. */
+static void cell_source(struct cells *c, const struct event *e)
+{
+    const char *instance = e->source_host[0] ? e->source_host : e->reporting_instance;
+
+    cell_open(c);
+    cell_add(c, e->source_component[0] ? e->source_component : e->reporting_controller);
+    if (instance[0]) {
+        cell_add(c, ", ");
+        cell_add(c, instance);
+    }
+    cell_close(c);
+}
+
+static void event_cells(const struct object *o, struct cells *c)
+{
+    const struct event *e = VIEW_OF(o, event);
+    struct event_times t = event_times(e);
+
+    cell_age(c, t.last);
+    cell_text(c, e->type);
+    cell_text(c, e->reason);
+    cell_involved(c, &e->involved);
+    cell_text(c, e->involved.field_path);
+    cell_source(c, e);
+    cell_open(c);
+    json_write_chars(c->out, str_trim(str_of(e->message)));
+    cell_close(c);
+    cell_age(c, t.first);
+    cell_int(c, t.count);
+    cell_text(c, o->name);
+}
+
+const struct table_kind event_table = { event_columns, event_cells };
+
+/* --- Namespace --- */
+
+static const struct column namespace_columns[] = {
+    COLUMN_NAME,
+    { "Status", "string", "Whether the namespace is in use or on its way out." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void namespace_cells(const struct object *o, struct cells *c)
+{
+    cell_text(c, o->name);
+    cell_text(c, namespace_phase_names[namespace_of(o)->phase]);
+    cell_age(c, o->created);
+}
+
+const struct table_kind namespace_table = { namespace_columns, namespace_cells };
+
+/* --- ConfigMap, Secret, ServiceAccount --- */
+
+static const struct column config_map_columns[] = {
+    COLUMN_NAME,
+    { "Data", "string", "How many entries there are." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void config_map_cells(const struct object *o, struct cells *c)
+{
+    cell_text(c, o->name);
+    cell_int(c, VIEW_OF(o, config_map)->data.count);
+    cell_age(c, o->created);
+}
+
+const struct table_kind config_map_table = { config_map_columns, config_map_cells };
+
+static const struct column secret_columns[] = {
+    COLUMN_NAME,
+    { "Type", "string", "What the secret is for." },
+    { "Data", "string", "How many entries there are." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void secret_cells(const struct object *o, struct cells *c)
+{
+    const struct secret *s = VIEW_OF(o, secret);
+
+    cell_text(c, o->name);
+    cell_text(c, s->type);
+    cell_int(c, s->data.count);
+    cell_age(c, o->created);
+}
+
+const struct table_kind secret_table = { secret_columns, secret_cells };
+
+static const struct column service_account_columns[] = { COLUMN_NAME, COLUMN_AGE, { 0 } };
+
+static void service_account_cells(const struct object *o, struct cells *c)
+{
+    cell_text(c, o->name);
+    cell_age(c, o->created);
+}
+
+const struct table_kind service_account_table = { service_account_columns, service_account_cells };
+
+/* --- Lease --- */
+
+static const struct column lease_columns[] = {
+    COLUMN_NAME,
+    { "Holder", "string", "Who holds the lease." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void lease_cells(const struct object *o, struct cells *c)
+{
+    cell_text(c, o->name);
+    cell_text(c, VIEW_OF(o, lease)->holder);
+    cell_age(c, o->created);
+}
+
+const struct table_kind lease_table = { lease_columns, lease_cells };

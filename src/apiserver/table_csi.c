@@ -1,0 +1,213 @@
+/* Cells of the CSI kinds, and of the snapshot kinds, which print as the custom resources they are in a
+ * cluster: what is not there is null. */
+#include "apiserver/table_int.h"
+
+#include "api/csi.h"
+#include "api/snapshot.h"
+
+#define COLUMN_DATE_AGE                                     \
+    {                                                       \
+        "Age", "date", "Time since the object was made.", 0 \
+    }
+
+/* --- CSIDriver --- */
+
+static const struct column csi_driver_columns[] = {
+    COLUMN_NAME,
+    { "AttachRequired", "boolean", "Whether volumes are attached before they are mounted." },
+    { "PodInfoOnMount", "boolean", "Whether the driver is told for which pod it mounts." },
+    { "StorageCapacity", "boolean", "Whether the scheduler heeds the capacity that the driver tells." },
+    { "TokenRequests", "string", "Audiences of the service account tokens that the driver gets." },
+    { "RequiresRepublish", "boolean", "Whether mounts are published again from time to time." },
+    { "Modes", "string", "Life cycles that the driver's volumes may have." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void cell_audiences(struct cells *c, const struct csi_driver *d)
+{
+    cell_open(c);
+    for (uint32_t i = 0; i < d->token_requests_count; i++) {
+        cell_add(c, i ? "," : "");
+        cell_add(c, d->token_requests[i].audience);
+    }
+    cell_add(c, d->token_requests_count ? "" : "<unset>");
+    cell_close(c);
+}
+
+static void cell_modes(struct cells *c, const struct csi_driver *d)
+{
+    cell_open(c);
+    for (uint32_t i = 0; i < d->lifecycle_modes.count; i++) {
+        cell_add(c, i ? "," : "");
+        cell_add(c, d->lifecycle_modes.items[i]);
+    }
+    cell_add(c, d->lifecycle_modes.count ? "" : "<none>");
+    cell_close(c);
+}
+
+static void csi_driver_cells(const struct object *o, struct cells *c)
+{
+    const struct csi_driver *d = VIEW_OF(o, csi_driver);
+
+    cell_text(c, o->name);
+    cell_bool(c, d->attach_required);
+    cell_bool(c, d->pod_info_on_mount);
+    cell_bool(c, d->storage_capacity);
+    cell_audiences(c, d);
+    cell_bool(c, d->requires_republish);
+    cell_modes(c, d);
+    cell_age(c, o->created);
+}
+
+const struct table_kind csi_driver_table = { csi_driver_columns, csi_driver_cells };
+
+/* --- CSINode, CSIStorageCapacity --- */
+
+static const struct column csi_node_columns[] = {
+    COLUMN_NAME,
+    { "Drivers", "integer", "How many drivers have registered on the node." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void csi_node_cells(const struct object *o, struct cells *c)
+{
+    cell_text(c, o->name);
+    cell_int(c, VIEW_OF(o, csi_node)->drivers_count);
+    cell_age(c, o->created);
+}
+
+const struct table_kind csi_node_table = { csi_node_columns, csi_node_cells };
+
+static const struct column csi_capacity_columns[] = {
+    COLUMN_NAME,
+    { "StorageClassName", "string", "The class that the capacity is told for." },
+    { "Capacity", "string", "How much room there is." },
+    { 0 },
+};
+
+static void csi_capacity_cells(const struct object *o, struct cells *c)
+{
+    const struct csi_capacity *capacity = VIEW_OF(o, csi_capacity);
+
+    cell_text(c, o->name);
+    cell_text(c, capacity->class_name);
+    if (capacity->has_capacity)
+        cell_quantity(c, &capacity->capacity);
+    else
+        cell_text(c, "<unset>");
+}
+
+const struct table_kind csi_capacity_table = { csi_capacity_columns, csi_capacity_cells };
+
+/* --- VolumeSnapshot --- */
+
+static const struct column snapshot_columns[] = {
+    COLUMN_NAME,
+    { "ReadyToUse", "boolean", "Whether a volume can be made from the snapshot." },
+    { "SourcePVC", "string", "The claim that the snapshot is taken of." },
+    { "SourceSnapshotContent", "string", "The content that was there before, for an imported snapshot." },
+    { "RestoreSize", "string", "The least that a volume made from the snapshot must hold." },
+    { "SnapshotClass", "string", "The class that the snapshot asks for." },
+    { "SnapshotContent", "string", "The content that the snapshot is bound to." },
+    { "CreationTime", "date", "Time since the storage took the snapshot." },
+    COLUMN_DATE_AGE,
+    { 0 },
+};
+
+static void cell_ready(struct cells *c, bool has_ready, bool is_ready)
+{
+    if (has_ready)
+        cell_bool(c, is_ready);
+    else
+        cell_null(c);
+}
+
+static void cell_date(struct cells *c, struct timestamp t)
+{
+    if (timestamp_is_zero(t))
+        cell_null(c);
+    else
+        cell_age(c, t);
+}
+
+static void snapshot_cells(const struct object *o, struct cells *c)
+{
+    const struct snapshot *s = VIEW_OF(o, snapshot);
+
+    cell_text(c, o->name);
+    cell_ready(c, s->has_ready, s->is_ready);
+    cell_text_or_null(c, s->claim_name);
+    cell_text_or_null(c, s->content_name);
+    if (s->has_restore_size)
+        cell_quantity(c, &s->restore_size);
+    else
+        cell_null(c);
+    cell_text_or_null(c, s->class_name);
+    cell_text_or_null(c, s->bound_content_name);
+    cell_date(c, s->taken);
+    cell_date(c, o->created);
+}
+
+const struct table_kind snapshot_table = { snapshot_columns, snapshot_cells };
+
+/* --- VolumeSnapshotContent, VolumeSnapshotClass --- */
+
+static const struct column snapshot_content_columns[] = {
+    COLUMN_NAME,
+    { "ReadyToUse", "boolean", "Whether a volume can be made from the snapshot." },
+    { "RestoreSize", "integer", "The size of the snapshot in bytes." },
+    { "DeletionPolicy", "string", "What becomes of the content when its snapshot is gone." },
+    { "Driver", "string", "The driver that took the snapshot." },
+    { "VolumeSnapshotClass", "string", "The class that the snapshot was taken by." },
+    { "VolumeSnapshot", "string", "Name of the snapshot that the content is bound to." },
+    { "VolumeSnapshotNamespace", "string", "Namespace of the snapshot that the content is bound to." },
+    COLUMN_DATE_AGE,
+    { 0 },
+};
+
+static void cell_deletion_policy(struct cells *c, bool deletes)
+{
+    cell_text(c, deletes ? "Delete" : "Retain");
+}
+
+static void snapshot_content_cells(const struct object *o, struct cells *c)
+{
+    const struct snapshot_content *s = VIEW_OF(o, snapshot_content);
+
+    cell_text(c, o->name);
+    cell_ready(c, s->has_ready, s->is_ready);
+    if (s->has_restore_bytes)
+        cell_int(c, s->restore_bytes);
+    else
+        cell_null(c);
+    cell_deletion_policy(c, s->deletes);
+    cell_text_or_null(c, s->driver);
+    cell_text_or_null(c, s->class_name);
+    cell_text_or_null(c, s->snapshot_name);
+    cell_text_or_null(c, s->snapshot_ns);
+    cell_date(c, o->created);
+}
+
+const struct table_kind snapshot_content_table = { snapshot_content_columns, snapshot_content_cells };
+
+static const struct column snapshot_class_columns[] = {
+    COLUMN_NAME,
+    { "Driver", "string", "The driver that takes the snapshots of this class." },
+    { "DeletionPolicy", "string", "What becomes of contents of this class when their snapshots are gone." },
+    COLUMN_DATE_AGE,
+    { 0 },
+};
+
+static void snapshot_class_cells(const struct object *o, struct cells *c)
+{
+    const struct snapshot_class *s = VIEW_OF(o, snapshot_class);
+
+    cell_text(c, o->name);
+    cell_text_or_null(c, s->driver);
+    cell_deletion_policy(c, s->deletes);
+    cell_date(c, o->created);
+}
+
+const struct table_kind snapshot_class_table = { snapshot_class_columns, snapshot_class_cells };
