@@ -262,32 +262,38 @@ static bool object_is_snug(const struct object *o, size_t reserved)
 /* Objects are kept by the hundred thousand, and how much a view takes is known only when it is made. So it is
  * made to the measure of the one before, and once more, to its own, when that does not fit: in a stream of
  * like objects seldom. */
-int object_new(const struct kind_info *k, struct json *d, json_ref v, struct object **ret, struct error *err)
+static int object_make(const struct kind_info *k, struct json *d, json_ref v, struct str text,
+                       struct object **ret, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
     struct object *o = NULL;
-    size_t fixed, bytes;
-    int r;
+    size_t fixed = k->view_bytes + text.len;
+    size_t bytes = fixed + (d->view_hint ? d->view_hint : text.len);
+    int r = object_build(k, d, v, text, bytes, &o, err);
 
-    json_write(d, v, &text);
-    r = buf_check(&text, k->name, err);
-    if (r < 0)
-        return r;
-    fixed = k->view_bytes + text.len;
-    bytes = fixed + (d->view_hint ? d->view_hint : text.len);
-    r = object_build(k, d, v, buf_str(&text), bytes, &o, err);
     if (r < 0)
         return r;
     if (!object_is_snug(o, bytes)) {
         bytes = arena_packed_bytes(&o->arena);
         (void)object_unref(o);
-        r = object_build(k, d, v, buf_str(&text), bytes, &o, err);
+        r = object_build(k, d, v, text, bytes, &o, err);
     }
     if (r < 0)
         return r;
     d->view_hint = arena_packed_bytes(&o->arena) - fixed;
     *ret = o;
     return 0;
+}
+
+int object_new(const struct kind_info *k, struct json *d, json_ref v, struct object **ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
+    int r;
+
+    json_write(d, v, &text);
+    r = buf_check(&text, k->name, err);
+    if (r < 0)
+        return r;
+    return object_make(k, d, v, buf_str(&text), ret, err);
 }
 
 static int object_decode_tree(const struct kind_info *k, struct json *d, json_ref v, struct object **ret,
@@ -312,6 +318,19 @@ int object_decode(const struct kind_info *k, struct str text, struct json *scrat
     if (r < 0)
         return r;
     return object_decode_tree(k, scratch, v, ret, err);
+}
+
+int object_decode_stored(const struct kind_info *k, struct str text, struct json *scratch,
+                         struct object **ret, struct error *err)
+{
+    json_ref v;
+    int r;
+
+    json_clear(scratch);
+    r = json_parse(scratch, text, &v, err);
+    if (r < 0)
+        return r;
+    return object_make(k, scratch, v, text, ret, err);
 }
 
 static int object_refuse_kind(struct str api_version, struct str name, struct error *err)

@@ -75,7 +75,13 @@ int object_new(const struct kind_info *k, struct json *d, json_ref v, struct obj
 int object_decode(const struct kind_info *k, struct str text, struct json *scratch, struct object **ret,
                   struct error *err);
 
-/* The same with the kind taken from the text's own apiVersion and kind. */
+/* From the text of an object that was made here before, as a store keeps it: it is taken for canonical, so
+ * that nothing is checked or written anew. A text that is JSON but not canonical gives an object that reads
+ * wrong types as absent. */
+int object_decode_stored(const struct kind_info *k, struct str text, struct json *scratch,
+                         struct object **ret, struct error *err);
+
+/* The same as object_decode() with the kind taken from the text's own apiVersion and kind. */
 int object_decode_any(struct str text, struct json *scratch, struct object **ret, struct error *err);
 
 struct object *object_ref(const struct object *o);

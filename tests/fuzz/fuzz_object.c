@@ -114,6 +114,22 @@ static void check_stable(const struct object *o)
     FUZZ_CHECK(str_eq(o->text, again->text));
 }
 
+/* A store's row: what was canonical is the same again; what is not makes some object, or none. */
+static void check_stored(const struct kind_info *k, struct str text, bool is_canonical)
+{
+    _cleanup_(json_done_p) struct json d;
+    _cleanup_(object_unref_p) struct object *o = NULL;
+    struct error err;
+    int r;
+
+    json_init(&d, TEXT_BYTES_MAX);
+    r = object_decode_stored(k, text, &d, &o, &err);
+    if (r == 0)
+        FUZZ_CHECK(str_eq(text, o->text));
+    else
+        FUZZ_CHECK(!is_canonical);
+}
+
 static void check_list(const struct object *o)
 {
     _cleanup_(json_done_p) struct json d;
@@ -200,9 +216,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err;
 
     json_init(&scratch, TEXT_BYTES_MAX);
+    check_stored(kind_info((enum kind)(size % KIND_COUNT)), text, /* is_canonical= */ false);
     if (object_decode_any(text, &scratch, &o, &err) < 0)
         return 0;
     check_stable(o);
+    check_stored(o->kind, o->text, /* is_canonical= */ true);
     check_nothing_lost(text, o);
     check_list(o);
     if (o->kind->kind == KIND_EVENT || o->kind->kind == KIND_EVENT_V1)

@@ -262,6 +262,46 @@ TEST(a_nul_that_nobody_reads_stays)
     ASSERT_INT(strlen(o->text.s), o->text.len);
 }
 
+TEST(stored_texts_decode_to_the_same_object)
+{
+    _cleanup_(object_unref_p) struct object *o = kind_object(
+        KIND_CLAIM, "{'metadata':{'name':'x','namespace':'a','resourceVersion':'7','labels':{"
+                    "'b':'1','a':'2'}},'spec':{'volumeName':'v'},'future':{'z':[1.50,'\\u00e9']}}");
+    _cleanup_(object_unref_p) struct object *again = NULL;
+
+    ASSERT_OK(object_decode_stored(kind_info(KIND_CLAIM), o->text, &scratch, &again, &err));
+    assert_true(str_eq(o->text, again->text));
+    ASSERT_STR("x", again->name);
+    ASSERT_STR("2", object_label(again, "a"));
+    ASSERT_INT(7, again->revision);
+    ASSERT_STR("v", ((const struct claim *)(const void *)again)->volume_name);
+}
+
+TEST(stored_texts_that_are_not_canonical_harm_nobody)
+{
+    static const char *const texts[] = {
+        "[]",
+        "7",
+        "{}",
+        "{'metadata':[]}",
+        "{'metadata':{'name':7,'labels':['a'],'finalizers':{'a':1}}}",
+        "{'spec':7}",
+        "{'spec':{'accessModes':{'a':'b'},'resources':[]}}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(1 << 20);
+        _cleanup_(object_unref_p) struct object *o = NULL;
+        kind_quotes(texts[i], &quoted);
+        ASSERT_OK(object_decode_stored(kind_info(KIND_CLAIM), buf_str(&quoted), &scratch, &o, &err));
+        ASSERT_STR(buf_cstr(&quoted), o->text.s);
+    }
+    struct object *none = NULL;
+    ASSERT_ERR(ERR_BAD_REQUEST,
+               object_decode_stored(kind_info(KIND_CLAIM), str_of("{"), &scratch, &none, &err));
+    assert_null(none);
+}
+
 TEST(the_callers_text_is_left_alone)
 {
     static const char text[] =
