@@ -1,0 +1,16 @@
+/* What the process was given at its start: variables, its user, its terminal. */
+#ifndef BERTH_IO_ENV_H
+#define BERTH_IO_ENV_H
+
+#include <stdbool.h>
+
+/* The variable's value; NULL when it is unset or empty. */
+const char *io_env(const char *name);
+
+/* True when the process may do everything. */
+bool io_is_root(void);
+
+/* True when a person reads standard error. */
+bool io_stderr_is_terminal(void);
+
+#endif

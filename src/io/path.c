@@ -1,0 +1,162 @@
+#include "io/path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "io/file.h"
+#include "io/random.h"
+
+static void closedirp(DIR **d)
+{
+    if (*d)
+        (void)closedir(*d); /* nothing was written */
+}
+
+int io_exists(const char *path, bool *ret, struct error *err)
+{
+    struct stat st;
+    bool is_there = lstat(path, &st) == 0;
+
+    if (!is_there && errno != ENOENT)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
+    *ret = is_there;
+    return 0;
+}
+
+bool io_is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What may stand in a directory that counts as empty. */
+static bool is_no_content(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, IO_LOCK_NAME) == 0 ||
+           str_has_prefix(str_of(name), IO_TMP_PREFIX);
+}
+
+int io_dir_is_free(const char *dir, bool *ret, struct error *err)
+{
+    _cleanup_(closedirp) DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    if (!d && errno == ENOENT) {
+        *ret = true;
+        return 0;
+    }
+    if (!d)
+        return error_set_errno(err, errno, "cannot open directory '%s'", dir);
+    errno = 0;
+    while ((e = readdir(d)) && is_no_content(e->d_name))
+        errno = 0;
+    if (!e && errno != 0)
+        return error_set_errno(err, errno, "cannot read directory '%s'", dir);
+    *ret = !e;
+    return 0;
+}
+
+/* "DIR/.berth-tmp-XXXX" with 64 random bits. */
+static int tmp_name(const char *dir, size_t dir_len, char ret[PATH_MAX], struct error *err)
+{
+    uint64_t id;
+    int n, r = io_random(&id, sizeof id, err);
+
+    if (r < 0)
+        return r;
+    n = snprintf(ret, PATH_MAX, "%.*s" IO_TMP_PREFIX "%016" PRIx64, (int)dir_len, dir, id);
+    if (n < 0 || n >= PATH_MAX)
+        return error_set_errno(err, ENAMETOOLONG, "cannot make a temporary name in '%.*s'", (int)dir_len,
+                               dir);
+    return 0;
+}
+
+int io_tmp_file_beside(const char *path, char ret[PATH_MAX], struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char name[PATH_MAX];
+    int fd, r;
+
+    r = tmp_name(path, slash ? (size_t)(slash + 1 - path) : 0, name, err);
+    if (r < 0)
+        return r;
+    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot create a temporary file beside '%s'", path);
+    closep(&fd);
+    memcpy(ret, name, sizeof name);
+    return 0;
+}
+
+static int sync_path(const char *path, int flags, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    int r = 0;
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    if (fsync(fd) < 0)
+        r = error_set_errno(err, errno, "cannot sync '%s'", path);
+    closep(&fd);
+    return r;
+}
+
+int io_move_into_place(const char *file, const char *path, struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s/", (int)(slash - path), path)
+                  : snprintf(dir, sizeof dir, ".");
+    int r;
+
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return error_set_errno(err, ENAMETOOLONG, "cannot replace '%s'", path);
+    r = sync_path(file, 0, err);
+    if (r < 0)
+        return r;
+    if (rename(file, path) < 0)
+        return error_set_errno(err, errno, "cannot rename '%s' to '%s'", file, path);
+    return sync_path(dir, O_DIRECTORY, err);
+}
+
+void io_discard_file(const char *path)
+{
+    (void)unlink(path); /* best effort */
+}
+
+int io_tmp_dir_below(const char *parent, char ret[PATH_MAX], struct error *err)
+{
+    char dir[PATH_MAX], name[PATH_MAX];
+    int n = snprintf(dir, sizeof dir, "%s/", parent);
+    int r;
+
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return error_set_errno(err, ENAMETOOLONG, "cannot create a directory in '%s'", parent);
+    r = tmp_name(dir, (size_t)n, name, err);
+    if (r < 0)
+        return r;
+    if (mkdir(name, 0700) < 0)
+        return error_set_errno(err, errno, "cannot create a directory in '%s'", parent);
+    memcpy(ret, name, sizeof name);
+    return 0;
+}
+
+void io_discard_dir(const char *dir)
+{
+    _cleanup_(closedirp) DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        (void)unlinkat(dirfd(d), e->d_name, 0); /* fails on "." and ".." and other directories: they stay */
+    (void)rmdir(dir);
+}
