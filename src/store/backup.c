@@ -1,0 +1,185 @@
+/* Backup and restore: whole databases, copied page by page by SQLite's backup interface.
+ *
+ * A backup reads under one read transaction: it sees the moment at which it began, and the server goes on
+ * writing into its journal, which grows for as long. The copy is an ordinary database file without a journal
+ * beside it, fit for a read-only medium. */
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "io/file.h"
+#include "io/path.h"
+#include "store/db.h"
+
+/* 8 MiB between two reports of progress. */
+#define BACKUP_STEP_PAGES 512
+/* Above every revision that the lost server may have given out since the backup: a day at 10,000 a second. */
+#define RESTORE_REVISION_GAP "1000000000"
+
+struct progress {
+    store_progress_fn *fn;
+    void *ctx;
+};
+
+static void progress_tell(const struct progress *p, sqlite3_backup *b)
+{
+    int total = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
+
+    if (p->fn && total > 0 && left >= 0 && left <= total)
+        p->fn(p->ctx, (unsigned)(total - left), (unsigned)total);
+}
+
+/* The source is in a read transaction. */
+static int copy_pages(struct db *from, struct db *to, const struct progress *p, struct error *err)
+{
+    sqlite3_backup *b = sqlite3_backup_init(to->sql, "main", from->sql, "main");
+    int r;
+
+    if (!b)
+        return db_fail(to, "write", err);
+    do {
+        r = sqlite3_backup_step(b, BACKUP_STEP_PAGES);
+        if (r == SQLITE_OK || r == SQLITE_DONE)
+            progress_tell(p, b);
+    } while (r == SQLITE_OK);
+    /* The failure is the target's, with the code of whichever side failed. */
+    if (sqlite3_backup_finish(b) != SQLITE_OK || r != SQLITE_DONE)
+        return db_fail(to, "write", err);
+    return 0;
+}
+
+/* tmp will be path when it is whole. after: statements to run on the copy; NULL for none. */
+static int copy_into(struct db *from, const char *tmp, const char *path, const char *after,
+                     const struct progress *p, struct error *err)
+{
+    _cleanup_(db_close_p) struct db *to = NULL;
+    char mode[16];
+    int r = db_open(tmp, SQLITE_OPEN_READWRITE, &to, err);
+
+    if (r == 0)
+        r = db_exec(from, "BEGIN; SELECT count(*) FROM sqlite_schema", err);
+    if (r < 0)
+        return r;
+    (void)snprintf(to->path, sizeof to->path, "%s", path); /* the name that its failures go by */
+    r = copy_pages(from, to, p, err);
+    (void)sqlite3_exec(from->sql, "COMMIT", NULL, NULL, NULL); /* only read from */
+    /* The header says WAL, as the source's does: back to a file that stands alone. */
+    if (r == 0)
+        r = db_text(to, "PRAGMA journal_mode=DELETE", mode, sizeof mode, err);
+    if (r == 0 && after)
+        r = db_exec(to, after, err);
+    return r;
+}
+
+static void discard(const char *path)
+{
+    static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
+    char name[PATH_MAX + 16];
+
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* fits */
+        io_discard_file(name);
+    }
+}
+
+/* A copy of the database under a name of its own, whole or not at all. */
+static int copy_to(struct db *from, const char *path, const char *after, const struct progress *p,
+                   struct error *err)
+{
+    char tmp[PATH_MAX];
+    int r = io_tmp_file_beside(path, tmp, err);
+
+    if (r < 0)
+        return r;
+    r = copy_into(from, tmp, path, after, p, err);
+    if (r == 0)
+        r = io_move_into_place(tmp, path, err);
+    if (r < 0)
+        discard(tmp);
+    return r;
+}
+
+/* A database of ours, open for reading. */
+static int open_checked(const char *path, int flags, struct db **ret, struct error *err)
+{
+    _cleanup_(db_close_p) struct db *d = NULL;
+    int64_t version;
+    int r = db_open(path, flags, &d, err);
+
+    if (r < 0)
+        return r;
+    r = db_check(d, &version, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(d);
+    return 0;
+}
+
+int store_backup(const char *dir, const char *file, store_progress_fn *progress, void *ctx, struct error *err)
+{
+    _cleanup_(db_close_p) struct db *from = NULL;
+    const struct progress p = { progress, ctx };
+    char path[PATH_MAX];
+    int r = db_path(dir, path, err);
+
+    if (r < 0)
+        return r;
+    if (io_is_same_file(path, file))
+        return error_set(err, ERR_INVALID, "'%s' is the database itself: name another file", file);
+    /* For writing, since reading beside a server takes part in its locks; nothing is written. */
+    r = open_checked(path, SQLITE_OPEN_READWRITE, &from, err);
+    if (r < 0)
+        return r;
+    return copy_to(from, file, /* after= */ NULL, &p, err);
+}
+
+/* --- Restoring --- */
+
+static int check_free(const char *dir, struct error *err)
+{
+    bool is_free;
+    int r = io_dir_is_free(dir, &is_free, err);
+
+    if (r == 0 && !is_free)
+        r = error_set(err, ERR_EXISTS, "'%s' is not empty: a backup is restored into an empty directory only",
+                      dir);
+    return r;
+}
+
+int store_restore(const char *file, const char *dir, store_progress_fn *progress, void *ctx,
+                  struct error *err)
+{
+    static const char after[] =
+        "BEGIN;"
+        "UPDATE meta SET value = " RESTORE_REVISION_GAP
+        " + (SELECT max(value, (SELECT ifnull(max(revision), 0)"
+        " FROM log)) FROM meta WHERE key='revision') WHERE key='revision';"
+        "UPDATE meta SET value = (SELECT value FROM meta WHERE key='revision') WHERE key='history_start';"
+        "COMMIT";
+    _cleanup_(db_close_p) struct db *from = NULL;
+    _cleanup_(closep) int lock_fd = -1;
+    const struct progress p = { progress, ctx };
+    char path[PATH_MAX];
+    int r;
+
+    r = db_path(dir, path, err);
+    if (r < 0)
+        return r;
+    r = check_free(dir, err);
+    if (r < 0)
+        return r;
+    r = open_checked(file, SQLITE_OPEN_READONLY, &from, err);
+    if (r < 0)
+        return r;
+    r = db_check_deeply(from, err);
+    if (r == 0)
+        r = io_mkdirs(dir, 0700, err);
+    if (r == 0)
+        r = io_lock_dir(dir, &lock_fd, err);
+    if (r == 0)
+        r = check_free(dir, err); /* again, now that nobody else can fill it */
+    if (r < 0)
+        return r;
+    return copy_to(from, path, after, &p, err);
+}

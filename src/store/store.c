@@ -1,0 +1,430 @@
+/* Writes on their way: queued, committed in batches, shown and reported in order.
+ *
+ * At most one work is at the log: a batch of writes or a chunk of rows to drop. Its end defers flush(), which
+ * starts the next. So everything that one turn of the loop submits goes together, and what comes during a
+ * commit makes up the next batch.
+ *
+ * Whatever may fail does so before a write goes to the log: entry and ring have their memory by then. Once
+ * the log has said yes, the rest cannot fail. */
+#include "store/store.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/file.h"
+#include "store/store_int.h"
+
+/* --- Life --- */
+
+static void store_flush(void *ctx);
+
+static int store_make(struct loop *l, const struct store_options *o, bool threaded, struct store *s,
+                      struct error *err)
+{
+    int r;
+
+    s->loop = l;
+    if (o)
+        s->options = *o;
+    if (s->options.history_count == 0)
+        s->options.history_count = STORE_HISTORY_COUNT;
+    if (s->options.batch_max == 0)
+        s->options.batch_max = STORE_BATCH_MAX;
+    store_image_init(&s->image);
+    TAILQ_INIT(&s->queue);
+    TAILQ_INIT(&s->batch);
+    TAILQ_INIT(&s->refused);
+    for (size_t k = 0; k <= KIND_COUNT; k++)
+        TAILQ_INIT(&s->watchers[k]);
+    deferred_init(&s->flush, l, store_flush, s);
+    s->rows = calloc(s->options.batch_max, sizeof *s->rows);
+    if (!s->rows)
+        return error_no_memory(err);
+    r = store_history_init(&s->history, s->options.history_count, err);
+    if (r == 0 && threaded)
+        r = pool_new(l, /* threads= */ 1, /* queued_max= */ 1, &s->pool, err);
+    return r;
+}
+
+int store_new(struct loop *l, const struct store_options *o, struct store_log log, bool threaded, int lock_fd,
+              struct store **ret, struct error *err)
+{
+    _cleanup_(store_free_p) struct store *s = calloc(1, sizeof *s);
+    int r;
+
+    if (!s) {
+        log.type->close(log.ctx);
+        closep(&lock_fd);
+        return error_no_memory(err);
+    }
+    s->log = log;
+    s->lock_fd = lock_fd;
+    r = store_make(l, o, threaded, s, err);
+    if (r == 0)
+        r = store_load(s, err);
+    if (r < 0)
+        return r;
+    loop_defer(&s->flush); /* loading may have found rows to drop */
+    *ret = TAKE(s);
+    return 0;
+}
+
+int store_open_memory(struct loop *l, const struct store_options *o, struct store **ret, struct error *err)
+{
+    return store_new(l, o, store_log_memory(), /* threaded= */ false, /* lock_fd= */ -1, ret, err);
+}
+
+int store_open_sqlite(const char *dir, struct loop *l, const struct store_options *o, struct store **ret,
+                      struct error *err)
+{
+    _cleanup_(closep) int lock_fd = -1;
+    struct store_log log;
+    int r;
+
+    r = io_mkdirs(dir, 0700, err);
+    if (r < 0)
+        return r;
+    r = io_lock_dir(dir, &lock_fd, err);
+    if (r < 0)
+        return r;
+    r = store_log_open_sqlite(dir, &log, err);
+    if (r < 0)
+        return r;
+    return store_new(l, o, log, /* threaded= */ true, take_fd(&lock_fd), ret, err);
+}
+
+static void store_report_refused(struct store *s);
+static bool store_start(struct store *s);
+
+struct store *store_free(struct store *s)
+{
+    if (!s)
+        return NULL;
+    assert(!s->is_delivering);
+    s->is_closing = true;
+    while (s->is_busy || store_start(s))
+        if (s->pool)
+            pool_drain(s->pool);
+    store_report_refused(s);
+    for (size_t k = 0; k <= KIND_COUNT; k++)
+        assert(TAILQ_EMPTY(&s->watchers[k]));
+    loop_undefer(&s->flush);
+    s->pool = pool_free(s->pool);
+    s->log.type->close(s->log.ctx);
+    store_image_done(&s->image);
+    store_history_done(&s->history);
+    vec_done(&s->drops);
+    free(s->rows);
+    closep(&s->lock_fd);
+    free(s);
+    return NULL;
+}
+
+/* --- Reading --- */
+
+const struct object *store_get(const struct store *s, enum kind k, const char *ns, const char *name)
+{
+    const struct store_entry *e = store_image_find(&s->image, k, store_key_of(ns, name));
+
+    return e ? e->object : NULL;
+}
+
+const struct object *store_get_newest(const struct store *s, enum kind k, const char *ns, const char *name)
+{
+    const struct store_entry *e = store_image_find(&s->image, k, store_key_of(ns, name));
+
+    if (!e || !e->newest)
+        return e ? e->object : NULL;
+    return e->newest->is_delete ? NULL : e->newest->object;
+}
+
+int64_t store_revision(const struct store *s)
+{
+    return s->revision;
+}
+
+size_t store_count(const struct store *s, enum kind k)
+{
+    assert(k < KIND_COUNT);
+    return s->image.counts[k];
+}
+
+int store_check(const struct store *s, struct error *err)
+{
+    return s->last_failure.code ? error_set(err, s->last_failure.code, "%s", s->last_failure.msg) : 0;
+}
+
+/* --- Writing --- */
+
+int64_t store_reserve(struct store *s)
+{
+    return ++s->reserved;
+}
+
+static void store_refuse(struct store *s, struct store_write *w, enum err why)
+{
+    w->refused = why;
+    TAILQ_INSERT_TAIL(&s->refused, w, link);
+}
+
+void store_submit(struct store *s, struct store_write *w, const struct object *o, bool is_delete,
+                  store_done_fn *done, void *ctx)
+{
+    enum kind k = o->kind->kind;
+
+    assert(k != KIND_EVENT_V1); /* another view of what is stored as KIND_EVENT */
+    assert((o->ns[0] != '\0') == o->kind->is_namespaced);
+    assert(o->revision > s->submitted);
+    assert(o->revision <= s->reserved);
+    if (is_delete) /* a deletion of nothing would be taken for damage at the next start */
+        assert(store_get_newest(s, k, o->ns, o->name));
+    *w = (struct store_write){ .object = object_ref(o), .is_delete = is_delete, .done = done, .ctx = ctx };
+    s->submitted = o->revision;
+    if (s->is_closing) {
+        store_refuse(s, w, ERR_CANCELLED);
+        return; /* store_free() reports it */
+    }
+    loop_defer(&s->flush);
+    w->entry = store_image_ensure(&s->image, k, store_key_of(o->ns, o->name));
+    if (!w->entry) {
+        store_refuse(s, w, ERR_NO_MEMORY);
+        return;
+    }
+    w->entry->newest = w;
+    TAILQ_INSERT_TAIL(&s->queue, w, link);
+}
+
+/* Tells the writer; the write is its own again. */
+static void store_report(struct store *s, struct store_write *w, int r, const struct error *err)
+{
+    bool was_delivering = s->is_delivering;
+
+    w->object = object_unref(w->object);
+    w->old = object_unref(w->old);
+    s->is_delivering = true;
+    w->done(w->ctx, r, err);
+    s->is_delivering = was_delivering;
+}
+
+static void store_report_refused(struct store *s)
+{
+    struct store_write *w;
+
+    while ((w = TAILQ_FIRST(&s->refused))) {
+        struct error err = { 0 };
+        int r = w->refused == ERR_NO_MEMORY ? error_no_memory(&err)
+                                            : error_set(&err, w->refused, "the store is being closed");
+        TAILQ_REMOVE(&s->refused, w, link);
+        store_report(s, w, r, &err);
+    }
+}
+
+/* --- Commits --- */
+
+/* Without memory a row merely stays in the log: the next start finds it superseded. */
+static void store_forget_row(struct store *s, int64_t revision)
+{
+    if (!s->drops_lost && vec_push(&s->drops, revision) < 0)
+        s->drops_lost = true;
+}
+
+void store_forget(struct store *s, const struct object *old, int64_t revision, bool is_delete)
+{
+    if (old)
+        store_forget_row(s, old->revision);
+    if (is_delete)
+        store_forget_row(s, revision);
+}
+
+void store_remember(struct store *s, const struct store_event *ev)
+{
+    struct store_event gone;
+
+    if (!store_history_push(&s->history, ev, &gone))
+        return;
+    store_forget(s, gone.old, gone.revision, gone.is_delete);
+    store_event_done(&gone);
+}
+
+static struct store_event write_event(const struct store_write *w)
+{
+    return (struct store_event){ w->object, w->old, w->object->revision, w->is_delete };
+}
+
+/* Takes the write off its key, and the key out of the image when nothing is left of it. */
+static void store_leave(struct store *s, struct store_write *w)
+{
+    if (w->entry->newest == w)
+        w->entry->newest = NULL;
+    store_image_release(&s->image, w->object->kind->kind, w->entry);
+    w->entry = NULL;
+}
+
+/* The log has the batch: first all of it shows, then all of it is told, then the writers hear. */
+static void store_apply(struct store *s)
+{
+    struct store_write *w;
+
+    for (w = TAILQ_FIRST(&s->batch); w; w = TAILQ_NEXT(w, link)) {
+        struct object *o = w->is_delete ? NULL : object_ref(w->object);
+        w->old = store_image_set(&s->image, w->object->kind->kind, w->entry, o);
+        store_leave(s, w);
+        s->revision = w->object->revision;
+        struct store_event ev = write_event(w);
+        store_remember(s, &ev);
+    }
+    s->is_delivering = true;
+    for (w = TAILQ_FIRST(&s->batch); w; w = TAILQ_NEXT(w, link)) {
+        struct store_event ev = write_event(w);
+        store_tell(s, &ev);
+    }
+    store_tell_settled(s);
+    s->is_delivering = false;
+    while ((w = TAILQ_FIRST(&s->batch))) {
+        TAILQ_REMOVE(&s->batch, w, link);
+        store_report(s, w, 0, &(struct error){ 0 });
+    }
+}
+
+/* What waits may build on what has failed, so all of it goes. It is out of the image before the first writer
+ * hears: that one may try again at once. */
+static void store_fail(struct store *s, int r, const struct error *err)
+{
+    struct store_writes failed = TAILQ_HEAD_INITIALIZER(failed);
+    struct store_write *w;
+
+    TAILQ_CONCAT(&failed, &s->batch, link);
+    TAILQ_CONCAT(&failed, &s->queue, link);
+    for (w = TAILQ_FIRST(&failed); w; w = TAILQ_NEXT(w, link))
+        store_leave(s, w);
+    while ((w = TAILQ_FIRST(&failed))) {
+        TAILQ_REMOVE(&failed, w, link);
+        store_report(s, w, r, err);
+    }
+}
+
+static int store_append(void *ctx)
+{
+    struct store *s = ctx;
+
+    return s->log.type->append(s->log.ctx, s->rows, s->rows_count, &s->work_err);
+}
+
+static void store_on_appended(void *ctx, int r)
+{
+    struct store *s = ctx;
+
+    s->is_busy = false;
+    loop_defer(&s->flush);
+    if (r < 0) {
+        struct error err = s->work_err; /* a writer may cause the next work */
+        s->last_failure = err;
+        store_fail(s, r, &err);
+        return;
+    }
+    s->last_failure.code = ERR_NONE;
+    s->drops_must_wait = false;
+    if (s->options.on_commit)
+        s->options.on_commit(s->options.ctx, loop_now_ns(s->loop) - s->started_ns, s->rows_count);
+    store_apply(s);
+}
+
+static int store_drop(void *ctx)
+{
+    struct store *s = ctx;
+
+    return s->log.type->drop(s->log.ctx, s->dropping, s->dropping_count, &s->meta, &s->work_err);
+}
+
+/* A failure is no harm: the rows stay a while longer. Writers will hear what is wrong with the log. */
+static void store_on_dropped(void *ctx, int r)
+{
+    struct store *s = ctx;
+
+    s->is_busy = false;
+    loop_defer(&s->flush);
+    s->drops_must_wait = r < 0;
+    if (r < 0)
+        return;
+    s->drops_at += s->dropping_count;
+    if (s->drops_at > s->drops.count / 2) { /* seldom enough that moving costs nothing over time */
+        s->drops.count -= s->drops_at;
+        memmove(s->drops.items, s->drops.items + s->drops_at, s->drops.count * sizeof *s->drops.items);
+        s->drops_at = 0;
+    }
+}
+
+static void store_run(struct store *s, pool_work_fn work, pool_done_fn done)
+{
+    int r;
+
+    s->is_busy = true;
+    s->work_err = (struct error){ 0 };
+    s->started_ns = loop_now_ns(s->loop);
+    r = s->pool ? pool_submit(s->pool, &s->work, work, done, s, &s->work_err) : work(s);
+    if (r < 0 || !s->pool)
+        done(s, r);
+}
+
+static void store_start_batch(struct store *s)
+{
+    size_t bytes = 0;
+    struct store_write *w;
+
+    s->rows_count = 0;
+    while ((w = TAILQ_FIRST(&s->queue)) && s->rows_count < s->options.batch_max &&
+           bytes < STORE_BATCH_BYTES_MAX) {
+        const struct object *o = w->object;
+        TAILQ_REMOVE(&s->queue, w, link);
+        TAILQ_INSERT_TAIL(&s->batch, w, link);
+        bytes += o->text.len;
+        s->rows[s->rows_count++] = (struct store_row){
+            .revision = o->revision,
+            .kind = o->kind->kind,
+            .ns = str_of(o->ns),
+            .name = str_of(o->name),
+            .body = w->is_delete ? (struct str){ NULL, 0 } : o->text,
+        };
+    }
+    s->was_drop = false;
+    store_run(s, store_append, store_on_appended);
+}
+
+static void store_start_drop(struct store *s)
+{
+    memcpy(s->dropping, s->drops.items + s->drops_at, sizeof s->dropping);
+    s->dropping_count = STORE_DROP_COUNT;
+    s->meta = (struct store_log_meta){ .revision = s->revision, .history_start = s->history.start };
+    s->was_drop = true;
+    store_run(s, store_drop, store_on_dropped);
+}
+
+static bool store_has_drops(const struct store *s)
+{
+    return s->drops.count - s->drops_at >= STORE_DROP_COUNT && !s->drops_must_wait && !s->is_closing;
+}
+
+/* Starts what is due: by turns when both are. False when there is nothing. */
+static bool store_start(struct store *s)
+{
+    bool has_writes = !TAILQ_EMPTY(&s->queue);
+    bool has_drops = store_has_drops(s);
+
+    if (has_drops && !(has_writes && s->was_drop))
+        store_start_drop(s);
+    else if (has_writes)
+        store_start_batch(s);
+    else
+        return false;
+    return true;
+}
+
+static void store_flush(void *ctx)
+{
+    struct store *s = ctx;
+
+    store_report_refused(s);
+    if (!s->is_busy)
+        (void)store_start(s);
+}

@@ -1,0 +1,142 @@
+/* For the files of store/ and their tests: what a store is made of. */
+#ifndef BERTH_STORE_STORE_INT_H
+#define BERTH_STORE_STORE_INT_H
+
+#include "base/vec.h"
+#include "io/pool.h"
+#include "store/log.h"
+#include "store/store.h"
+
+/* A transaction also ends at this size, so that the log's journal stays bounded. */
+#define STORE_BATCH_BYTES_MAX ((size_t)16 << 20)
+/* Rows are dropped this many at a time, so that no write waits long behind it. */
+#define STORE_DROP_COUNT 1024
+
+/* --- The image: entries by kind and key --- */
+
+/* A key that is there or about to be. At least one of object and newest is set. */
+struct store_entry {
+    struct object *object;      /* committed; NULL while its creation is in flight */
+    struct store_write *newest; /* the last one in flight; NULL for none */
+    uint32_t ns_len;
+    uint32_t name_len;
+    char key[]; /* namespace, NUL, name: bytewise order is the order of lists */
+};
+
+struct store_image {
+    struct omap kinds[KIND_COUNT];
+    size_t counts[KIND_COUNT]; /* of committed objects */
+};
+
+/* Where a search begins; not NUL-terminated, of any length. */
+struct store_key {
+    struct str ns;
+    struct str name;
+};
+
+void store_image_init(struct store_image *m);
+void store_image_done(struct store_image *m);
+struct store_entry *store_image_find(const struct store_image *m, enum kind k, struct store_key key);
+/* The first entry that is not before key, and a cursor on it. */
+struct store_entry *store_image_from(const struct store_image *m, enum kind k, struct store_key key,
+                                     struct omap_cursor *ret);
+/* Finds or makes the entry; NULL when there is no memory. */
+struct store_entry *store_image_ensure(struct store_image *m, enum kind k, struct store_key key);
+/* Takes the entry out and frees it when nothing keeps it any more. */
+void store_image_release(struct store_image *m, enum kind k, struct store_entry *e);
+/* The entry's object becomes o (NULL: none), whose reference is taken; returns the old one with its own. */
+struct object *store_image_set(struct store_image *m, enum kind k, struct store_entry *e, struct object *o);
+
+struct store_key store_key_of(const char *ns, const char *name);
+struct store_key store_entry_key(const struct store_entry *e);
+int store_key_cmp(struct store_key a, struct store_key b);
+
+/* --- The ring of recent events --- */
+
+struct store_history {
+    struct store_event *events; /* each with references to its objects */
+    size_t cap;
+    size_t first;
+    size_t count;
+    int64_t start; /* the revision of the last event that is not there; all after it are */
+};
+
+int store_history_init(struct store_history *h, size_t cap, struct error *err);
+void store_history_done(struct store_history *h);
+/* Takes references of its own. When the ring is full the oldest event goes, and lies in *ret_gone with its
+ * references; returns true then. */
+bool store_history_push(struct store_history *h, const struct store_event *ev, struct store_event *ret_gone);
+void store_event_done(struct store_event *ev);
+/* The index of the first event after a revision; h->count when there is none. */
+size_t store_history_after(const struct store_history *h, int64_t revision);
+const struct store_event *store_history_at(const struct store_history *h, size_t index);
+/* 0 when every event after the revision is there. */
+int store_history_check(const struct store_history *h, int64_t revision, struct error *err);
+
+/* --- The store --- */
+
+TAILQ_HEAD(store_writes, store_write);
+TAILQ_HEAD(store_watchers, store_watcher);
+
+struct store {
+    struct loop *loop;
+    struct store_options options;
+    struct store_log log;
+    struct pool *pool; /* one worker; NULL when the log does not block */
+    int lock_fd;
+
+    struct store_image image;
+    struct store_history history;
+    int64_t revision; /* newest committed */
+    int64_t reserved; /* newest given out */
+    int64_t submitted;
+
+    struct store_writes queue;   /* for the next batch */
+    struct store_writes batch;   /* at the log now */
+    struct store_writes refused; /* only to be reported */
+    struct deferred flush;
+
+    /* The work under way: the worker reads these, and nobody changes them before its end. */
+    struct pool_work work;
+    bool is_busy;
+    struct store_row *rows; /* batch_max of them */
+    size_t rows_count;
+    uint64_t started_ns;
+    int64_t dropping[STORE_DROP_COUNT];
+    size_t dropping_count;
+    struct store_log_meta meta;
+    struct error work_err;
+
+    /* Rows that no longer matter, in the order in which they ceased to. They must be dropped in that order:
+     * a deletion's row without what it deleted is harmless, but not the other way round. */
+    VEC(int64_t) drops;
+    size_t drops_at;      /* up to here they are dropped */
+    bool drops_lost;      /* there was no memory for one: none after it may be dropped in this run */
+    bool drops_must_wait; /* the log is in trouble: not before it has taken a batch */
+    bool was_drop;        /* the last work was one: a batch goes first now */
+    bool is_closing;
+    bool is_delivering;        /* callbacks of writers and watchers run */
+    struct error last_failure; /* code ERR_NONE when the last commit was fine */
+
+    struct store_watchers watchers[KIND_COUNT + 1]; /* by kind; the last of every kind */
+    struct store_watcher *walk;                     /* the next one to be told */
+};
+
+/* A store on any log. Takes the log and the descriptor, on failure too. threaded: the log blocks and gets a
+ * worker. */
+int store_new(struct loop *l, const struct store_options *o, struct store_log log, bool threaded, int lock_fd,
+              struct store **ret, struct error *err);
+
+/* Fills image and history from the log. */
+int store_load(struct store *s, struct error *err);
+
+/* Remembers what happened, and which rows of the log it made useless. */
+void store_remember(struct store *s, const struct store_event *ev);
+/* An event is too old for the ring: of no use are the row it superseded and, of a deletion, its own. */
+void store_forget(struct store *s, const struct object *old, int64_t revision, bool is_delete);
+
+/* Tells the watchers of one commit, and that all of a batch have been told. */
+void store_tell(struct store *s, const struct store_event *ev);
+void store_tell_settled(struct store *s);
+
+#endif

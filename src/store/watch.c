@@ -1,0 +1,62 @@
+/* Telling the watchers: in the order they came, those of the kind before those of everything.
+ *
+ * Callbacks may watch and unwatch: the walk keeps its place in the store, and unwatching the next one moves
+ * it on. */
+#include "store/store_int.h"
+
+#include <assert.h>
+
+void store_watch(struct store *s, struct store_watcher *w, enum kind k, store_event_fn *event,
+                 void (*settled)(void *ctx, int64_t revision), void *ctx)
+{
+    assert(k <= KIND_COUNT);
+    *w = (struct store_watcher){
+        .kind = k, .after = s->revision, .event = event, .settled = settled, .ctx = ctx
+    };
+    TAILQ_INSERT_TAIL(&s->watchers[k], w, link);
+}
+
+void store_unwatch(struct store *s, struct store_watcher *w)
+{
+    if (s->walk == w)
+        s->walk = TAILQ_NEXT(w, link);
+    TAILQ_REMOVE(&s->watchers[w->kind], w, link);
+}
+
+/* The next watcher of the walk; NULL at its end. */
+static struct store_watcher *walk_next(struct store *s)
+{
+    struct store_watcher *w = s->walk;
+
+    if (w)
+        s->walk = TAILQ_NEXT(w, link);
+    return w;
+}
+
+static void tell_list(struct store *s, struct store_watchers *list, const struct store_event *ev)
+{
+    struct store_watcher *w;
+
+    s->walk = TAILQ_FIRST(list);
+    while ((w = walk_next(s)))
+        if (ev->revision > w->after) /* one that came during this batch has seen all of it in the image */
+            w->event(w->ctx, ev);
+}
+
+void store_tell(struct store *s, const struct store_event *ev)
+{
+    tell_list(s, &s->watchers[ev->object->kind->kind], ev);
+    tell_list(s, &s->watchers[KIND_COUNT], ev);
+}
+
+void store_tell_settled(struct store *s)
+{
+    struct store_watcher *w;
+
+    for (size_t k = 0; k <= KIND_COUNT; k++) {
+        s->walk = TAILQ_FIRST(&s->watchers[k]);
+        while ((w = walk_next(s)))
+            if (w->settled)
+                w->settled(w->ctx, s->revision);
+    }
+}

@@ -1,0 +1,817 @@
+/* The store on a log in memory: image, writes in flight, order, failures, history, iteration, watchers. */
+#include "tests/unit/test_store.h"
+
+#include "tests/unit/aborts.h"
+
+#define CM KIND_CONFIG_MAP
+
+/* A store in virtual time. */
+struct world {
+    struct manual_clock clock;
+    struct loop *loop;
+    struct store *store;
+};
+
+static struct world *world_open(const struct store_options *o)
+{
+    struct world *w = calloc(1, sizeof *w);
+    struct error err = { 0 };
+
+    assert_non_null(w);
+    manual_clock_init(&w->clock, 0, 0);
+    w->loop = new_loop(&w->clock.clock);
+    ASSERT_OK(store_open_memory(w->loop, o, &w->store, &err));
+    return w;
+}
+
+static void world_close(struct world **w)
+{
+    (*w)->store = store_free((*w)->store);
+    (*w)->loop = loop_free((*w)->loop);
+    free(*w);
+}
+
+#define WORLD(name, ...) \
+    _cleanup_(world_close) struct world *name = world_open(&(struct store_options){ __VA_ARGS__ })
+
+static void world_run(struct world *w)
+{
+    while (loop_poll(w->loop)) {
+    }
+}
+
+static void world_put(struct world *w, enum kind k, const char *ns, const char *name, const char *value)
+{
+    ASSERT_INT(0, put_in(w->loop, w->store, k, ns, name, value));
+}
+
+/* --- Reading and writing --- */
+
+TEST(an_empty_store)
+{
+    WORLD(w, 0);
+    struct error err = { 0 };
+
+    assert_null(store_get(w->store, CM, "a", "b"));
+    assert_null(store_get_newest(w->store, CM, "a", "b"));
+    ASSERT_INT(0, store_revision(w->store));
+    ASSERT_INT(0, store_history_start(w->store));
+    ASSERT_INT(0, store_count(w->store, CM));
+    ASSERT_STR("", iter_text(w->store, CM, NULL, "", "", 0));
+    ASSERT_OK(store_check(w->store, &err));
+}
+
+TEST(what_is_written_is_read)
+{
+    WORLD(w, 0);
+
+    world_put(w, CM, "a", "x", "one");
+    ASSERT_STR("one", value_of(store_get(w->store, CM, "a", "x")));
+    ASSERT_INT(1, store_revision(w->store));
+    ASSERT_INT(1, store_count(w->store, CM));
+    assert_null(store_get(w->store, CM, "a", "y"));
+    assert_null(store_get(w->store, CM, "b", "x"));
+    assert_null(store_get(w->store, KIND_SECRET, "a", "x"));
+    world_put(w, CM, "a", "x", "two");
+    ASSERT_STR("two", value_of(store_get(w->store, CM, "a", "x")));
+    ASSERT_INT(1, store_count(w->store, CM));
+    world_put(w, CM, "a", "x", NULL);
+    assert_null(store_get(w->store, CM, "a", "x"));
+    ASSERT_INT(0, store_count(w->store, CM));
+    ASSERT_INT(3, store_revision(w->store));
+}
+
+TEST(a_write_in_flight_shows_to_writers_alone)
+{
+    WORLD(w, 0);
+    struct put one = { 0 }, two = { 0 };
+
+    put_submit(w->store, &one, CM, "a", "x", "one");
+    assert_null(store_get(w->store, CM, "a", "x"));
+    ASSERT_STR("one", value_of(store_get_newest(w->store, CM, "a", "x")));
+    ASSERT_STR("", iter_text(w->store, CM, NULL, "", "", 0));
+    ASSERT_INT(0, store_count(w->store, CM));
+    ASSERT_INT(0, store_revision(w->store));
+    assert_false(one.is_done); /* never from inside */
+    world_run(w);
+    assert_true(one.is_done);
+
+    put_submit(w->store, &two, CM, "a", "x", NULL);
+    ASSERT_STR("one", value_of(store_get(w->store, CM, "a", "x")));
+    assert_null(store_get_newest(w->store, CM, "a", "x"));
+    put_submit(w->store, &one, CM, "a", "x", "again");
+    ASSERT_STR("again", value_of(store_get_newest(w->store, CM, "a", "x")));
+    world_run(w);
+    ASSERT_STR("again", value_of(store_get(w->store, CM, "a", "x")));
+    ASSERT_STR("-a/x=deleted@2<one@1 +a/x=again@3", replay_text(w->store, CM, 1));
+}
+
+TEST(revisions_grow_and_may_have_gaps)
+{
+    WORLD(w, 0);
+
+    ASSERT_INT(1, store_reserve(w->store));
+    ASSERT_INT(2, store_reserve(w->store));
+    world_put(w, CM, "a", "x", "one");
+    ASSERT_INT(3, store_revision(w->store));
+    ASSERT_INT(4, store_reserve(w->store));
+}
+
+TEST(ends_come_in_order_over_several_batches)
+{
+    WORLD(w, .batch_max = 4);
+    struct put puts[11];
+    unsigned order = 0;
+    char name[16];
+
+    memset(puts, 0, sizeof puts);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++) {
+        puts[i].order = &order;
+        (void)snprintf(name, sizeof name, "x%u", i % 3);
+        put_submit(w->store, &puts[i], CM, "a", name, i == 3 ? NULL : "v");
+    }
+    (void)loop_poll(w->loop);
+    ASSERT_INT(4, order); /* one batch a turn */
+    world_run(w);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++)
+        ASSERT_INT(i + 1, puts[i].ended_as);
+}
+
+TEST(freeing_finishes_what_is_in_flight)
+{
+    struct world *w = world_open(&(struct store_options){ .batch_max = 2 });
+    struct put puts[5];
+
+    memset(puts, 0, sizeof puts);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++)
+        put_submit(w->store, &puts[i], CM, "a", "x", "v");
+    world_close(&w);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++) {
+        assert_true(puts[i].is_done);
+        ASSERT_INT(0, puts[i].r);
+    }
+}
+
+struct again {
+    struct world *w;
+    struct put first;
+    struct put second;
+};
+
+static void again_on_done(void *ctx, int r, const struct error *err)
+{
+    struct again *a = ctx;
+
+    (void)err;
+    ASSERT_INT(0, r);
+    put_submit(a->w->store, &a->second, CM, "a", "late", "v");
+}
+
+TEST(what_comes_while_closing_is_refused)
+{
+    struct again a = { .w = world_open(NULL) };
+    struct object *o = make_object(CM, "a", "x", store_reserve(a.w->store), "v");
+
+    store_submit(a.w->store, &a.first.write, o, false, again_on_done, &a);
+    (void)object_unref(o);
+    world_close(&a.w);
+    assert_true(a.second.is_done);
+    ASSERT_INT(-ERR_CANCELLED, a.second.r);
+    ASSERT_STR("the store is being closed", a.second.err.msg);
+}
+
+static void *no_memory(size_t bytes)
+{
+    (void)bytes;
+    return NULL;
+}
+
+TEST(no_memory_for_a_new_key_is_reported)
+{
+    WORLD(w, 0);
+    struct put p = { 0 };
+
+    w->store->image.kinds[CM].alloc = no_memory;
+    put_submit(w->store, &p, CM, "a", "x", "v");
+    assert_null(store_get_newest(w->store, CM, "a", "x"));
+    assert_false(p.is_done);
+    world_run(w);
+    assert_true(p.is_done);
+    ASSERT_INT(-ERR_NO_MEMORY, p.r);
+    w->store->image.kinds[CM].alloc = malloc;
+    world_put(w, CM, "a", "x", "v");
+}
+
+TEST(promises_are_checked)
+{
+    WORLD(w, 0);
+    struct put p = { 0 };
+    struct object *o = make_object(CM, "a", "x", 1, "v");
+    struct object *event = make_object(KIND_EVENT_V1, "a", "x", 1, "v");
+
+    ASSERT_ABORTS(store_submit(w->store, &p.write, o, false, put_on_done, &p)); /* not reserved */
+    (void)store_reserve(w->store);
+    ASSERT_ABORTS(store_submit(w->store, &p.write, event, false, put_on_done, &p));
+    store_submit(w->store, &p.write, o, false, put_on_done, &p);
+    ASSERT_ABORTS(put_submit(w->store, &p, CM, "a", "y", NULL)); /* deletes what is not there */
+    ASSERT_ABORTS({
+        struct put twice = { 0 };
+        store_submit(w->store, &twice.write, o, false, put_on_done, &twice); /* its revision is used */
+    });
+    world_run(w);
+    (void)object_unref(o);
+    (void)object_unref(event);
+}
+
+/* --- A log that fails --- */
+
+struct bad_log {
+    unsigned calls;
+    unsigned fails_at; /* the call that fails, counted from 1; 0: none */
+    unsigned rows;
+    unsigned drops_fail; /* so many calls of drop */
+    unsigned drops_called;
+    unsigned dropped;
+    int64_t last_dropped;
+    struct store_log_meta meta;
+};
+
+static int bad_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
+{
+    struct bad_log *b = ctx;
+
+    (void)rows;
+    b->calls++;
+    if (b->calls == b->fails_at)
+        return error_set(err, ERR_IO, "no luck");
+    b->rows += (unsigned)count;
+    return 0;
+}
+
+static int bad_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
+                    struct error *err)
+{
+    struct bad_log *b = ctx;
+
+    b->drops_called++;
+    if (b->drops_called <= b->drops_fail)
+        return error_set(err, ERR_IO, "no luck");
+    for (size_t i = 0; i < count; i++) { /* in order and without a gap, whatever failed before */
+        ASSERT_INT(b->last_dropped + 1, revisions[i]);
+        b->last_dropped = revisions[i];
+    }
+    b->dropped += (unsigned)count;
+    b->meta = *meta;
+    return 0;
+}
+
+static int bad_load(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
+                    struct error *err)
+{
+    struct bad_log *b = ctx;
+
+    if (b->fails_at == UINT32_MAX)
+        return error_set(err, ERR_IO, "cannot read");
+    *ret_meta = b->meta;
+    return fn(fn_ctx, NULL, err);
+}
+
+static void bad_close(void *ctx)
+{
+    (void)ctx;
+}
+
+static const struct store_log_type bad_log_type = { bad_append, bad_drop, bad_load, bad_close };
+
+static struct world *world_on(struct bad_log *b, const struct store_options *o, bool threaded)
+{
+    struct world *w = calloc(1, sizeof *w);
+    struct error err = { 0 };
+
+    assert_non_null(w);
+    w->loop = new_loop(NULL);
+    ASSERT_OK(store_new(w->loop, o, (struct store_log){ &bad_log_type, b }, threaded, -1, &w->store, &err));
+    return w;
+}
+
+TEST(a_log_that_cannot_be_read_is_no_store)
+{
+    struct bad_log b = { .fails_at = UINT32_MAX };
+    _cleanup_(loop_free_p) struct loop *l = new_loop(NULL);
+    struct error err = { 0 };
+    struct store *s = NULL;
+
+    ASSERT_ERR(ERR_IO, store_new(l, NULL, (struct store_log){ &bad_log_type, &b }, true, -1, &s, &err));
+    ASSERT_STR("cannot read", err.msg);
+    assert_null(s);
+}
+
+TEST(the_counter_starts_where_the_log_says)
+{
+    struct bad_log b = { .meta = { .revision = 70, .history_start = 60 } };
+    _cleanup_(world_close) struct world *w = world_on(&b, NULL, false);
+
+    ASSERT_INT(70, store_revision(w->store));
+    ASSERT_INT(60, store_history_start(w->store));
+    ASSERT_INT(71, store_reserve(w->store));
+}
+
+/* Fail the n-th append, for every n: what failed left no trace, with all behind it, and the rest is there. */
+static void check_failing(unsigned nth, bool threaded)
+{
+    struct bad_log b = { .fails_at = nth < 4 ? nth : 0 }; /* three batches; the fourth time none fails */
+    struct store_options o = { .batch_max = 2 };
+    _cleanup_(world_close) struct world *w = world_on(&b, &o, threaded);
+    struct put puts[6];
+    struct error err = { 0 };
+    unsigned good = (nth - 1) * 2;
+
+    memset(puts, 0, sizeof puts);
+    put_submit(w->store, &puts[0], CM, "a", "x", "0");
+    put_submit(w->store, &puts[1], CM, "a", "y", "1");
+    put_submit(w->store, &puts[2], CM, "a", "x", "2");
+    put_submit(w->store, &puts[3], CM, "a", "y", NULL);
+    put_submit(w->store, &puts[4], CM, "a", "y", "4");
+    put_submit(w->store, &puts[5], CM, "a", "z", "5");
+    run_until(w->loop, &puts[5].is_done);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++) {
+        assert_true(puts[i].is_done);
+        ASSERT_INT(i < good ? 0 : -ERR_IO, puts[i].r);
+        ASSERT_STR(i < good ? "" : "no luck", puts[i].err.msg);
+    }
+    static const char *const states[] = { "", "a/x=0@1 a/y=1@2", "a/x=2@3", "a/x=2@3 a/y=4@5 a/z=5@6" };
+    ASSERT_STR(states[nth - 1], iter_text(w->store, CM, NULL, "", "", 0));
+    ASSERT_INT(good, store_revision(w->store));
+    ASSERT_INT(nth < 4 ? -ERR_IO : 0, store_check(w->store, &err));
+    /* In flight is what is committed, now that nothing is. */
+    ASSERT_STR(value_of(store_get(w->store, CM, "a", "x")),
+               value_of(store_get_newest(w->store, CM, "a", "x")));
+    ASSERT_STR(value_of(store_get(w->store, CM, "a", "y")),
+               value_of(store_get_newest(w->store, CM, "a", "y")));
+    /* And it goes on, without giving out a revision twice. */
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "w", "after"));
+    ASSERT_INT(7, store_revision(w->store));
+    ASSERT_OK(store_check(w->store, &err));
+}
+
+TEST(a_failure_takes_all_that_is_in_flight)
+{
+    for (unsigned nth = 1; nth <= 4; nth++) {
+        check_failing(nth, false);
+        check_failing(nth, true);
+    }
+}
+
+struct retry {
+    struct store *store;
+    struct put put;
+    struct store_write write;
+    unsigned tries;
+};
+
+static void retry_on_done(void *ctx, int r, const struct error *err)
+{
+    struct retry *t = ctx;
+
+    (void)err;
+    ASSERT_INT(-ERR_IO, r);
+    assert_null(store_get_newest(t->store, CM, "a", "x"));
+    put_submit(t->store, &t->put, CM, "a", "x", "retried");
+}
+
+TEST(a_writer_may_try_again_at_once)
+{
+    struct bad_log b = { .fails_at = 1 };
+    _cleanup_(world_close) struct world *w = world_on(&b, NULL, true);
+    struct retry t = { .store = w->store };
+    struct put other = { 0 };
+    struct object *o = make_object(CM, "a", "x", store_reserve(w->store), "v");
+
+    store_submit(w->store, &t.write, o, false, retry_on_done, &t);
+    (void)object_unref(o);
+    put_submit(w->store, &other, CM, "a", "y", "v");
+    run_until(w->loop, &t.put.is_done);
+    ASSERT_INT(0, t.put.r);
+    ASSERT_INT(-ERR_IO, other.r);
+    ASSERT_STR("a/x=retried@3", iter_text(w->store, CM, NULL, "", "", 0));
+}
+
+static void count_commits(void *ctx, uint64_t ns, size_t count)
+{
+    unsigned *counts = ctx;
+
+    (void)ns;
+    counts[0]++;
+    counts[1] += (unsigned)count;
+}
+
+TEST(what_comes_in_one_turn_commits_together)
+{
+    struct bad_log b = { 0 };
+    unsigned counts[2] = { 0, 0 };
+    struct store_options o = { .on_commit = count_commits, .ctx = counts };
+    _cleanup_(world_close) struct world *w = world_on(&b, &o, true);
+    struct put puts[40];
+
+    memset(puts, 0, sizeof puts);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++)
+        put_submit(w->store, &puts[i], CM, "a", "x", "v");
+    run_until(w->loop, &puts[39].is_done);
+    ASSERT_INT(1, counts[0]);
+    ASSERT_INT(40, counts[1]);
+    ASSERT_INT(1, b.calls);
+}
+
+TEST(large_writes_are_spread_over_batches)
+{
+    struct bad_log b = { 0 };
+    _cleanup_(world_close) struct world *w = world_on(&b, NULL, false);
+    struct put puts[30];
+    char *big = malloc((1 << 20) + 1);
+
+    memset(puts, 0, sizeof puts);
+    assert_non_null(big);
+    memset(big, 'v', 1 << 20);
+    big[1 << 20] = '\0';
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++)
+        put_submit(w->store, &puts[i], CM, "a", "x", big);
+    free(big);
+    run_until(w->loop, &puts[29].is_done);
+    ASSERT_INT(2, b.calls); /* 16 and 14 */
+    ASSERT_INT(30, b.rows);
+}
+
+/* --- History --- */
+
+TEST(replay_gives_each_event_once_in_order)
+{
+    WORLD(w, 0);
+
+    world_put(w, CM, "a", "x", "1");
+    world_put(w, KIND_CLASS, "", "fast", "2");
+    world_put(w, CM, "a", "x", "3");
+    world_put(w, CM, "a", "x", NULL);
+    ASSERT_STR("+a/x=1@1 ~a/x=3@3<1@1 -a/x=deleted@4<3@3", replay_text(w->store, CM, 0));
+    ASSERT_STR("-a/x=deleted@4<3@3", replay_text(w->store, CM, 3));
+    ASSERT_STR("", replay_text(w->store, CM, 4));
+    ASSERT_STR("", replay_text(w->store, CM, 400));
+    ASSERT_STR("+fast=2@2", replay_text(w->store, KIND_CLASS, 0));
+    ASSERT_STR("+fast=2@2 ~a/x=3@3<1@1 -a/x=deleted@4<3@3", replay_text(w->store, KIND_COUNT, 1));
+}
+
+TEST(the_ring_forgets_the_oldest)
+{
+    WORLD(w, .history_count = 3);
+    struct error err = { 0 };
+    struct store_iter it;
+
+    for (unsigned i = 0; i < 5; i++)
+        world_put(w, CM, "a", "x", "v");
+    ASSERT_INT(2, store_history_start(w->store));
+    ASSERT_STR("~a/x=v@3<v@2 ~a/x=v@4<v@3 ~a/x=v@5<v@4", replay_text(w->store, CM, 2));
+    ASSERT_ERR(ERR_GONE, store_replay(w->store, CM, 1, event_text, NULL, &err));
+    ASSERT_STR("too old resource version: 1 (2)", err.msg);
+    ASSERT_STR("a/x=v@2", iter_text(w->store, CM, NULL, "", "", 2));
+    ASSERT_ERR(ERR_GONE, store_iter_begin(&it, w->store, CM, NULL, str_of(""), str_of(""), 1, &err));
+}
+
+TEST(a_batch_larger_than_the_ring_reaches_the_watchers_whole)
+{
+    WORLD(w, .history_count = 2);
+    struct store_watcher watcher;
+    _cleanup_(buf_done_p) struct buf seen = BUF_INIT(4096);
+    struct put puts[4];
+
+    memset(puts, 0, sizeof puts);
+    store_watch(w->store, &watcher, CM, event_text, NULL, &seen);
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++)
+        put_submit(w->store, &puts[i], CM, "a", "x", "v");
+    world_run(w);
+    ASSERT_STR("+a/x=v@1 ~a/x=v@2<v@1 ~a/x=v@3<v@2 ~a/x=v@4<v@3", buf_cstr(&seen));
+    store_unwatch(w->store, &watcher);
+}
+
+TEST(rows_that_no_longer_matter_are_dropped_in_chunks)
+{
+    struct bad_log b = { 0 };
+    struct store_options o = { .history_count = 8 };
+    _cleanup_(world_close) struct world *w = world_on(&b, &o, true);
+    unsigned count = 2 * STORE_DROP_COUNT + 100;
+    struct put p = { 0 };
+
+    /* Each write supersedes one row; that goes when the write itself falls out of the ring. */
+    for (unsigned i = 0; i < count; i++)
+        ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "x", "v"));
+    put_submit(w->store, &p, CM, "a", "x", "v"); /* one more turn round for a drop under way */
+    run_until(w->loop, &p.is_done);
+    pool_drain(w->store->pool);
+    ASSERT_INT(2 * STORE_DROP_COUNT, b.dropped);
+    assert_true(b.meta.history_start > (int64_t)2 * STORE_DROP_COUNT);
+    assert_true(b.meta.revision >= b.meta.history_start + 8);
+}
+
+/* Rows go in the order in which they ceased to matter: a later one must not go before an earlier one, or a
+ * deletion would be forgotten before what it deleted. */
+TEST(a_drop_that_fails_is_tried_again_before_any_other)
+{
+    struct bad_log b = { .drops_fail = 3 };
+    struct store_options o = { .history_count = 1 };
+    _cleanup_(world_close) struct world *w = world_on(&b, &o, false);
+    struct error err = { 0 };
+
+    for (unsigned i = 0; i < 3 * STORE_DROP_COUNT; i++)
+        ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "x", "v"));
+    while (loop_poll(w->loop)) {
+    }
+    ASSERT_INT(2 * STORE_DROP_COUNT, b.dropped);
+    ASSERT_INT(5, b.drops_called); /* not again and again while nothing else happens */
+    ASSERT_OK(store_check(w->store, &err));
+}
+
+/* --- Iteration --- */
+
+TEST(iteration_is_ordered_and_bounded)
+{
+    WORLD(w, 0);
+
+    world_put(w, CM, "b", "x", "1");
+    world_put(w, CM, "a-b", "x", "2"); /* '-' comes before '/': the namespace is compared as a whole */
+    world_put(w, CM, "a", "y", "3");
+    world_put(w, CM, "a", "x", "4");
+    world_put(w, CM, "a", "x-1", "5");
+    world_put(w, CM, "averyveryverylong", "x", "6");
+    const char *all = "a/x=4@4 a/x-1=5@5 a/y=3@3 a-b/x=2@2 averyveryverylong/x=6@6 b/x=1@1";
+    ASSERT_STR(all, iter_text(w->store, CM, NULL, "", "", 0));
+    ASSERT_STR("a/x=4@4 a/x-1=5@5 a/y=3@3", iter_text(w->store, CM, "a", "", "", 0));
+    ASSERT_STR("a/x-1=5@5 a/y=3@3", iter_text(w->store, CM, "a", "a", "x-", 0));
+    ASSERT_STR("a/y=3@3", iter_text(w->store, CM, "a", "a", "y", 0));
+    ASSERT_STR("", iter_text(w->store, CM, "a", "a", "z", 0));
+    ASSERT_STR("", iter_text(w->store, CM, "a", "b", "", 0));
+    ASSERT_STR("", iter_text(w->store, CM, "none", "", "", 0));
+    ASSERT_STR("averyveryverylong/x=6@6 b/x=1@1", iter_text(w->store, CM, NULL, "a-b", "xx", 0));
+    ASSERT_STR("", iter_text(w->store, KIND_SECRET, NULL, "", "", 0));
+    ASSERT_STR(all, iter_text(w->store, CM, NULL, "", "", 6));
+    ASSERT_STR(all, iter_text(w->store, CM, NULL, "", "", 99));
+}
+
+/* A continue token says "behind this key": the key and a NUL byte. */
+TEST(iteration_goes_on_behind_a_key)
+{
+    WORLD(w, 0);
+    struct error err = { 0 };
+    struct store_iter it;
+
+    world_put(w, KIND_CLASS, "", "a", "1");
+    world_put(w, KIND_CLASS, "", "a-", "2");
+    ASSERT_OK(store_iter_begin(&it, w->store, KIND_CLASS, NULL, (struct str){ NULL, 0 },
+                               (struct str){ "a\0", 2 }, 0, &err));
+    ASSERT_STR("2", value_of(store_iter_next(&it)));
+    assert_null(store_iter_next(&it));
+    store_iter_done(&it);
+}
+
+TEST(iteration_survives_writes_submitted_meanwhile)
+{
+    WORLD(w, 0);
+    struct put puts[200];
+    struct error err = { 0 };
+    struct store_iter it;
+    const struct object *o;
+    unsigned seen = 0;
+    char name[16];
+
+    memset(puts, 0, sizeof puts);
+    for (unsigned i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof name, "x%03u", i * 2);
+        world_put(w, CM, "a", name, "v");
+    }
+    ASSERT_OK(store_iter_begin(&it, w->store, CM, "a", str_of(""), str_of(""), 0, &err));
+    while ((o = store_iter_next(&it))) {
+        put_submit(w->store, &puts[seen], CM, "a", o->name, NULL);
+        (void)snprintf(name, sizeof name, "x%03u", seen * 2 + 1);
+        put_submit(w->store, &puts[100 + seen], CM, "a", name, "new");
+        seen++;
+    }
+    store_iter_done(&it);
+    ASSERT_INT(100, seen);
+    world_run(w);
+    ASSERT_INT(100, store_count(w->store, CM));
+}
+
+/* A naive model: for each revision the whole state as a text. */
+#define MODEL_KEYS 12
+#define MODEL_STEPS 600
+#define MODEL_HISTORY 200
+
+struct model {
+    int64_t revisions[MODEL_KEYS]; /* 0: not there */
+};
+
+static const char *model_text(const struct model *m, const char *ns)
+{
+    static struct buf out = { .len_max = 1 << 16 };
+    static const char *const spaces[] = { "a", "b", "bb" };
+
+    buf_clear(&out);
+    for (unsigned i = 0; i < MODEL_KEYS; i++)
+        if (m->revisions[i] && (!ns || strcmp(ns, spaces[i / 4]) == 0))
+            (void)buf_addf(&out, "%s%s/n%u=v%lld@%lld", out.len ? " " : "", spaces[i / 4], i % 4,
+                           (long long)m->revisions[i], (long long)m->revisions[i]);
+    return buf_cstr(&out);
+}
+
+static void model_step(struct world *w, struct model *m, struct rng *rng)
+{
+    static const char *const spaces[] = { "a", "b", "bb" };
+    unsigned key = (unsigned)rng_below(rng, MODEL_KEYS);
+    bool is_delete = m->revisions[key] && rng_chance(rng, 40);
+    int64_t revision = store_revision(w->store) + 1;
+    char name[16], value[32];
+
+    (void)snprintf(name, sizeof name, "n%u", key % 4);
+    (void)snprintf(value, sizeof value, "v%lld", (long long)revision);
+    world_put(w, CM, spaces[key / 4], name, is_delete ? NULL : value);
+    world_put(w, KIND_SECRET, "b", "noise", value); /* other kinds' events stand between */
+    m->revisions[key] = is_delete ? 0 : revision;
+}
+
+TEST(old_revisions_read_as_they_were)
+{
+    WORLD(w, .history_count = MODEL_HISTORY);
+    static struct model models[MODEL_STEPS + 1];
+    struct error err = { 0 };
+    struct store_iter it;
+    struct rng rng;
+
+    rng_init(&rng, 7);
+    models[0] = (struct model){ 0 };
+    for (unsigned i = 1; i <= MODEL_STEPS; i++) {
+        models[i] = models[i - 1];
+        model_step(w, &models[i], &rng);
+        for (unsigned n = 0; n < 6; n++) {
+            unsigned back = (unsigned)rng_below(&rng, i + 1);
+            int64_t at = (int64_t)(i - back) * 2;
+            if (at == 0 || at < store_history_start(w->store))
+                continue;
+            const char *ns = rng_chance(&rng, 50) ? "b" : NULL;
+            ASSERT_STR(model_text(&models[i - back], ns), iter_text(w->store, CM, ns, "", "", at));
+        }
+    }
+    ASSERT_INT(MODEL_STEPS * 2 - MODEL_HISTORY, store_history_start(w->store));
+    ASSERT_ERR(ERR_GONE, store_iter_begin(&it, w->store, CM, NULL, str_of(""), str_of(""), 1, &err));
+}
+
+TEST(old_revisions_begin_where_asked)
+{
+    WORLD(w, 0);
+
+    world_put(w, CM, "a", "x", "1");
+    world_put(w, CM, "a", "y", "2");
+    world_put(w, CM, "a", "z", "3");
+    world_put(w, CM, "a", "x", NULL);
+    world_put(w, CM, "a", "y", "5");
+    world_put(w, CM, "a", "y", NULL);
+    world_put(w, CM, "a", "yy", "7");
+    ASSERT_STR("a/y=2@2 a/z=3@3", iter_text(w->store, CM, NULL, "a", "y", 3));
+    ASSERT_STR("a/x=1@1 a/y=2@2", iter_text(w->store, CM, NULL, "", "", 2));
+    ASSERT_STR("a/y=2@2 a/z=3@3", iter_text(w->store, CM, NULL, "", "", 4));
+    ASSERT_STR("a/y=5@5 a/z=3@3", iter_text(w->store, CM, NULL, "", "", 5));
+    ASSERT_STR("a/z=3@3", iter_text(w->store, CM, NULL, "", "", 6));
+    ASSERT_STR("a/yy=7@7 a/z=3@3", iter_text(w->store, CM, NULL, "", "", 7));
+}
+
+/* --- Watchers --- */
+
+static void settled_text(void *ctx, int64_t revision)
+{
+    (void)buf_addf(ctx, " |%lld", (long long)revision);
+}
+
+TEST(watchers_see_their_kind_and_the_end_of_each_batch)
+{
+    WORLD(w, 0);
+    struct store_watcher one, all;
+    _cleanup_(buf_done_p) struct buf seen = BUF_INIT(4096), seen_all = BUF_INIT(4096);
+    struct put puts[3];
+
+    memset(puts, 0, sizeof puts);
+    world_put(w, CM, "a", "before", "0");
+    store_watch(w->store, &one, CM, event_text, settled_text, &seen);
+    store_watch(w->store, &all, KIND_COUNT, event_text, NULL, &seen_all);
+    put_submit(w->store, &puts[0], CM, "a", "x", "2");
+    put_submit(w->store, &puts[1], KIND_CLASS, "", "fast", "3");
+    put_submit(w->store, &puts[2], CM, "a", "before", NULL);
+    world_run(w);
+    world_put(w, KIND_CLASS, "", "slow", "5");
+    ASSERT_STR("+a/x=2@2 -a/before=deleted@4<0@1 |4 |5", buf_cstr(&seen));
+    ASSERT_STR("+a/x=2@2 +fast=3@3 -a/before=deleted@4<0@1 +slow=5@5", buf_cstr(&seen_all));
+    store_unwatch(w->store, &one);
+    store_unwatch(w->store, &all);
+    world_put(w, CM, "a", "x", "6");
+    ASSERT_STR("+a/x=2@2 -a/before=deleted@4<0@1 |4 |5", buf_cstr(&seen));
+}
+
+/* A watcher that does something to the others when it is told. */
+struct meddler {
+    struct store *store;
+    struct store_watcher watcher;
+    struct store_watcher *unwatch; /* itself or another */
+    struct store_watcher *watch;
+    struct buf *watch_into;
+    unsigned told;
+};
+
+static void meddler_event(void *ctx, const struct store_event *ev)
+{
+    struct meddler *m = ctx;
+
+    /* By now everything of the batch is in the image. */
+    ASSERT_INT(ev->is_delete, store_get(m->store, CM, ev->object->ns, ev->object->name) == NULL);
+    m->told++;
+    if (m->unwatch)
+        store_unwatch(m->store, TAKE(m->unwatch));
+    if (m->watch)
+        store_watch(m->store, TAKE(m->watch), CM, event_text, settled_text, m->watch_into);
+}
+
+TEST(watchers_come_and_go_inside_callbacks)
+{
+    WORLD(w, 0);
+    _cleanup_(buf_done_p) struct buf seen = BUF_INIT(4096);
+    struct meddler first = { .store = w->store }, last = { .store = w->store };
+    struct store_watcher next, late;
+    struct put puts[2];
+
+    memset(puts, 0, sizeof puts);
+    store_watch(w->store, &first.watcher, CM, meddler_event, NULL, &first);
+    store_watch(w->store, &next, CM, event_text, NULL, &seen);
+    store_watch(w->store, &last.watcher, CM, meddler_event, NULL, &last);
+    first.unwatch = &next; /* the one that would be told next */
+    first.watch = &late;   /* sees nothing of this batch: it could have read it */
+    first.watch_into = &seen;
+    last.unwatch = &last.watcher; /* itself */
+    put_submit(w->store, &puts[0], CM, "a", "x", "1");
+    put_submit(w->store, &puts[1], CM, "a", "y", "2");
+    world_run(w);
+    ASSERT_INT(2, first.told);
+    ASSERT_INT(1, last.told);
+    ASSERT_STR(" |2", buf_cstr(&seen));
+    world_put(w, CM, "a", "x", "3");
+    ASSERT_STR(" |2 ~a/x=3@3<1@1 |3", buf_cstr(&seen));
+    store_unwatch(w->store, &first.watcher);
+    store_unwatch(w->store, &late);
+}
+
+struct writer {
+    struct store *store;
+    struct put put;
+    bool wrote;
+};
+
+static void writer_event(void *ctx, const struct store_event *ev)
+{
+    struct writer *x = ctx;
+
+    (void)ev;
+    if (!x->wrote)
+        put_submit(x->store, &x->put, CM, "a", "echo", "v");
+    x->wrote = true;
+}
+
+TEST(a_watcher_may_write)
+{
+    WORLD(w, 0);
+    struct writer x = { .store = w->store };
+    struct store_watcher watcher;
+
+    store_watch(w->store, &watcher, CM, writer_event, NULL, &x);
+    world_put(w, CM, "a", "x", "v");
+    world_run(w);
+    assert_true(x.put.is_done);
+    ASSERT_STR("a/echo=v@2 a/x=v@1", iter_text(w->store, CM, NULL, "", "", 0));
+    store_unwatch(w->store, &watcher);
+}
+
+static void done_last(void *ctx, int r, const struct error *err)
+{
+    (void)err;
+    (void)buf_addf(ctx, " done(%d)", r);
+}
+
+TEST(watchers_hear_before_the_writer)
+{
+    WORLD(w, 0);
+    _cleanup_(buf_done_p) struct buf seen = BUF_INIT(4096);
+    struct store_watcher watcher;
+    struct store_write write;
+    struct object *o = make_object(CM, "a", "x", store_reserve(w->store), "v");
+
+    store_watch(w->store, &watcher, CM, event_text, settled_text, &seen);
+    store_submit(w->store, &write, o, false, done_last, &seen);
+    (void)object_unref(o);
+    world_run(w);
+    ASSERT_STR("+a/x=v@1 |1 done(0)", buf_cstr(&seen));
+    store_unwatch(w->store, &watcher);
+}
+
+TEST_MAIN()
