@@ -2,9 +2,10 @@
  *
  * Each figure is the best of several rounds: other work on the machine can only add to one. The first row is
  * the machine's own: compare runs by what they are in units of it. */
-#include "cli/cli.h"
+#include "cli/bench.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,14 @@
 #include "base/clock.h"
 #include "base/omap.h"
 #include "base/rng.h"
+#include "cli/cli.h"
 #include "io/clock.h"
 
 #define BENCH_ROUNDS 7
 #define BENCH_SEED 1
+#define BENCH_VOLUMES 200000
 
-/* A volume as a CSI provisioner makes it, 1.5 KB. */
-static const char bench_volume[] =
+static const char bench_volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
     "\"pvc-3f0e7a3c-2b1d-4c5e-8f6a-9b0c1d2e3f40\",\"uid\":\"0c9f6a1e-98a3-4d55-9df4-5d9a2a3b4c5d\","
     "\"resourceVersion\":"
@@ -52,6 +54,8 @@ static const char bench_volume[] =
     "\"topology.hostpath.csi/"
     "node\",\"operator\":\"In\",\"values\":[\"node-1\"]}]}]}}},\"status\":{\"phase\":\"Bound\","
     "\"lastPhaseTransitionTime\":\"2026-01-02T03:04:06Z\"}}";
+
+const struct str bench_volume = { bench_volume_text, sizeof bench_volume_text - 1 };
 
 /* What a benchmark works on. */
 struct bench {
@@ -87,7 +91,7 @@ static void bench_parse(struct bench *b, uint64_t count)
 
     for (uint64_t i = 0; i < count && b->r == 0; i++) {
         json_clear(&b->doc);
-        b->r = json_parse(&b->doc, STR_LIT(bench_volume), &root, &b->err);
+        b->r = json_parse(&b->doc, bench_volume, &root, &b->err);
         b->sum += json_count(&b->doc, root);
     }
 }
@@ -96,7 +100,7 @@ static void bench_decode(struct bench *b, uint64_t count)
 {
     for (uint64_t i = 0; i < count && b->r == 0; i++) {
         struct object *o = NULL;
-        b->r = object_decode(kind_info(KIND_VOLUME), STR_LIT(bench_volume), &b->doc, &o, &b->err);
+        b->r = object_decode(kind_info(KIND_VOLUME), bench_volume, &b->doc, &o, &b->err);
         b->sum += o ? o->text.len : 0;
         (void)object_unref(o);
     }
@@ -162,7 +166,7 @@ static double bench_ns(struct bench *b, bench_fn *work, uint64_t count)
     return best;
 }
 
-static void bench_print(const char *what, double ns)
+void bench_print(const char *what, double ns)
 {
     if (ns < 1000)
         printf("%-44s %10.1f ns\n", what, ns);
@@ -188,7 +192,7 @@ static void bench_maps(struct bench *b)
 static int bench_prepare_volume(struct bench *b)
 {
     json_clear(&b->doc);
-    b->r = json_parse(&b->doc, STR_LIT(bench_volume), &b->volume, &b->err);
+    b->r = json_parse(&b->doc, bench_volume, &b->volume, &b->err);
     if (b->r == 0)
         b->r = schema_normalize(kind_info(KIND_VOLUME)->schema, &b->doc, b->volume, SCHEMA_KEEP_UNKNOWN,
                                 /* report= */ NULL, &b->err);
@@ -200,7 +204,7 @@ static void bench_micro(struct bench *b)
     char what[64];
 
     bench_print("baseline: copy 64 KiB", bench_ns(b, bench_copy, 20000));
-    (void)snprintf(what, sizeof what, "parse a volume of %zu bytes", sizeof bench_volume - 1);
+    (void)snprintf(what, sizeof what, "parse a volume of %zu bytes", bench_volume.len);
     bench_print(what, bench_ns(b, bench_parse, 20000));
     bench_print("decode it to an object (parse, check, view)", bench_ns(b, bench_decode, 20000));
     if (bench_prepare_volume(b) == 0)
@@ -209,12 +213,10 @@ static void bench_micro(struct bench *b)
     bench_maps(b);
 }
 
-static int bench_run(int argc, char **argv)
+static int bench_run_micro(void)
 {
     struct bench b = { .clock = clock_system(), .out = BUF_INIT(1 << 20) };
 
-    if (argc != 2 || strcmp(argv[1], "micro") != 0)
-        return cli_fail_usage("bench: say which: micro: see 'berth help bench'");
     json_init(&b.doc, 1 << 20);
     omap_init(&b.map, (struct omap_order){ bench_cmp, bench_cmp, NULL });
     rng_init(&b.rng, BENCH_SEED);
@@ -225,9 +227,29 @@ static int bench_run(int argc, char **argv)
     return b.r < 0 ? cli_fail("bench: %s", b.err.msg) : CLI_OK;
 }
 
+static int bench_run_store(uint64_t volumes)
+{
+    struct error err = { 0 };
+
+    return bench_store(volumes, &err) < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
+}
+
+static int bench_run(int argc, char **argv)
+{
+    uint64_t volumes = BENCH_VOLUMES;
+    bool has_volumes = argc == 4 && strcmp(argv[2], "--volumes") == 0 &&
+                       str_to_uint64(str_of(argv[3]), &volumes) && volumes > 0;
+
+    if (argc == 2 && strcmp(argv[1], "micro") == 0)
+        return bench_run_micro();
+    if ((argc == 2 || has_volumes) && strcmp(argv[1], "store") == 0)
+        return bench_run_store(volumes);
+    return cli_fail_usage("bench: say which: micro or store: see 'berth help bench'");
+}
+
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro",
-    .summary = "Time what is hot: decoding, encoding, quantities, ordered maps",
+    .usage = "bench micro | store [--volumes N]",
+    .summary = "Time what is hot: decoding, quantities, ordered maps; durable writes and loading",
     .run = bench_run,
 };

@@ -22,8 +22,10 @@ struct cli_verb {
 /* Every verb of this program, NULL at the end. Defined in main.c; help reads it. */
 extern const struct cli_verb *const cli_verbs[];
 
+extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
 extern const struct cli_verb cli_verb_help;
+extern const struct cli_verb cli_verb_restore;
 extern const struct cli_verb cli_verb_version;
 
 /* Runs the verb that argv names and returns the process's exit status. */

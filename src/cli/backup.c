@@ -1,0 +1,28 @@
+/* `berth backup`: a copy of the database, also while a server runs on it. */
+#include "cli/data_dir.h"
+
+#include <stdio.h>
+
+#include "store/store.h"
+
+static int backup_run(int argc, char **argv)
+{
+    struct cli_verb verb = cli_verb_backup;
+    struct cli_data_args args;
+    struct error err = { 0 };
+    int r = cli_data_args_read(&verb, argc, argv, &args);
+
+    if (r != CLI_OK)
+        return r;
+    if (store_backup(args.dir, args.file, cli_show_progress, &verb, &err) < 0)
+        return cli_fail("backup: %s", err.msg);
+    printf("saved %s to %s\n", args.dir, args.file);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_verb_backup = {
+    .name = "backup",
+    .usage = "backup [--data DIR] FILE",
+    .summary = "Save all objects to a file, also while the server runs",
+    .run = backup_run,
+};

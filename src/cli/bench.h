@@ -1,0 +1,19 @@
+/* What the benchmarks share. */
+#ifndef BERTH_CLI_BENCH_H
+#define BERTH_CLI_BENCH_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/str.h"
+
+/* A volume as a CSI provisioner makes it, 1.6 KB, canonical. */
+extern const struct str bench_volume;
+
+/* "what   1.23 us" */
+void bench_print(const char *what, double ns);
+
+/* Durable writes, and loading that many volumes, in a directory below the current one. */
+int bench_store(uint64_t volumes, struct error *err);
+
+#endif

@@ -1,0 +1,26 @@
+/* Where the data is, and the arguments of the commands that work on it. */
+#ifndef BERTH_CLI_DATA_DIR_H
+#define BERTH_CLI_DATA_DIR_H
+
+#include <limits.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+
+/* What --data says (flag; NULL when it was not given), else $BERTH_DATA, else /var/lib/berth for root and
+ * $HOME/.local/share/berth for everybody else. */
+int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err);
+
+struct cli_data_args {
+    char dir[PATH_MAX];
+    const char *file;
+};
+
+/* Reads `VERB [--data DIR] FILE`: CLI_OK, or the exit status with the complaint made. */
+int cli_data_args_read(const struct cli_verb *verb, int argc, char **argv, struct cli_data_args *ret);
+
+/* For store_backup() and store_restore(): the share that is done, on standard error, when that is a terminal.
+ */
+void cli_show_progress(void *verb, unsigned done, unsigned total);
+
+#endif

@@ -1,0 +1,28 @@
+/* `berth restore`: a data directory made from a backup. */
+#include "cli/data_dir.h"
+
+#include <stdio.h>
+
+#include "store/store.h"
+
+static int restore_run(int argc, char **argv)
+{
+    struct cli_verb verb = cli_verb_restore;
+    struct cli_data_args args;
+    struct error err = { 0 };
+    int r = cli_data_args_read(&verb, argc, argv, &args);
+
+    if (r != CLI_OK)
+        return r;
+    if (store_restore(args.file, args.dir, cli_show_progress, &verb, &err) < 0)
+        return cli_fail("restore: %s", err.msg);
+    printf("restored %s from %s\n", args.dir, args.file);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_verb_restore = {
+    .name = "restore",
+    .usage = "restore [--data DIR] FILE",
+    .summary = "Make a data directory from a backup; it must be empty",
+    .run = restore_run,
+};
