@@ -243,26 +243,10 @@ static enum discovery_form form_asked_for(const struct call *c)
     return best;
 }
 
-/* Whether If-None-Match names the tag: a list, weak tags count too, `*` is any. */
-static bool is_known(const struct call *c, const struct document *doc)
-{
-    struct str list = call_header(c, "If-None-Match");
-
-    while (list.s) {
-        struct str tag = str_trim(str_next(&list, ','));
-
-        if (str_has_prefix(tag, "W/"))
-            tag = (struct str){ tag.s + 2, tag.len - 2 };
-        if (str_is(tag, "*") || str_is(tag, doc->etag))
-            return true;
-    }
-    return false;
-}
-
 static void answer_aggregated(const struct document *doc, struct call *c)
 {
     call_add_header(c, "ETag", doc->etag);
-    if (is_known(c, doc)) {
+    if (negotiate_has_tag(c, doc->etag)) {
         call_answer_reply(c, 304, form_content_types[doc->form]);
         return;
     }

@@ -130,3 +130,18 @@ bool negotiate(struct call *c)
     c->view = best;
     return true;
 }
+
+bool negotiate_has_tag(const struct call *c, const char *etag)
+{
+    struct str list = call_header(c, "If-None-Match");
+
+    while (list.s) {
+        struct str tag = str_trim(str_next(&list, ','));
+
+        if (str_has_prefix(tag, "W/"))
+            tag = (struct str){ tag.s + 2, tag.len - 2 };
+        if (str_is(tag, "*") || str_is(tag, etag))
+            return true;
+    }
+    return false;
+}
