@@ -1,0 +1,372 @@
+/* The schemas of OpenAPI documents, from the tables in api/.
+ *
+ * A component is one named schema. Those of a document are the kinds of its resources and, found by walking
+ * their fields, all that these refer to. The package of a part is that of the kind it was found in, but for
+ * the few types that several groups share.
+ *
+ * Some types are there twice in api/: as volumes know them, closed, and as pods know them, open. A document
+ * has each name once, and the closed form is the one that knows every field: closed kinds are walked first,
+ * and the first of a name stays. */
+#include "apiserver/openapi_int.h"
+
+#include <string.h>
+
+#include "api/request_kind.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+static const struct {
+    const char *group, *version, *name;
+} packages[] = {
+    { "", "v1", PACKAGE_CORE },
+    { "storage.k8s.io", "v1", PACKAGE_STORAGE },
+    { "coordination.k8s.io", "v1", PACKAGE_COORDINATION },
+    { "events.k8s.io", "v1", PACKAGE_EVENTS },
+    { "authentication.k8s.io", "v1", PACKAGE_AUTHENTICATION },
+    { "authentication.k8s.io", "v1beta1", PACKAGE_AUTHENTICATION_BETA },
+    { "authorization.k8s.io", "v1", PACKAGE_AUTHORIZATION },
+    { "policy", "v1", PACKAGE_POLICY },
+    { "snapshot.storage.k8s.io", "v1", PACKAGE_SNAPSHOT },
+};
+
+/* Types that live elsewhere than the kinds that use them. Their parts live with them. */
+static const struct {
+    const char *name, *package;
+} homes[] = {
+    { "DeleteOptions", PACKAGE_META },
+    { "LabelSelector", PACKAGE_META },
+    { "ListMeta", PACKAGE_META },
+    { "ObjectMeta", PACKAGE_META },
+    { "Status", PACKAGE_META },
+    { "EventSource", PACKAGE_CORE },
+    { "ObjectReference", PACKAGE_CORE },
+    { "PersistentVolumeSpec", PACKAGE_CORE },
+    { "TopologySelectorTerm", PACKAGE_CORE },
+    { "UserInfo", PACKAGE_AUTHENTICATION },
+};
+
+/* Schemas that are no struct: whole in themselves, in every document. */
+static const struct {
+    enum field_type type; /* that refers to it; FIELD_TYPE_COUNT for none */
+    const char *package, *name, *format, *json_type, *text;
+} leaves[] = {
+    { FIELD_QUANTITY, PACKAGE_RESOURCE, "Quantity", NULL, "string",
+      "An amount: a decimal number with an optional suffix, decimal (n u m k M G T P E), binary (Ki Mi Gi Ti "
+      "Pi Ei) or an exponent (1e3). \"0.5Gi\" and \"512Mi\" are the same amount; the shorter whole form is "
+      "what is kept." },
+    { FIELD_TIME, PACKAGE_META, "Time", "date-time", "string", "A point in time, to the second (RFC 3339)." },
+    { FIELD_MICRO_TIME, PACKAGE_META, "MicroTime", "date-time", "string",
+      "A point in time, to the microsecond (RFC 3339)." },
+    { FIELD_ANY, PACKAGE_META, "FieldsV1", NULL, "object",
+      "A set of fields as a tree: f:NAME is a field, k:KEYS an item of a list told apart by keys, v:VALUE an "
+      "item of a set, and a dot the thing itself." },
+    { FIELD_TYPE_COUNT, PACKAGE_META, "Patch", NULL, "object",
+      "Changes to an object, in the form that the content type of the request names." },
+};
+
+const char *openapi_package(const char *group, const char *version)
+{
+    for (size_t i = 0; i < ARRAY_LEN(packages); i++) {
+        if (strcmp(packages[i].group, group) == 0 && strcmp(packages[i].version, version) == 0)
+            return packages[i].name;
+    }
+    return NULL;
+}
+
+static const char *home_of(const struct schema *s, const char *package)
+{
+    for (size_t i = 0; i < ARRAY_LEN(homes); i++) {
+        if (strcmp(homes[i].name, s->go_name) == 0)
+            return homes[i].package;
+    }
+    return package;
+}
+
+struct component {
+    const struct schema *schema;
+    const char *package;
+    const char *group, *version; /* NULL unless it is a kind */
+};
+
+struct components {
+    VEC(struct component) all;
+    size_t walked; /* how many have had their fields looked at */
+};
+
+static int components_add(struct components *cs, struct component add)
+{
+    add.package = home_of(add.schema, add.package);
+    for (size_t i = 0; i < cs->all.count; i++) {
+        const struct component *c = &cs->all.items[i];
+
+        if (strcmp(c->schema->go_name, add.schema->go_name) == 0 && strcmp(c->package, add.package) == 0)
+            return 0;
+    }
+    return vec_push(&cs->all, add);
+}
+
+static int components_walk(struct components *cs)
+{
+    for (; cs->walked < cs->all.count; cs->walked++) {
+        struct component c = cs->all.items[cs->walked]; /* a copy: the array moves as it grows */
+
+        for (const struct field *f = c.schema->fields; f->name; f++) {
+            if (f->sub && components_add(cs, (struct component){ f->sub, c.package, NULL, NULL }) < 0)
+                return -ERR_NO_MEMORY;
+        }
+    }
+    return 0;
+}
+
+static int components_add_kind(struct components *cs, const char *group, const char *version,
+                               const char *kind, bool open)
+{
+    const struct schema *s = openapi_kind_schema(group, version, kind);
+    const char *package = openapi_package(group, version);
+
+    if (!s || !package || s->open != open)
+        return 0;
+    return components_add(cs, (struct component){ s, package, group, version });
+}
+
+/* The kinds of these resources, closed or open ones, with their parts. */
+static int components_add_kinds(struct components *cs, const struct resource *r, size_t count, bool open)
+{
+    int failed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        failed |= components_add_kind(cs, r[i].group, r[i].version, r[i].kind, open);
+        for (const struct subresource *s = r[i].subs; s->name; s++) {
+            if (s->kind)
+                failed |= components_add_kind(cs, s->group, s->version, s->kind, open);
+        }
+    }
+    return failed ? -ERR_NO_MEMORY : components_walk(cs);
+}
+
+static int components_collect(struct components *cs, const struct resource *r, size_t count)
+{
+    static const struct schema *const shared[] = { &openapi_list_meta_schema, &delete_options_schema,
+                                                   &openapi_status_schema };
+
+    for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
+        if (components_add(cs, (struct component){ shared[i], PACKAGE_META, NULL, NULL }) < 0)
+            return -ERR_NO_MEMORY;
+    }
+    if (components_add_kinds(cs, r, count, /* open= */ false) < 0)
+        return -ERR_NO_MEMORY;
+    return components_add_kinds(cs, r, count, /* open= */ true);
+}
+
+static void write_bars(struct writer *w, const char *key, const char *bars)
+{
+    struct str rest = str_of(bars);
+
+    writer_open(w, key, '[');
+    while (rest.s)
+        writer_item(w, str_next(&rest, '|'));
+    writer_close(w, ']');
+}
+
+/* A reference. Beside it OpenAPI 3.0 allows nothing, so where a description follows it is wrapped. */
+static void write_ref(struct writer *w, const char *package, const char *name, bool has_siblings)
+{
+    if (w->dialect == OPENAPI_V3 && has_siblings) {
+        writer_open(w, "allOf", '[');
+        writer_open(w, NULL, '{');
+        writer_ref(w, package, name, "");
+        writer_close(w, '}');
+        writer_close(w, ']');
+    } else {
+        writer_ref(w, package, name, "");
+    }
+}
+
+static void write_scalar(struct writer *w, const char *json_type, const char *format, const char *values)
+{
+    writer_text(w, "type", json_type);
+    if (format)
+        writer_text(w, "format", format);
+    if (values)
+        write_bars(w, "enum", values);
+}
+
+/* What a value of this type is: of a field, or of the items of a list or map. */
+static void write_value(struct writer *w, enum field_type type, const struct schema *sub, const char *package,
+                        bool has_siblings, const char *values)
+{
+    switch (type) {
+    case FIELD_STRING:
+        return write_scalar(w, "string", NULL, values);
+    case FIELD_BOOL:
+        return write_scalar(w, "boolean", NULL, NULL);
+    case FIELD_INT32:
+        return write_scalar(w, "integer", "int32", NULL);
+    case FIELD_INT64:
+        return write_scalar(w, "integer", "int64", NULL);
+    case FIELD_BYTES:
+        return write_scalar(w, "string", "byte", NULL);
+    case FIELD_INT_OR_STRING:
+        return write_scalar(w, "string", "int-or-string", NULL);
+    case FIELD_OBJECT:
+        return write_ref(w, home_of(sub, package), sub->go_name, has_siblings);
+    case FIELD_QUANTITY:
+    case FIELD_TIME:
+    case FIELD_MICRO_TIME:
+    case FIELD_ANY:
+        for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
+            if (leaves[i].type == type)
+                write_ref(w, leaves[i].package, leaves[i].name, has_siblings);
+        }
+        return;
+    case FIELD_LIST: /* inside a map: of texts */
+        writer_text(w, "type", "array");
+        writer_raw(w, "items", "{\"type\":\"string\"}");
+        return;
+    case FIELD_MAP: /* none is inside another */
+    case FIELD_TYPE_COUNT:
+        return;
+    }
+}
+
+/* How the items of a list are told apart when it is applied or patched. */
+static void write_list_type(struct writer *w, const struct field *f, const struct field_doc *doc)
+{
+    unsigned flags = doc ? doc->flags : 0;
+    const char *keys = doc && doc->keys ? doc->keys : f->merge_key;
+    bool is_set = (f->flags & FIELD_SET) || (flags & DOC_SET);
+
+    if (keys && !(flags & DOC_ATOMIC)) {
+        write_bars(w, "x-kubernetes-list-map-keys", keys);
+        writer_text(w, "x-kubernetes-list-type", "map");
+    } else {
+        writer_text(w, "x-kubernetes-list-type", is_set ? "set" : "atomic");
+    }
+    if (f->merge_key)
+        writer_text(w, "x-kubernetes-patch-merge-key", f->merge_key);
+    if (f->merge_key || (f->flags & FIELD_SET))
+        writer_text(w, "x-kubernetes-patch-strategy",
+                    f->flags & FIELD_RETAIN_KEYS ? "merge,retainKeys" : "merge");
+}
+
+static void write_property(struct writer *w, const struct field *f, const char *package,
+                           const struct field_doc *doc)
+{
+    const char *values = doc ? doc->values : NULL;
+
+    writer_open(w, f->name, '{');
+    if (doc)
+        writer_text(w, "description", doc->text);
+    if (f->type == FIELD_LIST || f->type == FIELD_MAP) {
+        writer_text(w, "type", f->type == FIELD_LIST ? "array" : "object");
+        writer_open(w, f->type == FIELD_LIST ? "items" : "additionalProperties", '{');
+        write_value(w, f->item, f->sub, package, /* has_siblings= */ false, values);
+        writer_close(w, '}');
+        if (f->type == FIELD_LIST)
+            write_list_type(w, f, doc);
+    } else {
+        write_value(w, f->type, f->sub, package, /* has_siblings= */ doc != NULL, values);
+        if (doc && (doc->flags & DOC_GRANULAR))
+            writer_text(w, "x-kubernetes-map-type", "granular");
+    }
+    writer_close(w, '}');
+}
+
+static void write_required(struct writer *w, const struct field *fields, const struct schema_doc *doc)
+{
+    bool is_open = false;
+
+    for (const struct field *f = fields; f->name; f++) {
+        const struct field_doc *fd = openapi_field_doc(doc, f->name);
+
+        if (!fd || !(fd->flags & DOC_REQUIRED))
+            continue;
+        if (!is_open)
+            writer_open(w, "required", '['); /* an empty list of them is not allowed */
+        is_open = true;
+        writer_item(w, str_of(f->name));
+    }
+    if (is_open)
+        writer_close(w, ']');
+}
+
+static void write_object(struct writer *w, const struct field *fields, const char *package,
+                         const struct schema_doc *doc)
+{
+    writer_text(w, "type", "object");
+    if (doc)
+        writer_text(w, "description", doc->text);
+    writer_open(w, "properties", '{');
+    for (const struct field *f = fields; f->name; f++)
+        write_property(w, f, package, openapi_field_doc(doc, f->name));
+    writer_close(w, '}');
+    write_required(w, fields, doc);
+    if (doc && (doc->flags & DOC_ATOMIC))
+        writer_text(w, "x-kubernetes-map-type", "atomic");
+}
+
+static void write_kind(struct writer *w, const char *group, const char *version, const char *kind,
+                       const char *suffix)
+{
+    writer_open(w, "x-kubernetes-group-version-kind", '[');
+    writer_gvk(w, NULL, group, version, kind, suffix);
+    writer_close(w, ']');
+}
+
+static void write_component(struct writer *w, const struct component *c)
+{
+    const char *name = c->schema->go_name;
+
+    writer_open_schema(w, c->package, name, "");
+    write_object(w, c->schema->fields, c->package, openapi_schema_doc(c->package, name));
+    if (c->schema->open)
+        writer_raw(w, "x-kubernetes-preserve-unknown-fields", "true");
+    if (c->group)
+        write_kind(w, c->group, c->version, name, "");
+    writer_close(w, '}');
+}
+
+/* Lists of objects are the same for every kind. */
+static void write_list_component(struct writer *w, const struct resource *r)
+{
+    const struct field fields[] = {
+        { "kind", FIELD_STRING },
+        { "apiVersion", FIELD_STRING },
+        { "metadata", FIELD_OBJECT, .sub = &openapi_list_meta_schema },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT,
+          .sub = openapi_kind_schema(r->group, r->version, r->kind) },
+        { 0 },
+    };
+    const char *package = openapi_package(r->group, r->version);
+
+    writer_open_schema(w, package, r->kind, "List");
+    write_object(w, fields, package, openapi_schema_doc(PACKAGE_META, "List"));
+    write_kind(w, r->group, r->version, r->kind, "List");
+    writer_close(w, '}');
+}
+
+static void write_leaves(struct writer *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
+        writer_open_schema(w, leaves[i].package, leaves[i].name, "");
+        write_scalar(w, leaves[i].json_type, leaves[i].format, /* values= */ NULL);
+        writer_text(w, "description", leaves[i].text);
+        writer_close(w, '}');
+    }
+}
+
+int openapi_write_schemas(struct writer *w, const struct resource *r, size_t count, struct error *err)
+{
+    struct components cs = { 0 };
+    int failed = components_collect(&cs, r, count);
+
+    for (size_t i = 0; !failed && i < cs.all.count; i++)
+        write_component(w, &cs.all.items[i]);
+    for (size_t i = 0; !failed && i < count; i++) {
+        if (r[i].verbs & VERB_BIT(VERB_LIST))
+            write_list_component(w, &r[i]);
+    }
+    write_leaves(w);
+    vec_done(&cs.all);
+    return failed ? error_no_memory(err) : 0;
+}
