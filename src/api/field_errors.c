@@ -141,10 +141,15 @@ void errors_not_supported(struct field_errors *e, const struct field_path *p, co
         count++;
     }
     qsort(sorted, count, sizeof *sorted, compare_words);
-    (void)buf_add_cstr(&detail, "supported values: ");
     for (size_t i = 0; i < count; i++)
         (void)buf_addf(&detail, "%s\"%s\"", i ? ", " : "", sorted[i]);
-    errors_add(e, FIELD_ERROR_NOT_SUPPORTED, p, value, buf_cstr(&detail));
+    errors_not_supported_text(e, p, value, buf_cstr(&detail));
+}
+
+void errors_not_supported_text(struct field_errors *e, const struct field_path *p, const char *value,
+                               const char *supported)
+{
+    errors_add(e, FIELD_ERROR_NOT_SUPPORTED, p, value, errors_printf(e, "supported values: %s", supported));
 }
 
 void errors_forbidden(struct field_errors *e, const struct field_path *p, const char *detail)

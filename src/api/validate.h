@@ -70,6 +70,9 @@ void errors_invalid(struct field_errors *e, const struct field_path *p, const ch
 /* supported ends with NULL; shown sorted and quoted. */
 void errors_not_supported(struct field_errors *e, const struct field_path *p, const char *value,
                           const char *const *supported);
+/* The same where the API lists them in an order of its own: `"Exact", "NotOlderThan", ""`. */
+void errors_not_supported_text(struct field_errors *e, const struct field_path *p, const char *value,
+                               const char *supported);
 void errors_forbidden(struct field_errors *e, const struct field_path *p, const char *detail);
 void errors_duplicate(struct field_errors *e, const struct field_path *p, const char *value);
 void errors_duplicate_because(struct field_errors *e, const struct field_path *p, const char *value,
