@@ -1,0 +1,228 @@
+/* A list reads the store's image in order and strings texts together. Pages behind the first show the objects
+ * as they were when the first was made: the store rebuilds that from its history, as long as it remembers. A
+ * list of one name goes straight to it. */
+#include "apiserver/read.h"
+
+#include <inttypes.h>
+
+#include "api/quote.h"
+#include "apiserver/await.h"
+#include "apiserver/render.h"
+#include "apiserver/server.h"
+#include "apiserver/walk.h"
+#include "base/cleanup.h"
+
+#define CONTINUE_IS_TOO_OLD                                                                                \
+    "The provided continue parameter is too old to display a consistent list result. You can start a new " \
+    "list without the continue parameter, or use the continue token in this response to retrieve the "     \
+    "remainder of the results. Continuing with the provided token results in an inconsistent list - "      \
+    "objects "                                                                                             \
+    "that were created, modified, or deleted between the time the first chunk was returned and now may "   \
+    "show "                                                                                                \
+    "up in the list."
+#define VERSION_IS_TOO_OLD "The resourceVersion for the provided list is too old."
+
+/* --- Get --- */
+
+void read_fail_not_found(struct call *c)
+{
+    const struct resource *r = c->route.resource;
+    char quoted[ERROR_MSG_BYTES_MAX / 2];
+    struct error err;
+
+    (void)error_set(&err, ERR_NOT_FOUND, "%s%s%s %s not found", r->plural, r->group[0] != '\0' ? "." : "",
+                    r->group, quote(quoted, sizeof quoted, c->route.name));
+    call_fail_resource(c, &err, c->route.name);
+}
+
+static void get_serve(struct call *c)
+{
+    const struct resource *r = c->route.resource;
+    const struct object *o = NULL;
+
+    if (r->info)
+        o = store_get(c->server->store, stored_kind(r), call_copy(c, c->route.ns),
+                      call_copy(c, c->route.name));
+    if (o)
+        call_answer_object(c, 200, o);
+    else
+        read_fail_not_found(c);
+}
+
+void read_get(struct call *c)
+{
+    struct error err;
+    int64_t revision;
+
+    if (list_options_revision(&c->params, &revision, &err) < 0)
+        call_fail(c, &err, /* about= */ NULL);
+    else
+        await_revision(c, revision, get_serve);
+}
+
+/* --- Pages --- */
+
+struct reading {
+    struct call *call;
+    const struct list_options *options;
+    int64_t at;       /* the revision to read at; 0 for the newest */
+    int64_t revision; /* which that is */
+    struct walk walk;
+    struct page page;
+};
+
+/* How many objects stand behind the page: what the token says, what the store knows, or counted. */
+static int64_t count_left(struct reading *x)
+{
+    const struct list_options *o = x->options;
+    int64_t shown = (int64_t)x->page.objects.count, left = 1; /* the one that was seen already */
+
+    if (o->is_continued && o->token.left > shown)
+        return o->token.left - shown;
+    if (!o->is_continued && x->at == 0 && o->selection.ns.len == 0)
+        return (int64_t)store_count(x->call->server->store, stored_kind(x->call->route.resource)) - shown;
+    while (walk_next(&x->walk))
+        left++;
+    return left;
+}
+
+/* Says in the metadata that there is more, and where. */
+static int page_continue(struct reading *x, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX);
+    const struct object *last = x->page.objects.items[x->page.objects.count - 1];
+    struct continue_token token = {
+        .revision = x->revision,
+        .ns = str_of(last->ns),
+        .name = str_of(last->name),
+        .left = x->options->selection.is_partial ? -1 : count_left(x),
+    };
+
+    continue_token_write(&token, &text);
+    if (text.failed)
+        return buf_check(&text, "continue token", err);
+    x->page.meta.continue_token = str_of(call_copy(x->call, buf_str(&text)));
+    x->page.meta.remaining = token.left;
+    return 0;
+}
+
+static int page_fill(struct reading *x, struct error *err)
+{
+    int64_t limit = x->options->limit;
+    const struct object *next;
+
+    x->page.meta = (struct list_meta){
+        .resource_version = str_of(call_text(x->call, "%" PRId64, x->revision)),
+        .remaining = -1,
+    };
+    while ((next = walk_next(&x->walk))) {
+        if (limit && (int64_t)x->page.objects.count == limit)
+            return page_continue(x, err);
+        if (vec_push(&x->page.objects, next) < 0)
+            return error_no_memory(err);
+    }
+    return 0;
+}
+
+static int page_read(struct reading *x, struct error *err)
+{
+    const struct list_options *o = x->options;
+    const struct store *store = x->call->server->store;
+    int r;
+
+    x->at = o->match == MATCH_EXACT ? o->revision : 0;
+    if (o->is_continued && o->token.revision != CONTINUE_AT_NEWEST)
+        x->at = o->token.revision;
+    x->revision = store_revision(store);
+    if (x->at > x->revision) /* a token of a server that knew more: as unreadable as what is forgotten */
+        return error_set(err, ERR_GONE, "revision %" PRId64 " is ahead of this server", x->at);
+    if (x->at == x->revision)
+        x->at = 0;
+    if (x->at)
+        x->revision = x->at;
+    r = walk_begin(&x->walk, store, x->call->route.resource, &o->selection, o->token.ns, o->token.name, x->at,
+                   err);
+    if (r < 0)
+        return r;
+    r = page_fill(x, err);
+    walk_done(&x->walk);
+    return r;
+}
+
+/* 410. Of a list that was continued the answer says how to go on, from where it was, with what is there now.
+ */
+static void fail_gone(struct call *c, const struct list_options *o)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX);
+    struct continue_token token = o->token;
+    struct status_info s = { .code = 410, .reason = status_reason(ERR_GONE), .message = VERSION_IS_TOO_OLD };
+
+    if (o->is_continued) {
+        token.revision = CONTINUE_AT_NEWEST;
+        token.left = -1;
+        if (token.name.len && token.name.s[token.name.len - 1] == '\0')
+            token.name.len--; /* writing adds it again */
+        continue_token_write(&token, &text);
+        s.message = CONTINUE_IS_TOO_OLD;
+        s.continue_token = buf_cstr(&text);
+    }
+    call_fail_status(c, &s);
+}
+
+bool read_page(struct call *c, const struct list_options *o, struct page *ret)
+{
+    struct reading x = { .call = c, .options = o };
+    struct error err;
+    int r = page_read(&x, &err);
+
+    if (r == 0) {
+        *ret = x.page;
+        return true;
+    }
+    page_done(&x.page);
+    if (r == -ERR_GONE)
+        fail_gone(c, o);
+    else
+        call_fail(c, &err, /* about= */ NULL);
+    return false;
+}
+
+void page_done(struct page *p)
+{
+    vec_done(&p->objects);
+}
+
+/* --- List --- */
+
+static void list_serve(struct call *c)
+{
+    _cleanup_(page_done_p) struct page p = { 0 };
+    const struct list_options *o = c->work;
+    struct rendering r = rendering_of(c);
+
+    if (!c->route.resource->info)
+        p.meta = (struct list_meta){
+            .resource_version = str_of(call_text(c, "%" PRId64, store_revision(c->server->store))),
+            .remaining = -1,
+        };
+    else if (!read_page(c, o, &p))
+        return;
+    render_list(&r, &p.meta, p.objects.items, p.objects.count, &c->reply);
+    call_answer_json_reply(c, 200);
+}
+
+void read_list(struct call *c)
+{
+    struct list_options *o = arena_alloc(&c->arena, sizeof *o);
+    struct error err;
+
+    if (!o) {
+        (void)error_no_memory(&err);
+        call_fail(c, &err, /* about= */ NULL);
+        return;
+    }
+    if (!list_options_read(c, /* is_watch= */ false, &c->arena, o))
+        return;
+    c->work = o;
+    await_revision(c, o->revision, list_serve);
+}

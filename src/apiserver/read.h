@@ -1,0 +1,33 @@
+/* Get and list. */
+#ifndef BERTH_APISERVER_READ_H
+#define BERTH_APISERVER_READ_H
+
+#include <stdint.h>
+
+#include "api/list.h"
+#include "apiserver/call.h"
+#include "apiserver/list_options.h"
+#include "base/vec.h"
+
+void read_get(struct call *c);
+void read_list(struct call *c);
+
+/* 404 about the object of the route. */
+void read_fail_not_found(struct call *c);
+
+/* One page of a list. */
+struct page {
+    VEC(const struct object *) objects; /* borrowed from the store: until the next turn of the loop */
+    struct list_meta meta;              /* texts live in the call's arena */
+};
+
+/* The page that the options mean, of the route's resource. Answers the call and returns false when there is
+ * none: its revision is gone, or there is no memory. */
+bool read_page(struct call *c, const struct list_options *o, struct page *ret);
+void page_done(struct page *p);
+static inline void page_done_p(struct page *p)
+{
+    page_done(p);
+}
+
+#endif

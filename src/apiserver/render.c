@@ -1,0 +1,255 @@
+#include "apiserver/render.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/event.h"
+#include "apiserver/partial.h"
+#include "apiserver/server.h"
+#include "apiserver/table.h"
+#include "base/cleanup.h"
+
+#define INITIAL_EVENTS_END "k8s.io/initial-events-end"
+
+static const char *const watch_event_names[] = {
+    [WATCH_ADDED] = "ADDED",
+    [WATCH_MODIFIED] = "MODIFIED",
+    [WATCH_DELETED] = "DELETED",
+};
+static_assert(ARRAY_LEN(watch_event_names) == WATCH_EVENT_TYPE_COUNT, "name every event");
+
+struct rendering rendering_of(const struct call *c)
+{
+    return (struct rendering){
+        .resource = c->route.resource,
+        .view = c->view,
+        .now = apiserver_now(c->server),
+        .scratch = &c->server->doc,
+    };
+}
+
+/* --- Events in their other form --- */
+
+/* Bare metadata and the cells of tables are the same in both forms. */
+static bool needs_event_v1(const struct rendering *r)
+{
+    if (!r->resource->info || r->resource->info->kind != KIND_EVENT_V1)
+        return false;
+    return r->view.shape == SHAPE_OBJECT ||
+           (r->view.shape == SHAPE_TABLE && r->view.include == INCLUDE_OBJECT);
+}
+
+/* NULL after a failure, which then sticks in the buffer. */
+static struct object *event_v1_of(const struct rendering *r, const struct object *o, struct buf *out)
+{
+    struct object *converted = NULL;
+    struct error err;
+    json_ref v;
+    int e;
+
+    json_clear(r->scratch);
+    e = json_parse(r->scratch, o->text, &v, &err);
+    if (e == 0)
+        e = event_to_v1(r->scratch, v, &err);
+    if (e == 0)
+        e = object_new(&event_v1_kind, r->scratch, v, &converted, &err);
+    if (e < 0 && !out->failed)
+        out->failed = err.code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE;
+    return converted;
+}
+
+/* --- Objects and lists --- */
+
+static void write_api_version(const struct resource *r, struct buf *out)
+{
+    (void)buf_addf(out, "%s%s%s", r->group, r->group[0] != '\0' ? "/" : "", r->version);
+}
+
+static struct table_options table_options_of(const struct rendering *r, bool omits_columns)
+{
+    return (struct table_options){
+        .now = r->now,
+        .include = r->view.include,
+        .version = r->view.shape_version,
+        .omits_columns = omits_columns,
+    };
+}
+
+static void write_plain_list(const struct rendering *r, const struct list_meta *meta,
+                             const struct object *const *objects, size_t count, struct buf *out)
+{
+    if (r->resource->info) {
+        list_write(r->resource->info, meta, objects, count, out);
+        return;
+    }
+    (void)buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", r->resource->kind);
+    write_api_version(r->resource, out);
+    (void)buf_add_cstr(out, "\",");
+    list_write_meta(meta, out);
+    (void)buf_add_cstr(out, ",\"items\":[]}");
+}
+
+static void write_list(const struct rendering *r, const struct list_meta *meta,
+                       const struct object *const *objects, size_t count, struct buf *out)
+{
+    struct table_options how = table_options_of(r, /* omits_columns= */ false);
+
+    switch (r->view.shape) {
+    case SHAPE_OBJECT:
+        write_plain_list(r, meta, objects, count, out);
+        break;
+    case SHAPE_TABLE:
+        table_write(r->resource->info, meta, objects, count, &how, out);
+        break;
+    case SHAPE_PARTIAL:
+        partial_write_list(meta, objects, count, r->view.shape_version, out);
+        break;
+    }
+}
+
+static void render_event_list(const struct rendering *r, const struct list_meta *meta,
+                              const struct object *const *objects, size_t count, struct buf *out)
+{
+    struct object **converted = calloc(count ? count : 1, sizeof *converted);
+    size_t made = 0;
+
+    if (!converted) {
+        out->failed = ERR_NO_MEMORY;
+        return;
+    }
+    while (made < count && (converted[made] = event_v1_of(r, objects[made], out)))
+        made++;
+    if (made == count)
+        write_list(r, meta, (const struct object *const *)converted, count, out);
+    while (made > 0)
+        (void)object_unref(converted[--made]);
+    free(converted);
+}
+
+void render_list(const struct rendering *r, const struct list_meta *meta, const struct object *const *objects,
+                 size_t count, struct buf *out)
+{
+    if (needs_event_v1(r))
+        render_event_list(r, meta, objects, count, out);
+    else
+        write_list(r, meta, objects, count, out);
+}
+
+static void write_object(const struct rendering *r, const struct object *o, bool omits_columns,
+                         struct buf *out)
+{
+    struct table_options how = table_options_of(r, omits_columns);
+
+    switch (r->view.shape) {
+    case SHAPE_OBJECT:
+        (void)buf_add_str(out, o->text);
+        break;
+    case SHAPE_TABLE:
+        table_write_object(o, &how, out);
+        break;
+    case SHAPE_PARTIAL:
+        partial_write(o, r->view.shape_version, out);
+        break;
+    }
+}
+
+/* The object as it is, or in the other form when that is asked for. */
+static void write_converted(const struct rendering *r, const struct object *o, bool omits_columns,
+                            struct buf *out)
+{
+    _cleanup_(object_unref_p) struct object *converted = NULL;
+
+    if (needs_event_v1(r)) {
+        converted = event_v1_of(r, o, out);
+        o = converted;
+    }
+    if (o)
+        write_object(r, o, omits_columns, out);
+}
+
+void render_object(const struct rendering *r, const struct object *o, struct buf *out)
+{
+    write_converted(r, o, /* omits_columns= */ false, out);
+}
+
+/* --- Watches --- */
+
+void render_watch_event(const struct rendering *r, enum watch_event_type type, const struct object *o,
+                        bool has_columns, struct buf *out)
+{
+    (void)buf_addf(out, "{\"type\":\"%s\",\"object\":", watch_event_names[type]);
+    write_converted(r, o, !has_columns, out);
+    (void)buf_add_cstr(out, "}\n");
+}
+
+/* Kind and apiVersion of what stands in a watch of this view. */
+static void write_type(const struct rendering *r, struct buf *out)
+{
+    if (r->view.shape == SHAPE_PARTIAL) {
+        (void)buf_addf(out, "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\"",
+                       r->view.shape_version);
+        return;
+    }
+    (void)buf_addf(out, "\"kind\":\"%s\",\"apiVersion\":\"", r->resource->kind);
+    write_api_version(r->resource, out);
+    (void)buf_add_char(out, '"');
+}
+
+static void write_table_bookmark(const struct rendering *r, int64_t revision, struct buf *out)
+{
+    struct table_options how = table_options_of(r, /* omits_columns= */ true);
+    struct list_meta meta = { .remaining = -1 };
+    char text[24];
+
+    meta.resource_version = (struct str){ text, (size_t)snprintf(text, sizeof text, "%" PRId64, revision) };
+    table_write(r->resource->info, &meta, NULL, 0, &how, out);
+}
+
+void render_bookmark(const struct rendering *r, int64_t revision, bool ends_initial_events, struct buf *out)
+{
+    (void)buf_add_cstr(out, "{\"type\":\"BOOKMARK\",\"object\":");
+    if (r->view.shape == SHAPE_TABLE) { /* has the metadata of lists, and no room for the mark */
+        write_table_bookmark(r, revision, out);
+    } else {
+        (void)buf_add_char(out, '{');
+        write_type(r, out);
+        (void)buf_addf(
+            out, ",\"metadata\":{\"resourceVersion\":\"%" PRId64 "\",\"creationTimestamp\":null%s}}",
+            revision, ends_initial_events ? ",\"annotations\":{\"" INITIAL_EVENTS_END "\":\"true\"}" : "");
+    }
+    (void)buf_add_cstr(out, "}\n");
+}
+
+void render_watch_error(const struct error *e, struct buf *out)
+{
+    (void)buf_add_cstr(out, "{\"type\":\"ERROR\",\"object\":");
+    status_write_error(e, /* about= */ NULL, out);
+    (void)buf_add_cstr(out, "}\n");
+}
+
+/* --- Answers --- */
+
+static void answer(struct call *c, int status, const struct object *o, const struct rendering *r)
+{
+    c->result = object_ref(o);
+    render_object(r, o, &c->reply);
+    call_answer_json_reply(c, status);
+}
+
+void call_answer_object(struct call *c, int status, const struct object *o)
+{
+    struct rendering r = rendering_of(c);
+
+    answer(c, status, o, &r);
+}
+
+void call_answer_written(struct call *c, int status, const struct object *o)
+{
+    struct rendering r = rendering_of(c);
+
+    if (r.view.shape == SHAPE_TABLE)
+        r.view.shape = SHAPE_OBJECT;
+    answer(c, status, o, &r);
+}
