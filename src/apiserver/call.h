@@ -74,6 +74,9 @@ struct stream {
     /* Set by the carrier before the first pull: there is something to pull. May be called at any time between
      * carrier->answer() and close(), also when it was called already; never calls pull() from inside. */
     void (*wake)(struct stream *s);
+    /* Set by the carrier likewise: ends the connection at once, what was not sent yet is lost. For a client
+     * that does not read. close() follows later, from the loop; no pull() comes before it. */
+    void (*cut)(struct stream *s);
     void *carrier; /* the carrier's own */
 };
 

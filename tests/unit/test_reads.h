@@ -1,4 +1,4 @@
-/* For the tests of get and list: a server without a network. Requests go through routing and
+/* For the tests of get, list and watch: a server without a network. Requests go through routing and
  * negotiation to their handlers; the store keeps nothing and the clock is moved by hand. Quotes in texts may
  * be written as '. */
 #ifndef BERTH_TESTS_TEST_READS_H
@@ -13,6 +13,7 @@
 #include "apiserver/read.h"
 #include "apiserver/route.h"
 #include "apiserver/server.h"
+#include "apiserver/watch.h"
 #include "base/clock.h"
 #include "io/loop.h"
 #include "store/store.h"
@@ -47,10 +48,12 @@ static inline void world_init(struct world *w, size_t history_count)
     rng_init(&w->server.rng, 7);
     json_init(&w->server.doc, 64 << 20);
     buf_init(&w->server.text, 64 << 20);
+    ASSERT_OK(watches_new(&w->server, &w->server.watches, &err));
 }
 
 static inline void world_done(struct world *w)
 {
+    w->server.watches = watches_free(w->server.watches);
     json_done(&w->server.doc);
     buf_done(&w->server.text);
     w->store = store_free(w->store);
@@ -147,6 +150,8 @@ struct asked {
     struct call call;
     const char *accept;
     bool is_answered;
+    bool is_cut;
+    unsigned woken;
 };
 
 static inline struct str asked_header(const struct call *c, const char *name)
@@ -163,12 +168,27 @@ static inline void asked_each_header(const struct call *c, call_header_fn *fn, v
     (void)ctx;
 }
 
+static inline void asked_wake(struct stream *s)
+{
+    ((struct asked *)s->carrier)->woken++;
+}
+
+static inline void asked_cut(struct stream *s)
+{
+    ((struct asked *)s->carrier)->is_cut = true;
+}
+
 static inline void asked_answer(struct call *c)
 {
     struct asked *a = c->carrier_ctx;
 
     assert_false(a->is_answered);
     a->is_answered = true;
+    if (c->stream) {
+        c->stream->carrier = a;
+        c->stream->wake = asked_wake;
+        c->stream->cut = asked_cut;
+    }
 }
 
 static const struct carrier asked_carrier = { asked_header, asked_each_header, asked_answer };
@@ -192,6 +212,8 @@ static inline void ask(struct world *w, struct asked *a, const char *target, con
         read_list(&a->call);
         break;
     case VERB_WATCH:
+        watch_serve(&a->call);
+        break;
     case VERB_CREATE:
     case VERB_DELETE:
     case VERB_DELETE_COLLECTION:
@@ -204,6 +226,9 @@ static inline void ask(struct world *w, struct asked *a, const char *target, con
 
 static inline void asked_done(struct asked *a)
 {
+    if (a->call.stream)
+        a->call.stream->close(a->call.stream);
+    a->call.stream = NULL;
     call_done(&a->call);
 }
 
@@ -230,5 +255,40 @@ static inline const char *answer_of(struct world *w, const char *target, const c
         if (answered_ != (status_) || strcmp(text_, kind_row(expected)) != 0)                               \
             fail_msg("%s:\n%d %s\nexpected\n%d %s", target, answered_, text_, status_, kind_row(expected)); \
     } while (0)
+
+/* --- Watching --- */
+
+/* Opens a watch, which must be answered with a stream. */
+static inline void watch_open_as(struct world *w, struct asked *a, const char *target, const char *accept)
+{
+    ask(w, a, target, accept);
+    assert_true(a->is_answered);
+    if (!a->call.stream)
+        fail_msg("%s: %s", target, buf_cstr(&a->call.reply));
+    ASSERT_INT(200, a->call.status);
+    ASSERT_STR("application/json", a->call.content_type);
+}
+
+static inline void watch_open(struct world *w, struct asked *a, const char *target)
+{
+    watch_open_as(w, a, target, NULL);
+}
+
+/* Everything that can be pulled now, `room` bytes at a time. True when the stream has ended. */
+static inline bool watch_drain(struct asked *a, size_t room, struct buf *out)
+{
+    ssize_t n;
+
+    buf_clear(out);
+    do {
+        char part[4096];
+        assert_true(room <= sizeof part);
+        n = a->call.stream->pull(a->call.stream, part, room);
+        assert_true(n <= (ssize_t)room);
+        if (n > 0)
+            (void)buf_add(out, part, (size_t)n);
+    } while (n > 0);
+    return n < 0;
+}
 
 #endif

@@ -1,0 +1,315 @@
+/* One watch: where it starts, how it catches up, when it says that nothing happened, how it ends.
+ *
+ * A watch that begins with what there is, or in the past, is not filled beforehand: its client pulls, and
+ * each pull that finds the queue empty reads the next few objects or events from the store. So it costs the
+ * same whether there are ten objects or a million. What it reads is as of one revision; should the client be
+ * so slow that the store forgets it, the watch ends with 410 or is cut. Once it has seen everything it is
+ * live. */
+#include "apiserver/watch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "apiserver/await.h"
+#include "apiserver/list_options.h"
+#include "apiserver/server.h"
+#include "apiserver/walk.h"
+#include "apiserver/watch_int.h"
+
+/* How much one pull reads ahead. */
+#define REFILL_LINES_MAX 64
+#define REFILL_BYTES_MAX ((size_t)256 << 10)
+
+#define BOOKMARK_EVERY_NS (60 * NS_PER_S)
+#define BOOKMARK_BEFORE_END_NS (2 * NS_PER_S)
+#define TIMEOUT_NS_MIN (1800 * NS_PER_S)
+
+#define SELECTION_BYTES_MAX ((size_t)1 << 20)
+/* Most watches have a namespace or a name at most, and there are thousands of them. */
+#define SELECTION_BYTES_USUAL 128
+
+/* --- Catching up --- */
+
+static bool is_filled(const struct watch *w)
+{
+    return w->queue.count >= REFILL_LINES_MAX || w->queue.bytes >= REFILL_BYTES_MAX;
+}
+
+/* Behind the last one: the name and the NUL that ends it come after it and before every other. */
+static void initial_from(const struct watch *w, struct str *ret_ns, struct str *ret_name)
+{
+    *ret_ns = w->last ? str_of(w->last->ns) : STR_LIT("");
+    *ret_name = w->last ? (struct str){ w->last->name, strlen(w->last->name) + 1 } : STR_LIT("");
+}
+
+static int send_objects(struct watch *w, bool *ret_is_through, struct error *err)
+{
+    struct str from_ns, from_name;
+    const struct object *o;
+    struct walk walk;
+    int r;
+
+    initial_from(w, &from_ns, &from_name);
+    r = walk_begin(&walk, w->all->server->store, w->resource, &w->selection, from_ns, from_name, w->position,
+                   err);
+    if (r < 0)
+        return r;
+    while (r == 0 && !is_filled(w) && (o = walk_next(&walk))) {
+        r = watch_send_initial(w, o);
+        (void)object_unref(w->last);
+        w->last = object_ref(o);
+    }
+    walk_done(&walk);
+    if (r < 0)
+        return error_no_memory(err);
+    *ret_is_through = !is_filled(w);
+    return 0;
+}
+
+static int refill_initial(struct watch *w, struct error *err)
+{
+    bool is_through = true;
+    int r = 0;
+
+    if (w->resource->info && w->position > 0) /* at revision 0 there was nothing */
+        r = send_objects(w, &is_through, err);
+    if (r < 0 || !is_through)
+        return r;
+    w->last = object_unref(w->last);
+    if (w->marks_initial_end && watch_send_bookmark(w, w->position, /* ends_initial_events= */ true) < 0)
+        return error_no_memory(err);
+    watch_set_state(w, WATCH_REPLAY);
+    return 0;
+}
+
+struct replaying {
+    struct watch *watch;
+    int r;
+};
+
+static void replay_event(void *ctx, const struct store_event *ev)
+{
+    struct replaying *x = ctx;
+    struct watch *w = x->watch;
+    struct watch_change change;
+
+    if (x->r < 0 || is_filled(w))
+        return;
+    if (watch_sees(w, ev, &change)) {
+        x->r = watch_send_change(w, ev, change);
+        watches_forget_event(w->all);
+    }
+    w->position = ev->revision;
+}
+
+static int refill_replay(struct watch *w, struct error *err)
+{
+    struct replaying x = { .watch = w };
+    int r = 0;
+
+    if (w->resource->info)
+        r = store_replay(w->all->server->store, stored_kind(w->resource), w->position, replay_event, &x, err);
+    if (r < 0)
+        return r;
+    if (x.r < 0)
+        return error_no_memory(err);
+    if (!is_filled(w))
+        watch_set_state(w, WATCH_LIVE);
+    return 0;
+}
+
+static bool is_lagging(const struct watch *w)
+{
+    return w->all && (w->state == WATCH_INITIAL || w->state == WATCH_REPLAY);
+}
+
+static void refill(struct watch *w)
+{
+    struct error err;
+    int r = w->state == WATCH_INITIAL ? refill_initial(w, &err) : refill_replay(w, &err);
+
+    if (r == 0)
+        return;
+    /* What was queued before is good; what is missing is said. */
+    watch_send_error(w, &err);
+    watch_set_state(w, WATCH_ENDED);
+}
+
+/* --- The stream --- */
+
+static struct watch *watch_of(struct stream *s)
+{
+    return CONTAINER_OF(s, struct watch, stream);
+}
+
+static ssize_t watch_pull(struct stream *s, char *to, size_t room)
+{
+    struct watch *w = watch_of(s);
+    size_t done;
+
+    while (w->queue.count == 0 && is_lagging(w))
+        refill(w);
+    done = watch_queue_pull(&w->queue, to, room);
+    if (done)
+        return (ssize_t)done;
+    return w->state == WATCH_ENDED || !w->all ? -1 : 0;
+}
+
+static struct watch *watch_free(struct watch *w)
+{
+    if (!w)
+        return NULL;
+    watch_remove(w);
+    timer_disarm(&w->timer);
+    watch_queue_done(&w->queue);
+    (void)object_unref(w->last);
+    arena_done(&w->arena);
+    free(w);
+    return NULL;
+}
+DEFINE_CLEANUP(struct watch, watch_free)
+
+static void watch_close(struct stream *s)
+{
+    (void)watch_free(watch_of(s));
+}
+
+/* --- Its clock --- */
+
+static uint64_t next_bookmark_ns(const struct watch *w, uint64_t now_ns)
+{
+    uint64_t last_call = w->ends_at_ns - BOOKMARK_BEFORE_END_NS, at = now_ns + BOOKMARK_EVERY_NS;
+
+    if (!w->has_bookmarks)
+        return UINT64_MAX;
+    return now_ns < last_call && last_call < at ? last_call : at;
+}
+
+static void watch_arm(struct watch *w, uint64_t now_ns)
+{
+    w->bookmark_at_ns = next_bookmark_ns(w, now_ns);
+    timer_arm(&w->timer, w->bookmark_at_ns < w->ends_at_ns ? w->bookmark_at_ns : w->ends_at_ns);
+}
+
+/* Everything the store has told is behind what is queued, whatever kind it was of. A watch that lags hears
+ * nothing: it has other things to read. */
+static void send_bookmark(struct watch *w)
+{
+    int64_t revision = w->position > w->all->settled ? w->position : w->all->settled;
+
+    if (w->state != WATCH_LIVE)
+        return;
+    if (watch_send_bookmark(w, revision, /* ends_initial_events= */ false) < 0)
+        watch_cut(w);
+    else
+        watch_wake(w);
+}
+
+static void on_timer(void *ctx)
+{
+    struct watch *w = ctx;
+    uint64_t now_ns = loop_now_ns(w->all->server->loop);
+
+    if (now_ns >= w->ends_at_ns) {
+        watch_end(w);
+        return;
+    }
+    watch_arm(w, now_ns);
+    send_bookmark(w);
+}
+
+/* A client that does not say when comes back at another time than all the others. */
+static uint64_t timeout_ns(struct watches *all, const struct list_options *o)
+{
+    if (o->timeout_seconds)
+        return (uint64_t)o->timeout_seconds * NS_PER_S;
+    return TIMEOUT_NS_MIN + rng_below(&all->rng, TIMEOUT_NS_MIN);
+}
+
+/* --- The start --- */
+
+static enum watch_state first_state(const struct list_options *o, int64_t newest)
+{
+    if (o->initial == INITIAL_SENT || (o->initial == INITIAL_UNSET && o->revision == 0))
+        return WATCH_INITIAL;
+    return o->revision && o->revision < newest ? WATCH_REPLAY : WATCH_LIVE;
+}
+
+static void watch_start(struct watch *w, struct watches *all, const struct list_options *o)
+{
+    uint64_t now_ns = loop_now_ns(all->server->loop);
+    int64_t newest = store_revision(all->server->store);
+
+    w->state = first_state(o, newest);
+    w->position = w->state == WATCH_INITIAL || o->revision == 0 ? newest : o->revision;
+    w->selection = o->selection;
+    w->has_bookmarks = o->has_bookmarks;
+    w->marks_initial_end = o->has_bookmarks && o->initial == INITIAL_SENT;
+    w->ends_at_ns = now_ns + timeout_ns(all, o);
+    watch_add(all, w);
+    timer_init(&w->timer, all->server->loop, on_timer, w);
+    watch_arm(w, now_ns);
+}
+
+static struct watch *watch_new(const struct call *c)
+{
+    struct watch *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->stream = (struct stream){ .pull = watch_pull, .close = watch_close };
+    w->arena = ARENA_INIT(SELECTION_BYTES_MAX);
+    arena_reserve(&w->arena, SELECTION_BYTES_USUAL);
+    w->resource = c->route.resource;
+    w->view = c->view;
+    w->wants_columns = c->view.shape == SHAPE_TABLE;
+    return w;
+}
+
+static bool may_watch(struct call *c)
+{
+    struct error err;
+
+    if (c->server->is_stopping) {
+        (void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
+        call_fail(c, &err, &(struct status_info){ .has_details = true, .retry_after_seconds = 1 });
+        return false;
+    }
+    if (watches_count(c->server->watches) >= WATCHES_COUNT_MAX) {
+        call_add_header(c, "Retry-After", "1");
+        call_answer_text(c, 429, "Too many requests, please try again later.");
+        return false;
+    }
+    return true;
+}
+
+/* The options are read once more, into memory of the watch: the call goes before it. */
+static void watch_begin(struct call *c)
+{
+    _cleanup_(watch_free_p) struct watch *w = NULL;
+    struct list_options o;
+    struct error err;
+
+    if (!may_watch(c))
+        return;
+    w = watch_new(c);
+    if (!w) {
+        (void)error_no_memory(&err);
+        call_fail(c, &err, /* about= */ NULL);
+        return;
+    }
+    if (!list_options_read(c, /* is_watch= */ true, &w->arena, &o))
+        return;
+    watch_start(w, c->server->watches, &o);
+    call_answer_stream(c, &TAKE(w)->stream, "application/json");
+}
+
+void watch_serve(struct call *c)
+{
+    struct list_options o;
+
+    if (!list_options_read(c, /* is_watch= */ true, &c->arena, &o))
+        return;
+    /* What there is must not be older than asked for; what happens later the stream itself may wait for. */
+    await_revision(c, o.initial == INITIAL_SENT ? o.revision : 0, watch_begin);
+}

@@ -1,0 +1,102 @@
+#include "apiserver/watch_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QUEUE_FIRST_LINES 4
+
+struct watch_line *watch_line_new(struct str text)
+{
+    struct watch_line *l = malloc(sizeof *l + text.len);
+
+    if (!l)
+        return NULL;
+    refcount_init(&l->refs);
+    l->len = text.len;
+    if (text.len)
+        memcpy(l->text, text.s, text.len);
+    return l;
+}
+
+struct watch_line *watch_line_ref(struct watch_line *l)
+{
+    refcount_inc(&l->refs);
+    return l;
+}
+
+struct watch_line *watch_line_unref(struct watch_line *l)
+{
+    if (l && refcount_dec(&l->refs))
+        free(l);
+    return NULL;
+}
+
+static struct watch_line **queue_slot(const struct watch_queue *q, size_t index)
+{
+    return &q->ring[(q->first + index) & (q->cap - 1)];
+}
+
+static void queue_drop_first(struct watch_queue *q)
+{
+    struct watch_line *l = *queue_slot(q, 0);
+
+    q->bytes -= l->len;
+    q->sent = 0;
+    q->first = (q->first + 1) & (q->cap - 1);
+    q->count--;
+    (void)watch_line_unref(l);
+}
+
+void watch_queue_done(struct watch_queue *q)
+{
+    while (q->count)
+        queue_drop_first(q);
+    free(q->ring);
+    *q = (struct watch_queue){ 0 };
+}
+
+static int queue_grow(struct watch_queue *q)
+{
+    size_t cap = q->cap ? q->cap * 2 : QUEUE_FIRST_LINES;
+    struct watch_line **ring = malloc(cap * sizeof *ring);
+
+    if (!ring)
+        return -ERR_NO_MEMORY;
+    for (size_t i = 0; i < q->count; i++)
+        ring[i] = *queue_slot(q, i);
+    free(q->ring);
+    q->ring = ring;
+    q->cap = cap;
+    q->first = 0;
+    return 0;
+}
+
+int watch_queue_push(struct watch_queue *q, struct watch_line *l)
+{
+    /* A line alone may be of any size: the objects' own limit bounds it. */
+    if (q->count && (q->count >= WATCH_QUEUE_LINES_MAX || l->len > WATCH_QUEUE_BYTES_MAX - q->bytes))
+        return -ERR_TOO_LARGE;
+    if (q->count == q->cap && queue_grow(q) < 0)
+        return -ERR_NO_MEMORY;
+    q->count++;
+    q->bytes += l->len;
+    *queue_slot(q, q->count - 1) = watch_line_ref(l);
+    return 0;
+}
+
+size_t watch_queue_pull(struct watch_queue *q, char *to, size_t room)
+{
+    size_t done = 0;
+
+    while (q->count && done < room) {
+        const struct watch_line *l = *queue_slot(q, 0);
+        size_t part = l->len - q->sent < room - done ? l->len - q->sent : room - done;
+
+        memcpy(to + done, l->text + q->sent, part);
+        done += part;
+        q->sent += part;
+        if (q->sent == l->len)
+            queue_drop_first(q);
+    }
+    return done;
+}
