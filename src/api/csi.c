@@ -35,7 +35,8 @@ static const struct schema csi_driver_spec_schema = {
     (const struct field[]){
         { "attachRequired", FIELD_BOOL, .flags = FIELD_POINTER },
         { "podInfoOnMount", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "volumeLifecycleModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.VolumeLifecycleMode" },
+        { "volumeLifecycleModes", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_OWNED_SET,
+          .go_type = "v1.VolumeLifecycleMode" },
         { "storageCapacity", FIELD_BOOL, .flags = FIELD_POINTER },
         { "fsGroupPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.FSGroupPolicy" },
         { "tokenRequests", FIELD_LIST, .item = FIELD_OBJECT, .sub = &token_request_schema },

@@ -739,6 +739,26 @@ bool json_equal(const struct json *d, json_ref a, json_ref b)
     return equal;
 }
 
+bool json_is_empty(const struct json *d, json_ref v)
+{
+    switch (json_type(d, v)) {
+    case JSON_STRING:
+        return json_text(d, v).len == 0;
+    case JSON_NUMBER:
+        return str_is(json_text(d, v), "0");
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        return json_count(d, v) == 0;
+    case JSON_FALSE:
+    case JSON_NULL:
+    case JSON_NONE:
+        return true;
+    case JSON_TRUE:
+        break;
+    }
+    return false;
+}
+
 static uint32_t json_index_in_parent(const struct json *d, json_ref v)
 {
     uint32_t index = 0;

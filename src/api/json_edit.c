@@ -176,6 +176,24 @@ void json_insert(struct json *d, json_ref array, json_ref before, json_ref value
     d->nodes[array].child.count++;
 }
 
+void json_link_after(struct json *d, json_ref container, json_ref previous, json_ref v)
+{
+    struct json_node *c = &d->nodes[container];
+    json_ref next = previous ? d->nodes[previous].next : c->child.first;
+
+    assert(json_is_container(c));
+    assert(d->nodes[v].parent == 0);
+    d->nodes[v].parent = container;
+    d->nodes[v].next = next;
+    if (previous)
+        d->nodes[previous].next = v;
+    else
+        c->child.first = v;
+    if (!next)
+        c->child.last = v;
+    c->child.count++;
+}
+
 void json_unlink(struct json *d, json_ref v)
 {
     json_ref container = v ? d->nodes[v].parent : 0;

@@ -1,4 +1,4 @@
-/* The nodes of a JSON document, for json*.c, normalize.c, patch*.c, protobuf.c and the YAML builder. */
+/* The nodes of a JSON document, for those in this folder that edit trees in bulk. */
 #ifndef BERTH_API_JSON_INT_H
 #define BERTH_API_JSON_INT_H
 
@@ -40,6 +40,10 @@ static inline bool json_is_container(const struct json_node *n)
 json_ref json_add_node(struct json *d, enum json_type type);
 /* Appends to a container, keys already set. */
 void json_link(struct json *d, json_ref container, json_ref v);
+/* The same behind `previous`, a child of the container; 0: in front. */
+void json_link_after(struct json *d, json_ref container, json_ref previous, json_ref v);
+/* True for "", 0, false, [], {} and null: what a plain Go field with omitempty leaves out. */
+bool json_is_empty(const struct json *d, json_ref v);
 /* The members of an object sorted by key, equal keys in their order; malloc'd. NULL when there is no memory.
  */
 json_ref *json_sorted_members(const struct json *d, json_ref object);

@@ -11,6 +11,7 @@ static const struct schema owner_reference_schema = {
         { "blockOwnerDeletion", FIELD_BOOL, .flags = FIELD_POINTER },
         { 0 },
     },
+    .atomic = true,
 };
 
 static const struct schema managed_fields_schema = {
@@ -62,6 +63,7 @@ const struct schema object_reference_schema = {
         { "fieldPath", FIELD_STRING },
         { 0 },
     },
+    .atomic = true,
 };
 
 const struct schema local_object_reference_schema = {
@@ -70,6 +72,7 @@ const struct schema local_object_reference_schema = {
         { "name", FIELD_STRING },
         { 0 },
     },
+    .atomic = true,
 };
 
 const struct schema secret_reference_schema = {
@@ -79,6 +82,7 @@ const struct schema secret_reference_schema = {
         { "namespace", FIELD_STRING },
         { 0 },
     },
+    .atomic = true,
 };
 
 const struct schema typed_local_reference_schema = {
@@ -89,6 +93,7 @@ const struct schema typed_local_reference_schema = {
         { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
         { 0 },
     },
+    .atomic = true,
 };
 
 const struct schema typed_reference_schema = {
@@ -119,6 +124,7 @@ const struct schema label_selector_schema = {
         { "matchExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &label_requirement_schema },
         { 0 },
     },
+    .atomic = true,
 };
 
 static const struct schema node_requirement_schema = {
@@ -138,6 +144,7 @@ const struct schema node_selector_term_schema = {
         { "matchFields", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_requirement_schema },
         { 0 },
     },
+    .atomic = true,
 };
 
 const struct schema node_selector_schema = {
@@ -147,6 +154,7 @@ const struct schema node_selector_schema = {
           .flags = FIELD_ALWAYS },
         { 0 },
     },
+    .atomic = true,
 };
 
 static const struct schema topology_requirement_schema = {
@@ -164,4 +172,5 @@ const struct schema topology_term_schema = {
         { "matchLabelExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &topology_requirement_schema },
         { 0 },
     },
+    .atomic = true,
 };

@@ -27,6 +27,7 @@ struct problem {
 struct normalizer {
     struct json *d;
     bool drop_unknown;
+    bool is_applied; /* a part of an object: what it has is what it has */
     struct error *err;
     const char
         *path[SCHEMA_DEPTH_MAX]; /* the fields above, as Go's errors name them: no indexes, no map keys */
@@ -379,27 +380,6 @@ static int normalize_map(struct normalizer *n, const struct schema *s, const str
 
 /* --- Objects --- */
 
-/* True for "", 0, false, [] and {}: what a plain Go field with omitempty leaves out. */
-static bool json_is_empty(const struct json *d, json_ref v)
-{
-    switch (json_type(d, v)) {
-    case JSON_STRING:
-        return json_text(d, v).len == 0;
-    case JSON_NUMBER:
-        return str_is(json_text(d, v), "0");
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        return json_count(d, v) == 0;
-    case JSON_FALSE:
-    case JSON_NULL:
-    case JSON_NONE:
-        return true;
-    case JSON_TRUE:
-        break;
-    }
-    return false;
-}
-
 /* Whether a field is written: *v is 0 when it is not, and may be a new value for fields that always are. */
 static void normalize_presence(struct normalizer *n, const struct field *f, json_ref *v)
 {
@@ -408,6 +388,8 @@ static void normalize_presence(struct normalizer *n, const struct field *f, json
 
     if (*v && (f->flags & FIELD_DROPPED))
         *v = 0;
+    if (n->is_applied)
+        return;
     if (*v && !is_struct && json_is_empty(n->d, *v) && !(f->flags & FIELD_ALWAYS) &&
         (is_list || !(f->flags & FIELD_POINTER)))
         *v = 0;
@@ -507,25 +489,41 @@ static int normalize_object(struct normalizer *n, const struct schema *s, json_r
     return r;
 }
 
+static int normalize_root(struct normalizer *n, const struct schema *s, json_ref v,
+                          struct field_report *report)
+{
+    int r;
+
+    if (json_type(n->d, v) != JSON_OBJECT)
+        return error_set(n->err, ERR_BAD_REQUEST, "json: cannot unmarshal %s into Go value of type v1.%s",
+                         json_type_name(json_type(n->d, v)), s->go_name);
+    n->reporting = report != NULL;
+    normalize_note_duplicates(n, v);
+    r = normalize_object(n, s, v);
+    if (r < 0)
+        return r;
+    if (report)
+        normalize_write_report(n, report);
+    return 0;
+}
+
 int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
                      struct field_report *report, struct error *err)
+{
+    struct normalizer n = { .d = d, .drop_unknown = unknown == SCHEMA_DROP_UNKNOWN, .err = err };
+
+    return normalize_root(&n, s, v, report);
+}
+
+int schema_normalize_applied(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
+                             struct field_report *report, struct error *err)
 {
     struct normalizer n = {
         .d = d,
         .drop_unknown = unknown == SCHEMA_DROP_UNKNOWN,
+        .is_applied = true,
         .err = err,
-        .reporting = report != NULL,
     };
-    int r;
 
-    if (json_type(d, v) != JSON_OBJECT)
-        return error_set(err, ERR_BAD_REQUEST, "json: cannot unmarshal %s into Go value of type v1.%s",
-                         json_type_name(json_type(d, v)), s->go_name);
-    normalize_note_duplicates(&n, v);
-    r = normalize_object(&n, s, v);
-    if (r < 0)
-        return r;
-    if (report)
-        normalize_write_report(&n, report);
-    return 0;
+    return normalize_root(&n, s, v, report);
 }

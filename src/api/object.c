@@ -5,9 +5,6 @@
 
 #include "api/quote.h"
 
-/* kubectl's copy of what the user applied: as large as the object, and read by kubectl alone. */
-#define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
-
 /* --- Decoding helpers --- */
 
 /* what: "" for the value at v, else what about it. */

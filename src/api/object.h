@@ -25,6 +25,9 @@
 #define OBJECT_TEXT_BYTES_MAX ((size_t)64 << 20)
 #define OBJECT_MEMORY_BYTES_MAX ((size_t)32 << 20)
 
+/* kubectl's copy of what the user applied: as large as the object, and read by kubectl and by apply alone. */
+#define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
+
 struct texts {
     const char *const *items;
     uint32_t count;

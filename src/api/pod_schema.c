@@ -39,6 +39,7 @@ const struct schema object_field_selector_schema = {
         { 0 },
     },
     .open = true,
+    .atomic = true,
 };
 
 static const struct schema env_source_schema = {
@@ -120,7 +121,7 @@ static const struct schema security_context_schema = {
     { "args", FIELD_LIST, .item = FIELD_STRING },                                                            \
     { "workingDir", FIELD_STRING },                                                                          \
     { "ports", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_port_schema,                              \
-      .merge_key = "containerPort" },                                                                        \
+      .merge_key = "containerPort", .owned_keys = "containerPort protocol=TCP" },                            \
     { "env", FIELD_LIST, .item = FIELD_OBJECT, .sub = &env_schema, .merge_key = "name" },                    \
     { "resources", FIELD_OBJECT, .sub = &resources_schema, .flags = FIELD_ALWAYS },                          \
     { "restartPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.ContainerRestartPolicy" },       \
@@ -248,14 +249,15 @@ const struct schema pod_spec_schema = {
         { "volumes", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_volume_schema, .flags = FIELD_RETAIN_KEYS,
           .merge_key = "name" },
         { "initContainers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_schema, .merge_key = "name" },
-        { "containers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_schema, .merge_key = "name" },
+        { "containers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_schema, .flags = FIELD_ALWAYS,
+          .merge_key = "name" },
         { "ephemeralContainers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &ephemeral_container_schema,
           .merge_key = "name" },
         { "restartPolicy", FIELD_STRING, .go_type = "v1.RestartPolicy" },
         { "terminationGracePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
         { "activeDeadlineSeconds", FIELD_INT64, .flags = FIELD_POINTER },
         { "dnsPolicy", FIELD_STRING, .go_type = "v1.DNSPolicy" },
-        { "nodeSelector", FIELD_MAP, .item = FIELD_STRING },
+        { "nodeSelector", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_ATOMIC },
         { "serviceAccountName", FIELD_STRING },
         { "serviceAccount", FIELD_STRING },
         { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER },
@@ -281,7 +283,7 @@ const struct schema pod_spec_schema = {
         { "preemptionPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PreemptionPolicy" },
         { "overhead", FIELD_MAP, .item = FIELD_QUANTITY },
         { "topologySpreadConstraints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &spread_constraint_schema,
-          .merge_key = "topologyKey" },
+          .merge_key = "topologyKey", .owned_keys = "topologyKey whenUnsatisfiable" },
         { "schedulingGates", FIELD_LIST, .item = FIELD_OBJECT, .sub = &scheduling_gate_schema,
           .merge_key = "name" },
         { "resources", FIELD_OBJECT, .sub = &resources_schema },
@@ -390,7 +392,8 @@ static const struct schema pod_status_schema = {
         { "reason", FIELD_STRING },
         { "nominatedNodeName", FIELD_STRING },
         { "hostIP", FIELD_STRING },
-        { "hostIPs", FIELD_LIST, .item = FIELD_OBJECT, .sub = &host_ip_schema, .merge_key = "ip" },
+        { "hostIPs", FIELD_LIST, .item = FIELD_OBJECT, .sub = &host_ip_schema, .flags = FIELD_ATOMIC,
+          .merge_key = "ip" },
         { "podIP", FIELD_STRING },
         { "podIPs", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_ip_schema, .merge_key = "ip" },
         { "startTime", FIELD_TIME },

@@ -164,6 +164,7 @@ static const struct schema resource_ref_schema = {
         { 0 },
     },
     .open = true,
+    .atomic = true,
 };
 
 static const struct schema downward_file_schema = {

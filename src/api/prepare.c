@@ -32,12 +32,14 @@ static void prepare_parts(struct json *d, json_ref object, json_ref old, enum wr
                           bool keep_metadata)
 {
     json_ref status = json_get(d, object, "status");
-    json_ref metadata = keep_metadata ? 0 : json_get(d, object, "metadata");
+    json_ref metadata = keep_metadata ? 0 : json_get(d, object, "metadata"), managed;
 
     if (part == WRITE_MAIN) {
         prepare_keep(d, object, old, "status");
         return;
     }
+    managed = keep_metadata ? json_path(d, object, "metadata", "managedFields") : 0;
+    json_unlink(d, managed);
     json_unlink(d, metadata);
     json_unlink(d, status);
     json_keep_members(d, object, NULL, 0);
@@ -46,6 +48,8 @@ static void prepare_parts(struct json *d, json_ref object, json_ref old, enum wr
         if (!str_is(json_key(d, m), "status") && (keep_metadata || !str_is(json_key(d, m), "metadata")))
             json_add_member(d, object, json_key(d, m), json_copy(d, m));
     json_add_member(d, object, STR_LIT("status"), status);
+    if (managed) /* who owns the status is not for old to say */
+        json_set(d, json_ensure_object(d, object, "metadata"), "managedFields", managed);
 }
 
 void prepare_update_parts(struct json *d, json_ref object, json_ref old, enum write_part part,

@@ -1,8 +1,8 @@
 /* Schemas: what fields a kind has, as tables.
  *
  * One table a Go struct of Kubernetes' API. The same tables serve to check types on the way in, to find
- * unknown and duplicate fields, to bring objects into one canonical form, and to tell the strategic merge
- * patch how lists merge.
+ * unknown and duplicate fields, to bring objects into one canonical form, to tell the strategic merge patch
+ * how lists merge, and to tell field ownership what has an owner of its own.
  *
  * Canonical form: known fields in the table's order, then unknown ones in the order they came; keys of maps
  * sorted; nulls gone; empty optional fields gone; quantities and times in their canonical text. Two objects
@@ -41,6 +41,9 @@ enum {
     FIELD_SET = 1 << 2,         /* strategic merge: a list of scalars that merges as a set */
     FIELD_RETAIN_KEYS = 1 << 3, /* strategic merge: the patch's $retainKeys prune the merged item */
     FIELD_DROPPED = 1 << 4,     /* accepted on input and never stored */
+    FIELD_ATOMIC = 1 << 5,      /* ownership: a list or map that one manager owns whole */
+    FIELD_GRANULAR = 1 << 6,    /* ownership: field by field here, although its type is owned whole */
+    FIELD_OWNED_SET = 1 << 7,   /* ownership: a list of scalars with an owner each */
 };
 
 struct schema;
@@ -52,6 +55,9 @@ struct field {
     const struct schema *sub;
     unsigned flags;
     const char *merge_key; /* strategic merge: the key that tells the items of a list apart */
+    /* ownership: the keys, where they are others than merge_key: sorted, a blank between them, "=" and what
+     * it defaults to behind one that may be left out */
+    const char *owned_keys;
     const char
         *go_type; /* of the value, or of a list's items, where it is no plain string: for error texts */
 };
@@ -59,7 +65,8 @@ struct field {
 struct schema {
     const char *go_name;        /* "PersistentVolumeSpec" */
     const struct field *fields; /* ends with a NULL name */
-    bool open; /* Berth knows only some of the fields: the others are kept and never reported */
+    bool open;   /* Berth knows only some of the fields: the others are kept and never reported */
+    bool atomic; /* ownership: a value of this type has its owner as a whole */
 };
 
 /* The field of that name, or NULL. */
@@ -91,5 +98,10 @@ enum schema_unknown { SCHEMA_KEEP_UNKNOWN, SCHEMA_DROP_UNKNOWN };
  * must be thrown away; the message is worded as Kubernetes' decoder words it, without a prefix. */
 int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
                      struct field_report *report, struct error *err);
+
+/* The same for the body of a server-side apply, which says what its sender wants to own: nothing is added,
+ * and what is empty stays. */
+int schema_normalize_applied(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
+                             struct field_report *report, struct error *err);
 
 #endif

@@ -51,7 +51,7 @@ const struct schema volume_spec_schema = {
         { "storageos", FIELD_OBJECT, .sub = &storage_os_source_schema },
         { "csi", FIELD_OBJECT, .sub = &csi_source_schema },
         { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode" },
-        { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema },
+        { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_GRANULAR },
         { "persistentVolumeReclaimPolicy", FIELD_STRING, .go_type = "v1.PersistentVolumeReclaimPolicy" },
         { "storageClassName", FIELD_STRING },
         { "mountOptions", FIELD_LIST, .item = FIELD_STRING },
