@@ -1,0 +1,286 @@
+#include "api/apply.h"
+
+#include <stdlib.h>
+
+#include "api/apply_int.h"
+#include "api/json_int.h"
+#include "api/managed_int.h"
+#include "api/object.h"
+#include "api/owned_fields.h"
+#include "api/quote.h"
+#include "base/cleanup.h"
+
+/* The manager that kubectl applies as, unless it is told another name. */
+#define MANAGER_KUBECTL "kubectl"
+/* All annotations together; past this the copy of what was applied is left out. */
+#define ANNOTATIONS_BYTES_MAX ((size_t)262144)
+
+/* One apply. */
+struct apply {
+    struct json *d;
+    const struct managed_write *w;
+    struct owned_scope scope;
+    struct managed managed;
+    json_ref live;
+    json_ref applied;
+    json_ref merged;
+    json_ref named;   /* what the body names; 0: nothing */
+    json_ref set;     /* what the apply changes */
+    json_ref gone;    /* what it removes */
+    json_ref allowed; /* what kubectl may change although others own it */
+    struct managed_entry *own;
+};
+
+/* --- Conflicts --- */
+
+void apply_conflicts_done_p(struct apply_conflicts *c)
+{
+    vec_done(&c->causes);
+    buf_done(&c->message);
+    arena_done(&c->arena);
+}
+
+/* The entry that conflicts are listed of. */
+struct conflict_list {
+    struct apply_conflicts *c;
+    char who[2 * MANAGER_BYTES_MAX * 4]; /* `"m" using v1` */
+    uint32_t *total;
+    struct buf lines;
+    int r;
+};
+
+static void conflict_who(const struct managed_entry *e, char *ret, size_t size)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(size - 1);
+    char quoted[MANAGER_BYTES_MAX * 4];
+
+    (void)buf_add_cstr(&text, quote(quoted, sizeof quoted, e->manager));
+    if (e->subresource.len)
+        (void)buf_addf(&text, " with subresource %s", quote(quoted, sizeof quoted / 2, e->subresource));
+    (void)buf_addf(&text, " using %.*s", STR_ARG(e->api_version));
+    memcpy(ret, buf_cstr(&text), text.len + 1);
+}
+
+static void conflict_add(void *ctx, struct str path)
+{
+    struct conflict_list *l = ctx;
+    struct status_cause cause = { .reason = "FieldManagerConflict" };
+
+    ++*l->total;
+    if (l->c->causes.count >= APPLY_CAUSES_MAX || l->r < 0)
+        return;
+    cause.message = arena_printf(&l->c->arena, "conflict with %s", l->who);
+    cause.field = arena_dup(&l->c->arena, path);
+    if (!cause.message || !cause.field || vec_push(&l->c->causes, cause) < 0) {
+        l->r = -(int)(l->c->arena.failed ? l->c->arena.failed : ERR_NO_MEMORY);
+        return;
+    }
+    (void)buf_addf(&l->lines, "\n- %.*s", STR_ARG(path));
+}
+
+/* Adds what one entry's manager would lose. */
+static int conflict_entry(struct apply *a, const struct managed_entry *e, struct apply_conflicts *c,
+                          uint32_t *total, struct buf *text)
+{
+    struct conflict_list l = { .c = c, .total = total, .lines = BUF_INIT(text->len_max) };
+    json_ref common = owned_common(a->d, e->fields, a->set);
+
+    owned_subtract(a->d, common, a->allowed);
+    if (!owned_is_empty(a->d, common)) {
+        conflict_who(e, l.who, sizeof l.who);
+        owned_each_path(a->d, common, conflict_add, &l);
+        (void)buf_addf(text, "%sconflicts with %s:%s", text->len ? "\n" : "", l.who, buf_cstr(&l.lines));
+    }
+    buf_done(&l.lines);
+    return l.r;
+}
+
+static int by_manager(const void *a, const void *b)
+{
+    const struct managed_entry *const *x = a, *const *y = b;
+
+    return str_cmp((*x)->manager, (*y)->manager);
+}
+
+/* Lists what other managers own of what changes. Returns how much that is. */
+static int apply_find_conflicts(struct apply *a, struct apply_conflicts *c, uint32_t *ret_total,
+                                struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(c->message.len_max);
+    const struct managed_entry *sorted[MANAGED_ENTRIES_MAX] = { NULL };
+    size_t count = a->managed.entries.count;
+    int r = 0;
+
+    *ret_total = 0;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &a->managed.entries.items[i];
+    qsort(sorted, count, sizeof *sorted, by_manager);
+    for (size_t i = 0; i < count && r == 0; i++)
+        if (sorted[i] != a->own)
+            r = conflict_entry(a, sorted[i], c, ret_total, &text);
+    if (r == 0)
+        r = json_check(a->d, err);
+    else
+        r = r == -ERR_NO_MEMORY ? error_no_memory(err) : error_set(err, ERR_TOO_LARGE, "too many conflicts");
+    if (r < 0 || !*ret_total)
+        return r;
+    if (*ret_total == 1)
+        (void)buf_addf(&c->message, "Apply failed with 1 conflict: %s: %s", c->causes.items[0].message,
+                       c->causes.items[0].field);
+    else
+        (void)buf_addf(&c->message, "Apply failed with %u conflicts: %s", *ret_total, buf_cstr(&text));
+    if (c->message.failed) { /* too long to tell: the causes have the most of it */
+        buf_clear(&c->message);
+        (void)buf_addf(&c->message, "Apply failed with %u conflicts", *ret_total);
+    }
+    return buf_check(&c->message, "the list of conflicts", err);
+}
+
+/* --- kubectl --- */
+
+/* What the body that kubectl applied last in its client-side way still has in common with the object. A copy
+ * that cannot be read allows nothing. */
+static int apply_allow_kubectl(struct apply *a, struct error *err)
+{
+    struct error ignored;
+    json_ref copy =
+        json_get(a->d, json_path(a->d, a->live, "metadata", "annotations"), LAST_APPLIED_ANNOTATION);
+    json_ref body, merged, differs, gone;
+    const struct schema *s = a->w->kind->schema;
+
+    if (!str_is(a->w->manager, MANAGER_KUBECTL) || !copy)
+        return 0;
+    if (json_parse(a->d, json_text(a->d, copy), &body, &ignored) < 0 ||
+        schema_normalize_applied(s, a->d, body, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, &ignored) < 0 ||
+        owned_named(a->d, &a->scope, body, &a->allowed, &ignored) < 0)
+        return json_check(a->d, err);
+    merged = json_copy(a->d, a->live);
+    apply_body(a->d, s, merged, body);
+    if (schema_normalize(s, a->d, merged, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, &ignored) < 0 ||
+        owned_diff(a->d, &a->scope, a->live, merged, &differs, &gone, &ignored) < 0) {
+        a->allowed = 0;
+        return json_check(a->d, err);
+    }
+    owned_subtract(a->d, a->allowed, differs);
+    return json_check(a->d, err);
+}
+
+/* Where the object has kubectl's copy of what was applied, kubectl's client-side apply will look there next
+ * time: the copy follows. */
+static int apply_renew_copy(struct apply *a, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(a->d->bytes_max);
+    json_ref annotations = json_path(a->d, a->merged, "metadata", "annotations");
+    json_ref copy = json_get(a->d, annotations, LAST_APPLIED_ANNOTATION), body;
+    size_t bytes = 0;
+
+    if (!str_is(a->w->manager, MANAGER_KUBECTL) || !copy)
+        return 0;
+    body = json_copy(a->d, a->applied);
+    (void)json_remove(a->d, json_path(a->d, body, "metadata", "annotations"), LAST_APPLIED_ANNOTATION);
+    if (json_check(a->d, err) < 0)
+        return -(int)err->code;
+    json_write(a->d, body, &text);
+    (void)buf_add_char(&text, '\n');
+    for (json_ref v = json_first(a->d, annotations); v; v = json_next(a->d, v))
+        bytes += json_key(a->d, v).len + (v == copy ? text.len : json_text(a->d, v).len);
+    if (text.failed || bytes > ANNOTATIONS_BYTES_MAX)
+        json_unlink(a->d, copy);
+    else
+        json_replace(a->d, copy, json_new_string(a->d, buf_str(&text)));
+    return json_check(a->d, err);
+}
+
+/* --- Applying --- */
+
+/* Everything that somebody owns, with what the body names in place of what it named before. */
+static json_ref apply_owned(struct apply *a)
+{
+    json_ref all = json_new_object(a->d);
+
+    owned_add(a->d, all, json_copy(a->d, a->named));
+    for (size_t i = 0; i < a->managed.entries.count; i++)
+        if (&a->managed.entries.items[i] != a->own)
+            owned_add(a->d, all, json_copy(a->d, a->managed.entries.items[i].fields));
+    return all;
+}
+
+/* The object as the body wants it, and what that changes. */
+static int apply_change(struct apply *a, struct error *err)
+{
+    struct json *d = a->d;
+    const struct schema *s = a->w->kind->schema;
+    int r;
+
+    a->merged = a->live ? json_copy(d, a->live) : json_new_object(d);
+    if (a->merged)
+        apply_body(d, s, a->merged, json_copy(d, a->applied));
+    a->managed.meta = a->merged ? json_ensure_object(d, a->merged, "metadata") : 0;
+    if (json_check(d, err) < 0)
+        return -(int)err->code;
+    r = managed_read(&a->managed, json_get(d, a->managed.meta, "managedFields"), err);
+    if (r < 0)
+        return r;
+    a->own = managed_find(&a->managed, MANAGED_APPLY);
+    if (a->own)
+        apply_prune(d, &a->scope, a->merged, a->own->fields, apply_owned(a));
+    r = schema_normalize(s, d, a->merged, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, err);
+    return r < 0 ? r : owned_diff(d, &a->scope, a->live, a->merged, &a->set, &a->gone, err);
+}
+
+/* The manager owns what the body names, and nothing else. */
+static int apply_own(struct apply *a, struct error *err)
+{
+    managed_lose(&a->managed, a->own, a->set, a->gone);
+    if (!a->own)
+        return a->named ? managed_add(&a->managed, MANAGED_APPLY, a->named, err) : 0;
+    if (a->set || a->gone || !json_equal(a->d, a->own->fields, a->named))
+        managed_touch(&a->managed, a->own);
+    if (a->named)
+        json_replace(a->d, a->own->fields, a->named);
+    a->own->fields = a->named;
+    return 0;
+}
+
+static int apply_run(struct apply *a, bool force, struct apply_conflicts *conflicts, struct error *err)
+{
+    uint32_t total = 0;
+    int r = owned_named(a->d, &a->scope, a->applied, &a->named, err);
+
+    if (r == 0)
+        r = apply_change(a, err);
+    if (r == 0 && !force)
+        r = apply_allow_kubectl(a, err);
+    if (r == 0 && !force)
+        r = apply_find_conflicts(a, conflicts, &total, err);
+    if (r == 0 && total)
+        r = error_set(err, ERR_CONFLICT, "%s", buf_cstr(&conflicts->message));
+    if (r == 0)
+        r = apply_own(a, err);
+    if (r == 0)
+        r = managed_store(&a->managed, err);
+    return r < 0 ? r : apply_renew_copy(a, err);
+}
+
+int apply_merge(struct json *d, json_ref live, json_ref applied, bool force, const struct managed_write *w,
+                json_ref *ret, struct apply_conflicts *conflicts, struct error *err)
+{
+    struct apply a = {
+        .d = d,
+        .w = w,
+        .scope = managed_scope(w),
+        .managed = { .d = d, .w = w },
+        .live = live,
+        .applied = applied,
+    };
+    int r;
+
+    if (json_path(d, applied, "metadata", "managedFields"))
+        return error_set(err, ERR_BAD_REQUEST, "metadata.managedFields must be nil");
+    r = apply_run(&a, force, conflicts, err);
+    managed_done_p(&a.managed);
+    if (r < 0)
+        return r;
+    *ret = a.merged;
+    return 0;
+}
