@@ -12,6 +12,7 @@
 
 #include "api/json.h"
 #include "api/kind.h"
+#include "api/managed_fields.h"
 #include "api/object.h"
 #include "api/quantity.h"
 #include "base/cleanup.h"
@@ -115,6 +116,69 @@ static void bench_encode(struct bench *b, uint64_t count)
     }
 }
 
+/* Gives the volume two more managers: who bound it, and who wrote its status. */
+static void bench_own(struct bench *b)
+{
+    struct managed_write w = { .kind = kind_info(KIND_VOLUME),
+                               .manager = STR_LIT("kube-controller-manager") };
+    json_ref spec = json_copy(&b->doc, b->volume), status = json_copy(&b->doc, b->volume);
+
+    (void)json_remove(&b->doc, json_get(&b->doc, spec, "spec"), "claimRef");
+    b->r = managed_fields_update(&b->doc, b->volume, spec, &w, &b->err);
+    w.subresource = STR_LIT("status");
+    (void)json_remove(&b->doc, status, "status");
+    json_set(&b->doc, json_get(&b->doc, status, "metadata"), "managedFields",
+             json_copy(&b->doc, json_path(&b->doc, b->volume, "metadata", "managedFields")));
+    if (b->r == 0)
+        b->r = managed_fields_update(&b->doc, b->volume, status, &w, &b->err);
+    buf_clear(&b->out);
+    json_write(&b->doc, b->volume, &b->out);
+}
+
+/* Copies the volume with three managers in b->out, changes a field and adds an annotation, and when w is set
+ * brings its managedFields up to date. */
+static void bench_patch(struct bench *b, uint64_t count, const struct managed_write *w)
+{
+    json_ref old = 0;
+
+    for (uint64_t i = 0; i < count && b->r == 0; i++) {
+        if (i % 64 == 0) { /* copies pile up */
+            json_clear(&b->doc);
+            b->r = json_parse(&b->doc, buf_str(&b->out), &old, &b->err);
+        }
+        json_ref now = json_copy(&b->doc, old), spec = json_get(&b->doc, now, "spec");
+        json_set_string(&b->doc, spec, "persistentVolumeReclaimPolicy", "Retain");
+        json_set_string(&b->doc, json_path(&b->doc, now, "metadata", "annotations"), "example.com/a", "b");
+        if (w && b->r == 0)
+            b->r = managed_fields_update(&b->doc, now, old, w, &b->err);
+        b->sum += json_count(&b->doc, spec);
+    }
+}
+
+static void bench_patch_alone(struct bench *b, uint64_t count)
+{
+    bench_patch(b, count, /* w= */ NULL);
+}
+
+static void bench_patch_owned(struct bench *b, uint64_t count)
+{
+    const struct managed_write w = { .kind = kind_info(KIND_VOLUME),
+                                     .manager = STR_LIT("berth"),
+                                     .now = { .seconds = 1767322645 } };
+
+    bench_patch(b, count, &w);
+}
+
+static void bench_patch_status(struct bench *b, uint64_t count)
+{
+    const struct managed_write w = { .kind = kind_info(KIND_VOLUME),
+                                     .manager = STR_LIT("berth"),
+                                     .subresource = STR_LIT("status"),
+                                     .now = { .seconds = 1767322645 } };
+
+    bench_patch(b, count, &w);
+}
+
 static void bench_quantity(struct bench *b, uint64_t count)
 {
     static const struct str texts[] = {
@@ -199,6 +263,21 @@ static int bench_prepare_volume(struct bench *b)
     return b->r;
 }
 
+/* What ownership adds to a write that changes two fields. */
+static void bench_ownership(struct bench *b)
+{
+    double alone_ns;
+    char what[64];
+
+    if (bench_prepare_volume(b) == 0)
+        bench_own(b);
+    alone_ns = bench_ns(b, bench_patch_alone, 20000);
+    (void)snprintf(what, sizeof what, "copy and patch %zu bytes of 3 managers", b->out.len);
+    bench_print(what, alone_ns);
+    bench_print("bring its managedFields up to date", bench_ns(b, bench_patch_owned, 20000) - alone_ns);
+    bench_print("the same for a write to its status", bench_ns(b, bench_patch_status, 20000) - alone_ns);
+}
+
 static void bench_micro(struct bench *b)
 {
     char what[64];
@@ -209,6 +288,7 @@ static void bench_micro(struct bench *b)
     bench_print("decode it to an object (parse, check, view)", bench_ns(b, bench_decode, 20000));
     if (bench_prepare_volume(b) == 0)
         bench_print("encode it", bench_ns(b, bench_encode, 20000));
+    bench_ownership(b);
     bench_print("parse a quantity", bench_ns(b, bench_quantity, 1000000));
     bench_maps(b);
 }
