@@ -1,0 +1,148 @@
+#include "io/socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define SOCKET_BACKLOG 4096
+
+union socket_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* "host:port" and "[host]:port" in their two parts. */
+static bool split_address(const char *address, char *host, size_t room, const char **ret_port)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon ? (size_t)(colon - address) : 0;
+    bool is_bracketed = address[0] == '[';
+
+    if (is_bracketed && (len < 2 || address[len - 1] != ']'))
+        return false;
+    if (is_bracketed) {
+        address++;
+        len -= 2;
+    }
+    if (len == 0 || len >= room || (!is_bracketed && memchr(address, ':', len)))
+        return false;
+    memcpy(host, address, len);
+    host[len] = '\0';
+    *ret_port = colon + 1;
+    return true;
+}
+
+static int parse_address(const char *address, union socket_address *ret, socklen_t *ret_len,
+                         struct error *err)
+{
+    const struct addrinfo hints = {
+        .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+        .ai_family = AF_UNSPEC,
+        .ai_socktype = SOCK_STREAM,
+    };
+    char host[SOCKET_ADDRESS_BYTES];
+    const char *port = NULL;
+    struct addrinfo *found = NULL;
+    uint64_t number;
+
+    if (!split_address(address, host, sizeof host, &port) || !str_to_uint64(str_of(port), &number) ||
+        number > UINT16_MAX || getaddrinfo(host, port, &hints, &found) != 0)
+        return error_set(err, ERR_INVALID,
+                         "cannot listen on %s: not an address and a port, like 127.0.0.1:7443 or [::1]:7443",
+                         address);
+    memcpy(ret, found->ai_addr, found->ai_addrlen);
+    *ret_len = found->ai_addrlen;
+    freeaddrinfo(found);
+    return 0;
+}
+
+static void format_address(const union socket_address *a, socklen_t len, char *ret)
+{
+    char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 1] = "";
+    char port[8] = "";
+
+    (void)getnameinfo(&a->any, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    (void)snprintf(ret, SOCKET_ADDRESS_BYTES, a->any.sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* Returns 0 or -errno. */
+static int listen_on(int fd, const union socket_address *a, socklen_t len)
+{
+    const int on = 1;
+    const int only_v6 = a->any.sa_family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
+
+    /* Else a restart must wait until the connections of the last run have left the kernel. */
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
+        return -errno;
+    if (a->any.sa_family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6) < 0)
+        return -errno;
+    if (bind(fd, &a->any, len) < 0 || listen(fd, SOCKET_BACKLOG) < 0)
+        return -errno;
+    return 0;
+}
+
+int socket_listen(const char *address, char *ret_address, int *ret_fd, struct error *err)
+{
+    _cleanup_(closep) int fd = -1;
+    union socket_address a;
+    socklen_t len = 0;
+    int r = parse_address(address, &a, &len, err);
+
+    if (r < 0)
+        return r;
+    fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    r = fd < 0 ? -errno : listen_on(fd, &a, len);
+    if (r == -EADDRINUSE)
+        return error_set(err, ERR_BUSY, "cannot listen on %s: address already in use", address);
+    len = sizeof a;
+    if (r == 0 && getsockname(fd, &a.any, &len) < 0)
+        r = -errno;
+    if (r < 0)
+        return error_set_errno(err, -r, "cannot listen on %s", address);
+    format_address(&a, len, ret_address);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+void socket_end(int fd)
+{
+    (void)shutdown(fd, SHUT_RDWR); /* fails when the peer was first */
+}
+
+void socket_abort(int fd)
+{
+    const struct linger none = { .l_onoff = 1, .l_linger = 0 };
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
+                     sizeof none); /* else the kernel keeps it for a while */
+    socket_end(fd);
+}
+
+size_t socket_allow(size_t count)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    if (limit.rlim_cur < count) {
+        struct rlimit raised = limit;
+        raised.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            limit = raised;
+    }
+    return (size_t)limit.rlim_cur;
+}

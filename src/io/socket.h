@@ -1,0 +1,29 @@
+/* Sockets that others serve: made to listen, and ended whoever reads and writes them. */
+#ifndef BERTH_IO_SOCKET_H
+#define BERTH_IO_SOCKET_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "io/file.h"
+
+/* "[", an IPv6 address with its zone, "]:", a port. */
+#define SOCKET_ADDRESS_BYTES 80
+
+/* A non-blocking TCP socket that listens on "127.0.0.1:7443" or "[::1]:7443". Numbers only, no names to look
+ * up; port 0 is any free one. An IPv6 address listens for IPv6 alone, save "[::]", which takes both. address,
+ * of SOCKET_ADDRESS_BYTES, receives where it really listens, in the same form. Errors name the address. */
+int socket_listen(const char *address, char *ret_address, int *ret_fd, struct error *err);
+
+/* Ends the connection in both directions, now. Whoever waits on the descriptor finds it at its end; what has
+ * been written is still sent. The descriptor stays open: its owner closes it. */
+void socket_end(int fd);
+/* The same, but what the peer has not taken yet is thrown away when the owner closes the descriptor: a peer
+ * that does not read costs no memory any more. */
+void socket_abort(int fd);
+
+/* Sees to it that this process may have this many descriptors open, as far as its hard limit allows, and
+ * returns how many it may have. Never lowers the limit. */
+size_t socket_allow(size_t count);
+
+#endif

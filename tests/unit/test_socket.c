@@ -1,0 +1,158 @@
+#include "tests/unit/test_io.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "io/socket.h"
+
+TEST(listening_addresses_are_told)
+{
+    static const struct {
+        const char *asked;
+        const char *told; /* its beginning */
+    } rows[] = {
+        { "127.0.0.1:0", "127.0.0.1:" }, { "0.0.0.0:0", "0.0.0.0:" }, { "[127.0.0.1]:0", "127.0.0.1:" },
+        { "[::1]:0", "[::1]:" },         { "[::]:0", "[::]:" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char address[SOCKET_ADDRESS_BYTES] = "untouched";
+        char again[SOCKET_ADDRESS_BYTES];
+        _cleanup_(closep) int fd = -1;
+        struct error err = { 0 };
+        int other = -1;
+
+        if (socket_listen(rows[i].asked, address, &fd, &err) < 0 && rows[i].asked[1] == ':') {
+            print_message("no IPv6 here: %s\n", err.msg);
+            continue;
+        }
+        assert_true(fd >= 0);
+        assert_true(str_has_prefix(str_of(address), rows[i].told));
+        assert_false(str_has_suffix(str_of(address), ":0"));
+        assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+        ASSERT_ERR(ERR_BUSY, socket_listen(address, again, &other, &err)); /* what is told can be asked for */
+        assert_non_null(strstr(err.msg, ": address already in use"));
+        assert_int_equal(other, -1);
+    }
+}
+
+TEST(bad_addresses_are_refused)
+{
+    static const char *const rows[] = {
+        "",
+        "7443",
+        ":7443",
+        "127.0.0.1",
+        "127.0.0.1:",
+        "127.0.0.1:http",
+        "127.0.0.1:-1",
+        "127.0.0.1:65536",
+        "127.0.0.1:+1",
+        "localhost:1",
+        "::1:7443",
+        "[::1]",
+        "[::1:7443",
+        "[]:1",
+        "256.0.0.1:1",
+        "[::g]:1",
+        "127.0.0.1:1:1",
+        "127.0.0.1: 1",
+        "[",
+        "[]",
+        "]:1",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char address[SOCKET_ADDRESS_BYTES] = "untouched";
+        struct error err = { 0 };
+        int fd = -1;
+
+        ASSERT_ERR(ERR_INVALID, socket_listen(rows[i], address, &fd, &err));
+        assert_non_null(strstr(err.msg, "like 127.0.0.1:7443"));
+        ASSERT_STR("untouched", address);
+        assert_int_equal(fd, -1);
+    }
+}
+
+TEST(addresses_of_others_are_refused)
+{
+    char address[SOCKET_ADDRESS_BYTES];
+    struct error err = { 0 };
+    int fd = -1;
+
+    ASSERT_ERR(ERR_IO, socket_listen("192.0.2.1:7443", address, &fd, &err));
+    assert_true(str_has_prefix(str_of(err.msg), "cannot listen on 192.0.2.1:7443: "));
+}
+
+static void connected_pair(int *ret_server, int *ret_client)
+{
+    char address[SOCKET_ADDRESS_BYTES];
+    struct error err = { 0 };
+    struct sockaddr_in a;
+    socklen_t len = sizeof a;
+    int listener = -1;
+
+    ASSERT_OK(socket_listen("127.0.0.1:0", address, &listener, &err));
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+    *ret_client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(*ret_client, (const struct sockaddr *)&a, len), 0);
+    while ((*ret_server = accept4(listener, (struct sockaddr *)&a, &len, SOCK_CLOEXEC)) < 0)
+        assert_int_equal(errno, EAGAIN);
+    (void)close(listener);
+}
+
+TEST(an_ended_connection_delivers_what_was_sent)
+{
+    int server, client;
+    char c;
+
+    connected_pair(&server, &client);
+    assert_int_equal(send(server, "x", 1, 0), 1);
+    socket_end(server);
+    socket_end(server); /* twice is once */
+    assert_int_equal(recv(server, &c, 1, 0), 0);
+    (void)close(server);
+    assert_int_equal(recv(client, &c, 1, 0), 1);
+    assert_int_equal(recv(client, &c, 1, 0), 0);
+    (void)close(client);
+}
+
+TEST(an_aborted_connection_is_reset)
+{
+    int server, client;
+    char c;
+
+    connected_pair(&server, &client);
+    while (send(server, "xxxxxxxxxxxxxxxx", 16, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+    socket_abort(server);
+    assert_true(send(server, "x", 1, MSG_NOSIGNAL) < 0);
+    (void)close(server);
+    while (recv(client, &c, 1, 0) > 0) {
+    }
+    assert_int_equal(errno, ECONNRESET);
+    (void)close(client);
+}
+
+TEST(the_limit_of_descriptors_is_raised_not_lowered)
+{
+    struct rlimit before, now;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = (struct rlimit){ .rlim_cur = before.rlim_max < 64 ? before.rlim_max : 64,
+                           .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    ASSERT_INT(now.rlim_cur, socket_allow(16));
+    ASSERT_INT(now.rlim_cur + 10, socket_allow((size_t)now.rlim_cur + 10));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    ASSERT_INT(74, now.rlim_cur);
+    if (before.rlim_max != RLIM_INFINITY)
+        ASSERT_INT(before.rlim_max, socket_allow((size_t)before.rlim_max + 1));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_MAIN()
