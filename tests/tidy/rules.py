@@ -40,6 +40,7 @@ LIBRARIES = {
     r"curl/.*": {"client"},
     r"microhttpd\.h": {"apiserver"},
     r"gnutls/.*": {"io", "client", "apiserver"},
+    r"zlib\.h": {"apiserver"},
     r"libmount/.*|blkid/.*": {"host"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
