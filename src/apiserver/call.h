@@ -17,6 +17,7 @@
 #include "api/status.h"
 #include "api/validate.h"
 #include "apiserver/params.h"
+#include "apiserver/peer.h"
 #include "apiserver/resource.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -46,12 +47,6 @@ struct user {
     const char *name;
     const char *uid;
     const char *const *groups; /* ends with NULL */
-};
-
-/* A peer's certificate that the client CA has signed: the carrier has checked it. */
-struct peer {
-    const char *common_name;
-    const char *const *organizations; /* ends with NULL */
 };
 
 typedef void call_header_fn(void *ctx, struct str name, struct str value);
@@ -125,6 +120,7 @@ struct call {
     struct str body;
     bool body_is_too_large;
     const struct peer *peer; /* NULL without a client certificate */
+    bool peer_is_invalid;    /* there is one, but not of our client CA's: no peer, and no access either */
     bool is_trusted;         /* a caller in this process: nobody asks who it is, and it is not counted */
 
     /* The server's. */

@@ -1,0 +1,77 @@
+/* The HTTP carrier: requests that come over TCP, plain or in TLS, become calls.
+ *
+ * libmicrohttpd reads and writes HTTP/1.1; the loop drives it through its epoll descriptor, so that
+ * everything happens on the loop's thread. A call is handed to serve() once its body is complete, and may be
+ * answered there and then or at any later time; an answer leaves in the turn it was given in. Clients get
+ * their turn as apiserver/fair.h says.
+ *
+ * Everything that arrives is hostile: sizes, numbers and times are bounded below, and a request that two
+ * readers could understand differently is refused with 400.
+ *
+ * Costs: a connection holds HTTP_MEMORY_BYTES (and 10 to 20 KiB more in TLS), all of which the library zeroes
+ * after every request, so that room for longer headers is paid for by all: docs/decisions/004-http-memory.md.
+ */
+#ifndef BERTH_APISERVER_HTTP_H
+#define BERTH_APISERVER_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "apiserver/call.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/siphash.h"
+#include "io/loop.h"
+
+/* For each connection: request line and headers, of which none may be longer, and a piece of the answer. */
+#define HTTP_MEMORY_BYTES ((size_t)32768)
+/* Of a body that is too large this much is read and dropped, so that the client gets to read why. */
+#define HTTP_DROP_BYTES_MAX ((uint64_t)64 << 20)
+/* 4096 watches and some. */
+#define HTTP_CONNECTIONS_MAX 4608
+/* From the start of a connection, or of a further request on it, to the end of the request. */
+#define HTTP_REQUEST_MS_MAX UINT64_C(30000)
+/* Between requests, and while a client does not read its answer. */
+#define HTTP_IDLE_MS_MAX UINT64_C(180000)
+#define HTTP_GZIP_BYTES_MIN ((size_t)128 << 10)
+
+struct http;
+
+/* The call belongs to the server from here on until it answers: see call.h. */
+typedef void http_serve_fn(void *ctx, struct call *c);
+
+struct http_options {
+    struct loop *loop;
+    const struct clock *clock; /* measures what clients use; NULL: the system's */
+    const char *address;       /* "127.0.0.1:7443", "[::1]:0": port 0 is any free one */
+    /* PEM, for TLS; all NULL: plain HTTP. With a client CA certificates are asked for, not demanded. */
+    const char *key_pem;
+    const char *cert_pem;
+    const char *client_ca_pem;
+    http_serve_fn *serve;
+    void *ctx;
+    struct hash_seed seed; /* secret: of the hash that tells clients apart */
+    /* 0: as above. */
+    size_t memory_bytes;
+    unsigned connections_max;
+    uint64_t request_ms_max;
+    uint64_t idle_ms_max;
+};
+
+int http_new(const struct http_options *o, struct http **ret, struct error *err);
+/* Ends every connection; streams are closed. Not from inside serve() or a stream. A call that is still with
+ * the server stays valid, without headers, until the server answers it. Takes NULL. */
+struct http *http_free(struct http *h);
+DEFINE_CLEANUP(struct http, http_free)
+
+/* Where it listens: host:port. */
+const char *http_address(const struct http *h);
+
+/* Shutting down: accepts no more connections, ends those without a request under way, and the others after
+ * their answer. Not from inside serve() or a stream. */
+void http_quiesce(struct http *h);
+
+/* How many connections there are. */
+unsigned http_connections(const struct http *h);
+
+#endif

@@ -1,0 +1,273 @@
+/* Connections: who is there, how long they may take, and streams.
+ *
+ * Deadlines. The library counts inactivity alone, so that a client that sends a byte a minute stays for ever.
+ * Here each request has an end by which it must be complete: request_ms_max after the connection or the
+ * request line, and idle_ms_max after the last answer. Every request sets and lifts it, so the timer is moved
+ * only when it would come too late; when it comes too early it looks and goes on.
+ *
+ * Ending. The library has no call for it, but sees a socket that has been shut down, whatever state it is in;
+ * a suspended connection is resumed for it.
+ *
+ * Streams. The library pulls when the socket takes more. When there is nothing the connection is suspended
+ * until wake(); since nobody reads from a suspended connection, its descriptor is watched for the client's
+ * leaving. */
+#include "apiserver/http_int.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apiserver/tls.h"
+
+/* The library's buffer for clients of HTTP/1.0, who know no chunks. */
+#define HTTP_STREAM_BLOCK_BYTES 1024
+
+struct http_stream {
+    struct stream *stream;
+    struct http_conn *conn;
+    struct fd_watch *watch; /* from the first suspension on */
+    bool is_woken;          /* since the last pull began */
+};
+
+static void http_conn_check_deadline(void *ctx)
+{
+    struct http_conn *c = ctx;
+
+    if (loop_now_ns(c->http->loop) >= c->deadline_ns)
+        http_conn_end(c);
+    else if (c->deadline_ns != UINT64_MAX)
+        timer_arm(&c->alarm, c->deadline_ns);
+}
+
+void http_conn_set_deadline(struct http_conn *c, uint64_t ms)
+{
+    if (ms == UINT64_MAX) {
+        c->deadline_ns = UINT64_MAX; /* the alarm will find that it came in vain */
+        return;
+    }
+    c->deadline_ns = loop_now_ns(c->http->loop) + ms * NS_PER_MS;
+    if (!timer_is_armed(&c->alarm) || c->alarm.node.at_ns > c->deadline_ns)
+        timer_arm(&c->alarm, c->deadline_ns);
+}
+
+static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mhd)
+{
+    struct http_conn *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->http = h;
+    c->mhd = mhd;
+    c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    timer_init(&c->alarm, h->loop, http_conn_check_deadline, c);
+    TAILQ_INSERT_TAIL(&h->conns, c, link);
+    h->conns_count++;
+    http_conn_set_deadline(c, h->request_ms_max);
+    return c;
+}
+
+static void http_conn_free(struct http_conn *c)
+{
+    if (!c)
+        return;
+    if (c->request)
+        http_request_leave(c); /* the library forgets to tell when it runs out of memory */
+    timer_disarm(&c->alarm);
+    TAILQ_REMOVE(&c->http->conns, c, link);
+    c->http->conns_count--;
+    loop_defer(
+        &c->http->run); /* at its limits the library stops listening, and begins again in its next run */
+    (void)peer_free(c->peer);
+    free(c);
+}
+
+void http_on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_ctx,
+                        enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *socket_ctx = http_conn_new(ctx, mhd); /* NULL: its first request ends it */
+    } else {
+        http_conn_free(*socket_ctx);
+        *socket_ctx = NULL;
+    }
+}
+
+struct http_conn *http_conn_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* The address without the port: all connections of a machine are alike. */
+static struct str address_of(struct http_conn *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *a = info ? info->client_addr : NULL;
+
+    if (a && a->sa_family == AF_INET)
+        return (struct str){ (const char *)&((const struct sockaddr_in *)(const void *)a)->sin_addr,
+                             sizeof(struct in_addr) };
+    if (a && a->sa_family == AF_INET6)
+        return (struct str){ (const char *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
+                             sizeof(struct in6_addr) };
+    return STR_LIT("");
+}
+
+static uint64_t hash_header(struct http_conn *c, const char *name)
+{
+    const char *value = NULL;
+    size_t len = 0;
+
+    if (MHD_lookup_connection_value_n(c->mhd, MHD_HEADER_KIND, name, strlen(name), &value, &len) == MHD_NO ||
+        !value)
+        return 0;
+    return siphash13(c->http->seed, (struct str){ value, len });
+}
+
+static void find_peer(struct http_conn *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    struct error err;
+
+    if (info && tls_peer(info->tls_session, &c->peer, &err) < 0)
+        c->peer_is_invalid = true;
+}
+
+/* Who asks is the first request's affair: nobody changes credentials on an open connection. */
+void http_conn_know(struct http_conn *c)
+{
+    uint64_t parts[4];
+
+    if (c->is_known)
+        return;
+    c->is_known = true;
+    find_peer(c);
+    parts[0] = siphash13(c->http->seed, address_of(c));
+    parts[1] = hash_header(c, MHD_HTTP_HEADER_AUTHORIZATION);
+    parts[2] = hash_header(c, MHD_HTTP_HEADER_USER_AGENT);
+    parts[3] = c->peer ? siphash13(c->http->seed, str_of(c->peer->common_name)) : 0;
+    c->flow = siphash13(c->http->seed, (struct str){ (const char *)parts, sizeof parts });
+}
+
+void http_conn_suspend(struct http_conn *c)
+{
+    assert(!c->is_suspended);
+    MHD_suspend_connection(c->mhd);
+    c->is_suspended = true;
+}
+
+void http_conn_resume(struct http_conn *c)
+{
+    assert(c->is_suspended);
+    MHD_resume_connection(c->mhd);
+    c->is_suspended = false;
+    loop_defer(&c->http->run);
+}
+
+/* With the server or waiting for its turn: the headers must stay until the answer. */
+static bool has_call(const struct http_conn *c)
+{
+    return c->request && !c->request->is_answered;
+}
+
+static void http_conn_was_ended(struct http_conn *c)
+{
+    c->is_ended = true;
+    /* After some bad requests the library no longer looks at the socket; but it does look at the time. */
+    (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
+    loop_defer(&c->http->run);
+    if (c->is_suspended && !has_call(c))
+        http_conn_resume(c);
+}
+
+void http_conn_end(struct http_conn *c)
+{
+    socket_end(c->fd);
+    http_conn_was_ended(c);
+}
+
+/* Streams */
+
+static void stream_on_event(void *ctx, unsigned events)
+{
+    struct http_stream *s = ctx;
+
+    (void)events; /* whatever it is, there is no use in waiting */
+    s->watch = fd_watch_stop(s->watch);
+    http_conn_end(s->conn);
+}
+
+static void stream_wake(struct stream *stream)
+{
+    struct http_stream *s = stream->carrier;
+
+    s->is_woken = true;
+    if (s->conn->is_suspended)
+        http_conn_resume(s->conn);
+}
+
+static void stream_cut(struct stream *stream)
+{
+    struct http_stream *s = stream->carrier;
+
+    socket_abort(s->conn->fd);
+    http_conn_was_ended(s->conn);
+}
+
+/* The library's: what comes next. */
+static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t room)
+{
+    struct http_stream *s = ctx;
+    struct http_conn *c = s->conn;
+    struct error err;
+    ssize_t n;
+
+    (void)at;
+    if (c->is_ended)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    s->is_woken = false;
+    n = s->stream->pull(s->stream, to, room);
+    if (n > 0)
+        return n;
+    if (n < 0)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (s->is_woken)
+        return 0; /* while it pulled: the library asks again in its next run */
+    if (!s->watch &&
+        fd_watch_start(c->http->loop, c->fd, FD_DISCONNECT, stream_on_event, s, &s->watch, &err) < 0)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    http_conn_suspend(c);
+    return 0;
+}
+
+/* The library's: the end of the answer or of the connection. */
+static void stream_release(void *ctx)
+{
+    struct http_stream *s = ctx;
+
+    (void)fd_watch_stop(s->watch);
+    s->stream->close(s->stream);
+    free(s);
+}
+
+struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *stream)
+{
+    struct http_stream *s = calloc(1, sizeof *s);
+    struct MHD_Response *response = NULL;
+
+    if (s) {
+        *s = (struct http_stream){ .stream = stream, .conn = c };
+        stream->carrier = s;
+        stream->wake = stream_wake;
+        stream->cut = stream_cut;
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, HTTP_STREAM_BLOCK_BYTES, stream_read,
+                                                     s, stream_release);
+    }
+    if (!response) {
+        free(s);
+        stream->close(stream);
+    }
+    return response;
+}

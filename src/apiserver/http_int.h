@@ -1,0 +1,118 @@
+/* What the files of the HTTP carrier share.
+ *
+ * http.c drives the library; http_conn.c has connections and their streams; http_request.c turns requests
+ * into calls; http_answer.c turns calls into answers.
+ *
+ * A request under way holds its connection in the library: it is suspended while the call waits for its turn
+ * or is with the server, and the library does not touch a suspended connection, whatever the client does. So
+ * the headers of a call last until it is answered, with one exception: http_free(). */
+#ifndef BERTH_APISERVER_HTTP_INT_H
+#define BERTH_APISERVER_HTTP_INT_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "apiserver/call.h"
+#include "apiserver/fair.h"
+#include "apiserver/http.h"
+#include "io/loop.h"
+#include "io/poll.h"
+#include "io/socket.h"
+
+struct http_stream;
+
+struct http_conn {
+    TAILQ_ENTRY(http_conn) link;
+    struct http *http;
+    struct MHD_Connection *mhd;
+    int fd;
+    struct http_request *request; /* under way: from its first line to the end of its answer */
+    struct peer *peer;
+    uint64_t flow; /* who asks, for fairness */
+    uint64_t deadline_ns;
+    struct timer alarm; /* at or before deadline_ns */
+    bool is_known;      /* peer and flow have been found out */
+    bool peer_is_invalid;
+    bool is_suspended;
+    bool is_ended; /* we have shut it down: the library has yet to notice */
+};
+
+TAILQ_HEAD(http_conns, http_conn);
+
+struct http_request {
+    struct call call;
+    struct http_conn *conn; /* NULL when the connection went first */
+    struct fair_item turn;
+    struct buf body;
+    uint64_t dropped_bytes;
+    struct peer *peer; /* the connection's, when that went first */
+    bool is_begun;     /* its headers are complete */
+    bool is_served;    /* the server has it, or has had it */
+    bool is_answered;  /* the call is over */
+    bool must_close;   /* no further request on this connection */
+    char target[];
+};
+
+struct http {
+    struct loop *loop;
+    http_serve_fn *serve;
+    void *ctx;
+    struct hash_seed seed;
+    uint64_t request_ms_max;
+    uint64_t idle_ms_max;
+    size_t target_bytes_max;
+    struct MHD_Daemon *daemon;
+    struct fd_watch *watch;   /* the library's epoll descriptor */
+    struct timer alarm;       /* when the library wants to look at its connections */
+    struct deferred run;      /* the library has something to do */
+    struct deferred run_fair; /* requests are waiting for their turn */
+    struct loop_hook on_turn;
+    struct http_conns conns;
+    unsigned conns_count;
+    bool is_quiet;
+    bool is_running; /* inside the library */
+    char address[SOCKET_ADDRESS_BYTES];
+    char said[200]; /* the library's last complaint while it started */
+    struct fair fair;
+};
+
+/* http_conn.c */
+
+/* The library's: a connection begins or is gone. */
+void http_on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_ctx,
+                        enum MHD_ConnectionNotificationCode code);
+struct http_conn *http_conn_of(struct MHD_Connection *mhd);
+/* The whole of the next request must be here within this time; UINT64_MAX: no hurry. */
+void http_conn_set_deadline(struct http_conn *c, uint64_t ms);
+/* Finds out, once, who is at the other end. */
+void http_conn_know(struct http_conn *c);
+void http_conn_suspend(struct http_conn *c);
+void http_conn_resume(struct http_conn *c);
+/* Shuts the connection down; the library cleans up in its own time. A call that is with the server does not
+ * notice. */
+void http_conn_end(struct http_conn *c);
+/* An answer that is pulled from s, of which it takes care from here on, on failure (NULL) too. */
+struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *s);
+
+/* http_request.c */
+
+/* The library's: a request line has come; a piece of a request has come; a request is over. */
+void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result http_on_request(void *ctx, struct MHD_Connection *mhd, const char *url, const char *method,
+                                const char *version, const char *data, size_t *len, void **request_ctx);
+void http_on_completed(void *ctx, struct MHD_Connection *mhd, void **request_ctx,
+                       enum MHD_RequestTerminationCode code);
+/* Fairness: it is this request's turn. */
+void http_on_turn(void *ctx, struct fair_item *item);
+/* Its connection is done with it. */
+void http_request_leave(struct http_conn *c);
+
+/* http_answer.c */
+
+extern const struct carrier http_carrier;
+/* Answers a request that the server does not get to see, and ends its connection. */
+enum MHD_Result http_refuse(struct http_conn *c, unsigned status, const char *text);
+
+#endif

@@ -1,0 +1,150 @@
+/* Any bytes to the HTTP carrier, over a real connection: what reaches the server is clean, every call is
+ * answered, and the connection comes to its end with the client's.
+ *
+ * The first byte tells in how many pieces the rest is sent, and whether calls are answered late. NULs are
+ * sent as ones: behind a NUL in a request line the library may wait for its time limit, which nobody here has
+ * time for (tests/unit/test_http_limits.c has). */
+#include "tests/fuzz/fuzz.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "apiserver/http.h"
+#include "base/vec.h"
+
+#define INPUT_BYTES_MAX 8192
+#define TURNS_TO_ANSWER 2
+#define TURNS_MAX 100000
+
+static struct loop *loop;
+static struct http *http;
+static bool are_late;
+static VEC(struct call *) late;
+
+static void check_call(const struct call *c)
+{
+    FUZZ_CHECK(c->target.len > 0 && c->target.s[c->target.len] == '\0');
+    for (size_t i = 0; i < c->target.len; i++)
+        FUZZ_CHECK((unsigned char)c->target.s[i] > ' ');
+    FUZZ_CHECK(c->body.len <= CALL_BODY_BYTES_MAX);
+    FUZZ_CHECK(!c->body_is_too_large || c->body.len == 0);
+    FUZZ_CHECK(!c->peer && !c->peer_is_invalid);
+}
+
+static void note_header(void *ctx, struct str name, struct str value)
+{
+    struct call *c = ctx;
+
+    FUZZ_CHECK(name.len > 0);
+    buf_add_str(&c->reply, name);
+    buf_add_str(&c->reply, value);
+}
+
+static void answer(struct call *c)
+{
+    c->carrier->each_header(c, note_header, c);
+    (void)call_header(c, "accept-encoding");
+    call_answer_reply(c, 200, "text/plain");
+}
+
+static void serve(void *ctx, struct call *c)
+{
+    (void)ctx;
+    check_call(c);
+    if (!are_late || vec_push(&late, c) < 0)
+        answer(c);
+}
+
+static void start(void)
+{
+    struct http_options o = { .address = "127.0.0.1:0",
+                              .serve = serve,
+                              .memory_bytes = 4096 }; /* easily used up */
+    struct error err;
+
+    FUZZ_CHECK(loop_new(NULL, &loop, &err) == 0);
+    o.loop = loop;
+    FUZZ_CHECK(http_new(&o, &http, &err) == 0);
+}
+
+static void stop(void)
+{
+    http = http_free(http);
+    loop = loop_free(loop);
+    vec_done(&late);
+}
+
+static int connect_client(void)
+{
+    const char *port = strrchr(http_address(http), ':') + 1;
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct linger none = { .l_onoff = 1 }; /* thousands of runs must not use up the ports */
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    a.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
+    FUZZ_CHECK(fd >= 0);
+    FUZZ_CHECK(connect(fd, (const struct sockaddr *)&a, sizeof a) == 0);
+    FUZZ_CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none) == 0);
+    return fd;
+}
+
+static void run_turn(void)
+{
+    (void)loop_poll(loop);
+    for (size_t i = 0; i < late.count; i++)
+        answer(late.items[i]);
+    vec_clear(&late);
+}
+
+static void drain(int fd)
+{
+    char data[4096];
+
+    while (recv(fd, data, sizeof data, MSG_DONTWAIT) > 0) {
+    }
+}
+
+static void send_piece(int fd, const uint8_t *data, size_t len)
+{
+    char text[INPUT_BYTES_MAX] = { 0 };
+
+    FUZZ_CHECK(len <= sizeof text);
+    for (size_t i = 0; i < len; i++)
+        text[i] = (char)(data[i] ? data[i] : 1);
+    (void)!send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT); /* the connection may have been refused by now */
+    run_turn();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned how = size ? data[0] : 0;
+    size_t piece = 1 + size / (1 + (how & 3));
+    unsigned turns = 0;
+    int fd;
+
+    if (size > INPUT_BYTES_MAX)
+        return 0;
+    if (!http) {
+        start();
+        (void)atexit(stop);
+    }
+    are_late = how & 0x80;
+    fd = connect_client();
+    while (http_connections(http) == 0)
+        run_turn();
+    for (size_t at = 1; at < size; at += piece)
+        send_piece(fd, data + at, size - at < piece ? size - at : piece);
+    for (unsigned i = 0; i < TURNS_TO_ANSWER; i++) {
+        drain(fd);
+        run_turn();
+    }
+    (void)close(fd);
+    while (http_connections(http) > 0) {
+        run_turn();
+        FUZZ_CHECK(++turns < TURNS_MAX);
+    }
+    return 0;
+}

@@ -1,0 +1,361 @@
+/* What the tests of the HTTP carrier share: a server that does as the path says, and clients on real sockets.
+ *
+ * Server and clients take turns on one thread: whoever waits for the other lets the loop run. */
+#ifndef BERTH_TESTS_TEST_HTTP_H
+#define BERTH_TESTS_TEST_HTTP_H
+
+#include "tests/unit/test_io.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "apiserver/http.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "io/poll.h"
+#include "io/socket.h"
+
+#define TEST_CALLS_MAX 600
+#define TEST_TEXT_MAX ((size_t)64 << 20)
+
+/* A stream whose text the test supplies. */
+struct test_stream {
+    struct stream stream;
+    struct buf text;    /* not pulled yet */
+    size_t piece_bytes; /* at most this much a pull; 0: all */
+    bool is_at_end;
+    bool wakes_itself; /* in its next pull, which finds nothing */
+    bool is_endless;   /* always has more */
+    unsigned pulls;
+    unsigned closes;
+};
+
+struct world {
+    struct loop *loop;
+    struct manual_clock *clock; /* NULL: the system's */
+    struct http *http;
+    struct call *late[TEST_CALLS_MAX]; /* handed over by paths that begin with /late */
+    size_t late_count;
+    bool has_late;
+    size_t served;
+    struct test_stream *streams[TEST_CALLS_MAX];
+    size_t streams_count;
+    struct buf seen; /* what the last call was: method, target, body */
+    bool last_was_too_large;
+    bool last_peer_is_invalid;
+    char last_peer[200]; /* "CN: O, O" */
+};
+
+static inline ssize_t test_stream_pull(struct stream *stream, char *to, size_t room)
+{
+    struct test_stream *s = CONTAINER_OF(stream, struct test_stream, stream);
+    size_t n = s->text.len < room ? s->text.len : room;
+
+    s->pulls++;
+    if (s->is_endless) {
+        memset(to, 'x', room);
+        return (ssize_t)room;
+    }
+    if (s->wakes_itself) {
+        s->wakes_itself = false;
+        stream->wake(stream);
+        return 0;
+    }
+    if (s->piece_bytes && n > s->piece_bytes)
+        n = s->piece_bytes;
+    if (n == 0)
+        return s->is_at_end ? -1 : 0;
+    memcpy(to, s->text.data, n);
+    memmove(s->text.data, s->text.data + n, s->text.len - n + 1);
+    s->text.len -= n;
+    return (ssize_t)n;
+}
+
+/* The test frees it: it wants to count the calls. */
+static inline void test_stream_close(struct stream *stream)
+{
+    CONTAINER_OF(stream, struct test_stream, stream)->closes++;
+}
+
+static inline struct test_stream *test_stream_new(struct world *w)
+{
+    struct test_stream *s = calloc(1, sizeof *s);
+
+    assert_non_null(s);
+    assert_true(w->streams_count < TEST_CALLS_MAX);
+    buf_init(&s->text, TEST_TEXT_MAX);
+    s->stream.pull = test_stream_pull;
+    s->stream.close = test_stream_close;
+    w->streams[w->streams_count++] = s;
+    return s;
+}
+
+static inline void test_stream_add(struct test_stream *s, const char *text)
+{
+    buf_add_cstr(&s->text, text);
+    s->stream.wake(&s->stream);
+}
+
+static inline void test_note_peer(struct world *w, const struct call *c)
+{
+    struct buf b = BUF_INIT(sizeof w->last_peer - 1);
+
+    w->last_peer_is_invalid = c->peer_is_invalid;
+    if (c->peer) {
+        buf_add_cstr(&b, c->peer->common_name);
+        for (size_t i = 0; c->peer->organizations[i]; i++)
+            buf_addf(&b, "%s%s", i == 0 ? ": " : ", ", c->peer->organizations[i]);
+    }
+    (void)snprintf(w->last_peer, sizeof w->last_peer, "%s", buf_cstr(&b));
+    buf_done(&b);
+}
+
+static inline void test_note_header(void *ctx, struct str name, struct str value)
+{
+    struct call *c = ctx;
+
+    buf_addf(&c->reply, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));
+}
+
+static inline void test_answer_echo(struct call *c)
+{
+    static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OTHER" };
+
+    buf_addf(&c->reply, "%s %.*s %zu %.*s", methods[c->method], STR_ARG(c->target), c->body.len,
+             (int)(c->body.len < 100 ? c->body.len : 100), c->body.s);
+    call_answer_reply(c, c->body_is_too_large ? 413 : 200, "text/plain");
+}
+
+static inline void test_answer_big(struct call *c, size_t len)
+{
+    for (size_t i = 0; i < len / 16; i++)
+        buf_addf(&c->reply, "%015zu\n", i);
+    call_answer_reply(c, 200, "text/plain");
+}
+
+static inline void test_serve(void *ctx, struct call *c)
+{
+    struct world *w = ctx;
+
+    w->served++;
+    w->last_was_too_large = c->body_is_too_large;
+    test_note_peer(w, c);
+    buf_clear(&w->seen);
+    buf_add_str(&w->seen, c->body);
+    if (str_has_prefix(c->target, "/late")) {
+        assert_true(w->late_count < TEST_CALLS_MAX);
+        w->late[w->late_count++] = c;
+        w->has_late = true;
+    } else if (str_has_prefix(c->target, "/stream")) {
+        call_answer_stream(c, &test_stream_new(w)->stream, "application/json");
+    } else if (str_has_prefix(c->target, "/endless")) {
+        struct test_stream *s = test_stream_new(w);
+        s->is_endless = true;
+        call_answer_stream(c, &s->stream, "application/json");
+    } else if (str_has_prefix(c->target, "/big")) {
+        test_answer_big(c, (size_t)1 << 20);
+    } else if (str_has_prefix(c->target, "/huge")) {
+        test_answer_big(c, (size_t)32 << 20);
+    } else if (str_has_prefix(c->target, "/headers")) {
+        c->carrier->each_header(c, test_note_header, c);
+        call_answer_reply(c, 200, "text/plain");
+    } else if (str_has_prefix(c->target, "/header/")) {
+        struct str value =
+            c->carrier->header(c, call_copy(c, (struct str){ c->target.s + 8, c->target.len - 8 }));
+        buf_addf(&c->reply, "%s", value.s ? "" : "none");
+        buf_add_str(&c->reply, value);
+        call_answer_reply(c, 200, "text/plain");
+    } else if (str_has_prefix(c->target, "/own")) {
+        call_add_header(c, "Cache-Control", "public");
+        call_add_header(c, "X-Bad", "a\nb: c");
+        call_add_header(c, "X-Good", "yes");
+        call_answer_reply(c, 404, "application/json");
+    } else {
+        test_answer_echo(c);
+    }
+}
+
+static inline struct world *world_new(struct http_options o, struct manual_clock *clock)
+{
+    struct world *w = calloc(1, sizeof *w);
+    struct error err = { 0 };
+
+    assert_non_null(w);
+    w->clock = clock;
+    w->loop = new_loop(clock ? &clock->clock : NULL);
+    buf_init(&w->seen, TEST_TEXT_MAX);
+    o.loop = w->loop;
+    o.address = o.address ? o.address : "127.0.0.1:0";
+    o.serve = test_serve;
+    o.ctx = w;
+    o.seed = (struct hash_seed){ 1, 2 };
+    ASSERT_OK(http_new(&o, &w->http, &err));
+    return w;
+}
+
+static inline struct world *world_free(struct world *w)
+{
+    w->http = http_free(w->http);
+    for (size_t i = 0; i < w->streams_count; i++) {
+        assert_int_equal(w->streams[i]->closes, 1);
+        buf_done(&w->streams[i]->text);
+        free(w->streams[i]);
+    }
+    loop_free(w->loop);
+    buf_done(&w->seen);
+    free(w);
+    return NULL;
+}
+DEFINE_CLEANUP(struct world, world_free)
+
+/* Clients */
+
+static inline int client_connect(const struct world *w)
+{
+    const char *port = strrchr(http_address(w->http), ':') + 1;
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    a.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static inline void test_set_flag(void *ctx, unsigned events)
+{
+    (void)events;
+    *(bool *)ctx = true;
+}
+
+/* Lets the server work until fd is ready. */
+static inline void wait_for_fd(const struct world *w, int fd, unsigned events)
+{
+    struct error err = { 0 };
+    struct fd_watch *watch = NULL;
+    bool is_ready = false;
+
+    ASSERT_OK(fd_watch_start(w->loop, fd, events, test_set_flag, &is_ready, &watch, &err));
+    run_until(w->loop, &is_ready);
+    (void)fd_watch_stop(watch);
+}
+
+static inline void client_send_bytes(const struct world *w, int fd, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN) {
+            wait_for_fd(w, fd, FD_WRITE);
+            continue;
+        }
+        if (n < 0)
+            return; /* the server has ended it: the test looks at what it has said */
+        data += n;
+        len -= (size_t)n;
+    }
+}
+
+static inline void client_send(const struct world *w, int fd, const char *text)
+{
+    client_send_bytes(w, fd, text, strlen(text));
+}
+
+/* One read's worth into b; false at the end. */
+static inline bool client_read(const struct world *w, int fd, struct buf *b)
+{
+    char data[65536];
+    ssize_t n;
+
+    while ((n = recv(fd, data, sizeof data, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+        wait_for_fd(w, fd, FD_READ);
+    if (n <= 0)
+        return false;
+    buf_add(b, data, (size_t)n);
+    assert_int_equal(b->failed, ERR_NONE);
+    return true;
+}
+
+/* Reads until the text holds `end`; fails the test when the connection ends before. */
+static inline void client_read_until(const struct world *w, int fd, struct buf *b, const char *end)
+{
+    while (!b->data || !memmem(b->data, b->len, end, strlen(end)))
+        if (!client_read(w, fd, b))
+            fail_msg("the connection ended before '%s' came: '%s'", end, buf_cstr(b));
+}
+
+static inline void client_read_to_end(const struct world *w, int fd, struct buf *b)
+{
+    while (client_read(w, fd, b)) {
+    }
+}
+
+/* The value of a header of the answer that b begins with; "" when there is none. */
+static inline const char *answer_header(const struct buf *b, const char *name)
+{
+    static char values[4][256];
+    static unsigned next;
+    char *value = values[next++ % 4];
+    struct str rest = buf_str(b);
+
+    value[0] = '\0';
+    while (rest.s) {
+        struct str line = str_trim(str_next(&rest, '\n'));
+        struct str key = str_next(&line, ':');
+        if (key.len == 0)
+            break;
+        if (key.len == strlen(name) && strncasecmp(key.s, name, key.len) == 0 && line.s)
+            (void)snprintf(value, sizeof values[0], "%.*s", STR_ARG(str_trim(line)));
+    }
+    return value;
+}
+
+static inline size_t answer_head_len(const struct buf *b)
+{
+    const char *at = b->data ? memmem(b->data, b->len, "\r\n\r\n", 4) : NULL;
+
+    return at ? (size_t)(at - b->data) + 4 : 0;
+}
+
+/* One whole answer with a Content-Length into *b, which is emptied first; returns its status. What comes
+ * behind it stays in *b, too: keep one request under way. */
+static inline int client_read_answer(const struct world *w, int fd, struct buf *b)
+{
+    size_t head, len;
+
+    buf_clear(b);
+    client_read_until(w, fd, b, "\r\n\r\n");
+    head = answer_head_len(b);
+    len = strtoul(answer_header(b, "Content-Length"), NULL, 10);
+    while (b->len < head + len)
+        if (!client_read(w, fd, b))
+            fail_msg("the connection ended within an answer");
+    assert_true(str_has_prefix(buf_str(b), "HTTP/1.1 "));
+    return (int)strtol(b->data + 9, NULL, 10);
+}
+
+static inline const char *answer_body(const struct buf *b)
+{
+    return buf_cstr(b) + answer_head_len(b);
+}
+
+/* One request and its answer on a connection; returns the status. */
+static inline int client_ask(const struct world *w, int fd, struct buf *b, const char *request)
+{
+    client_send(w, fd, request);
+    return client_read_answer(w, fd, b);
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: test\r\n\r\n"
+
+/* Lets the server work until the condition holds. Use: AWAIT(w, http_connections(w->http) == 0); */
+#define AWAIT(w, condition)                      \
+    do {                                         \
+        (void)signal(SIGALRM, test_on_deadline); \
+        (void)alarm(TEST_DEADLINE_S);            \
+        while (!(condition))                     \
+            (void)loop_poll((w)->loop);          \
+        (void)alarm(0);                          \
+    } while (0)
+
+#endif
