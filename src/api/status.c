@@ -23,6 +23,7 @@ static const struct {
     [ERR_EXISTS] = { 409, "AlreadyExists" },
     [ERR_CONFLICT] = { 409, "Conflict" },
     [ERR_GONE] = { 410, "Expired" },
+    [ERR_UNAUTHORIZED] = { 401, "Unauthorized" },
     [ERR_DENIED] = { 403, "Forbidden" },
     [ERR_TOO_LARGE] = { 413, "RequestEntityTooLarge" },
     [ERR_TIMEOUT] = { 504, "Timeout" },
@@ -45,7 +46,7 @@ static const struct {
     enum err code;
 } api_errors[] = {
     { "BadRequest", 400, ERR_BAD_REQUEST },
-    { "Unauthorized", 401, ERR_DENIED },
+    { "Unauthorized", 401, ERR_UNAUTHORIZED },
     { "Forbidden", 403, ERR_DENIED },
     { "NotFound", 404, ERR_NOT_FOUND },
     { "MethodNotAllowed", 405, ERR_UNSUPPORTED },

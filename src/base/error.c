@@ -17,6 +17,7 @@ static const char *const error_names[] = {
     [ERR_EXISTS] = "exists",
     [ERR_CONFLICT] = "conflict",
     [ERR_GONE] = "gone",
+    [ERR_UNAUTHORIZED] = "unauthorized",
     [ERR_DENIED] = "denied",
     [ERR_TOO_LARGE] = "too-large",
     [ERR_TIMEOUT] = "timeout",

@@ -15,8 +15,9 @@ enum err {
     ERR_INVALID,     /* understood and refused: a rule of the field or object */
     ERR_NOT_FOUND,
     ERR_EXISTS,
-    ERR_CONFLICT, /* somebody else changed it first */
-    ERR_GONE,     /* a revision that history no longer holds */
+    ERR_CONFLICT,     /* somebody else changed it first */
+    ERR_GONE,         /* a revision that history no longer holds */
+    ERR_UNAUTHORIZED, /* nobody knows who is asking */
     ERR_DENIED,
     ERR_TOO_LARGE,
     ERR_TIMEOUT, /* it may still have happened */

@@ -130,6 +130,7 @@ TEST(status_of_every_error_code)
         { ERR_EXISTS, 409, "AlreadyExists", ERR_EXISTS },
         { ERR_CONFLICT, 409, "Conflict", ERR_CONFLICT },
         { ERR_GONE, 410, "Expired", ERR_GONE },
+        { ERR_UNAUTHORIZED, 401, "Unauthorized", ERR_UNAUTHORIZED },
         { ERR_DENIED, 403, "Forbidden", ERR_DENIED },
         { ERR_TOO_LARGE, 413, "RequestEntityTooLarge", ERR_TOO_LARGE },
         { ERR_TIMEOUT, 504, "Timeout", ERR_TIMEOUT },
@@ -162,8 +163,8 @@ TEST(status_code_by_reason_then_by_http_status)
     } rows[] = {
         { "Gone", 410, ERR_GONE },
         { "", 410, ERR_GONE },
-        { "Unauthorized", 401, ERR_DENIED },
-        { "", 401, ERR_DENIED },
+        { "Unauthorized", 401, ERR_UNAUTHORIZED },
+        { "", 401, ERR_UNAUTHORIZED },
         { "ServerTimeout", 500, ERR_TIMEOUT },
         { "", 500, ERR_INTERNAL },
         { "", 409, ERR_CONFLICT },
