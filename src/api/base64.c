@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 static int base64_digit(char c)
@@ -113,4 +115,39 @@ void base64_encode(struct str bytes, struct buf *out)
             four[2] = '=';
         (void)buf_add(out, four, sizeof four);
     }
+}
+
+/* The digits of the other alphabet, and padding to a whole group. */
+static int base64url_to_standard(struct str text, struct buf *out, struct error *err)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.s[i];
+        if (c == '+' || c == '/' || c == '=' || base64_is_line_end(c))
+            return base64_error(i, err);
+        (void)buf_add_char(out, c == '-' ? '+' : c == '_' ? '/' : c);
+    }
+    while (out->len % 4 != 0)
+        (void)buf_add_char(out, '=');
+    return buf_check(out, "base64 data", err);
+}
+
+int base64url_decode(struct str text, struct buf *out, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf standard = BUF_INIT(text.len + 4);
+    int r = base64url_to_standard(text, &standard, err);
+
+    return r < 0 ? r : base64_decode(buf_str(&standard), out, err);
+}
+
+void base64url_encode(struct str bytes, struct buf *out)
+{
+    size_t from = out->len;
+
+    base64_encode(bytes, out);
+    if (out->failed || out->len == from)
+        return;
+    while (out->data[out->len - 1] == '=')
+        out->data[--out->len] = '\0';
+    for (size_t i = from; i < out->len; i++)
+        out->data[i] = out->data[i] == '+' ? '-' : out->data[i] == '/' ? '_' : out->data[i];
 }

@@ -112,4 +112,48 @@ TEST(all_bytes_survive)
     }
 }
 
+TEST(the_form_for_urls)
+{
+    static const char *const rows[][2] = {
+        { "", "" },
+        { "f", "Zg" },
+        { "fo", "Zm8" },
+        { "foo", "Zm9v" },
+        { "foob", "Zm9vYg" },
+        { "\xFB\xFF\xBE", "-_--" },
+        { "\xFF\xFF", "__8" },
+    };
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        buf_clear(&out);
+        base64url_encode(str_of(rows[i][0]), &out);
+        ASSERT_STR(rows[i][1], buf_cstr(&out));
+        buf_clear(&out);
+        ASSERT_OK(base64url_decode(str_of(rows[i][1]), &out, &err));
+        ASSERT_STR(rows[i][0], buf_cstr(&out));
+    }
+}
+
+TEST(the_form_for_urls_appends)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
+
+    (void)buf_add_cstr(&out, "a+/=");
+    base64url_encode(STR_LIT(""), &out);
+    base64url_encode(STR_LIT("\xFF"), &out);
+    ASSERT_STR("a+/=_w", buf_cstr(&out));
+}
+
+TEST(the_form_for_urls_knows_no_padding)
+{
+    static const char *const rows[] = { "Zg==", "Zm8=", "Z", "Zm9vY", "+/++", "Zm9v\n", "Zm 9v", "=" };
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ASSERT_ERR(ERR_BAD_REQUEST, base64url_decode(str_of(rows[i]), &out, &err));
+        ASSERT_INT(0, out.len);
+    }
+}
+
 TEST_MAIN()
