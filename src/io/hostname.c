@@ -1,0 +1,12 @@
+#include "io/hostname.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+int io_host_name(char ret[IO_HOST_NAME_BYTES], struct error *err)
+{
+    if (gethostname(ret, IO_HOST_NAME_BYTES) < 0)
+        return error_set_errno(err, errno, "cannot read the host's name");
+    ret[IO_HOST_NAME_BYTES - 1] = '\0'; /* a longer one may come without */
+    return 0;
+}
