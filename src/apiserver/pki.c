@@ -1,0 +1,328 @@
+#include "apiserver/pki.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apiserver/kubeconfig.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "io/certs.h"
+#include "io/file.h"
+
+#define PKI_DAY_SECONDS INT64_C(86400)
+#define PKI_AUTHORITY_SECONDS (3650 * PKI_DAY_SECONDS)
+#define PKI_LEAF_SECONDS (365 * PKI_DAY_SECONDS)
+#define PKI_RENEW_SECONDS (30 * PKI_DAY_SECONDS)
+/* For clients whose clock is behind ours. */
+#define PKI_BACKDATE_SECONDS INT64_C(3600)
+#define PKI_PATH_BYTES 4096
+#define PKI_NAMES_MAX 8
+
+/* A key and its certificate, on disk under one name. */
+struct pair {
+    const char *name;
+    struct key *key;
+    struct cert *cert;
+    struct buf key_pem;
+    struct buf cert_pem;
+};
+
+static void pair_done(struct pair *p)
+{
+    p->key = key_free(p->key);
+    p->cert = cert_free(p->cert);
+    buf_done(&p->key_pem);
+    buf_done(&p->cert_pem);
+}
+
+static int pki_path(const struct pki_options *o, const char *name, const char *ending,
+                    char ret[PKI_PATH_BYTES], struct error *err)
+{
+    int n = snprintf(ret, PKI_PATH_BYTES, "%s/pki/%s%s", o->dir, name, ending);
+
+    return n < 0 || n >= PKI_PATH_BYTES ? error_set(err, ERR_INVALID, "'%s' is too long a path", o->dir) : 0;
+}
+
+/* 1 when the file is there, 0 when it is not. */
+static int read_if_there(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
+{
+    struct error local;
+    int r = io_read_file(path, bytes_max, ret, &local);
+
+    if (r == -ERR_NOT_FOUND)
+        return 0;
+    if (r < 0) {
+        *err = local;
+        return r;
+    }
+    return 1;
+}
+
+/* --- Keys --- */
+
+static int key_make(const char *path, struct key **ret, struct buf *pem, struct error *err)
+{
+    _cleanup_(key_free_p) struct key *k = NULL;
+    int r = key_new(&k, err);
+
+    if (r < 0)
+        return r;
+    buf_init(pem, KEY_PEM_BYTES_MAX);
+    r = key_to_pem(k, pem, err);
+    if (r == 0)
+        r = io_replace_file(path, pem->data, pem->len, 0600, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(k);
+    return 0;
+}
+
+/* may_make: nothing depends on the key yet, so that a missing one is made. */
+static int key_load(const struct pki_options *o, const char *name, bool may_make, struct key **ret,
+                    struct buf *pem, struct error *err)
+{
+    char path[PKI_PATH_BYTES];
+    int r = pki_path(o, name, ".key", path, err);
+
+    if (r < 0)
+        return r;
+    r = read_if_there(path, KEY_PEM_BYTES_MAX, pem, err);
+    if (r < 0)
+        return r;
+    if (r == 0 && may_make)
+        return key_make(path, ret, pem, err);
+    if (r == 0)
+        return error_set(err, ERR_INVALID,
+                         "'%s' is missing: restore it, or delete '%s.crt' too to have both made anew", path,
+                         name);
+    r = key_from_pem(buf_str(pem), ret, err);
+    if (r < 0)
+        return error_wrap(err, "cannot use '%s' (restore it, or delete it and its certificate)", path);
+    return 0;
+}
+
+/* --- Certificates --- */
+
+static int cert_make(const struct pki_options *o, struct pair *p, const struct cert_request *q,
+                     const struct pair *authority, struct error *err)
+{
+    char path[PKI_PATH_BYTES];
+    int r = pki_path(o, p->name, ".crt", path, err);
+
+    if (r < 0)
+        return r;
+    p->cert = cert_free(p->cert);
+    buf_done(&p->cert_pem);
+    buf_init(&p->cert_pem, CERT_PEM_BYTES_MAX);
+    r = cert_new(q, p->key, authority ? authority->cert : NULL, authority ? authority->key : NULL, &p->cert,
+                 err);
+    if (r == 0)
+        r = cert_to_pem(p->cert, &p->cert_pem, err);
+    return r < 0 ? r : io_replace_file(path, p->cert_pem.data, p->cert_pem.len, 0644, err);
+}
+
+/* What is there must fit its key and its authority. */
+static int cert_check(const struct pki_options *o, const struct pair *p, const struct pair *authority,
+                      struct error *err)
+{
+    const char *reason = NULL;
+
+    if (!cert_has_key(p->cert, p->key))
+        reason = "does not belong to its key";
+    else if (!cert_is_signed_by(p->cert, authority ? authority->cert : p->cert))
+        reason = "is not signed by ca.crt";
+    if (!reason)
+        return 0;
+    return error_set(
+        err, ERR_INVALID,
+        "'%s/pki/%s.crt' %s: restore what belongs together, or delete the certificate to have it "
+        "made anew",
+        o->dir, p->name, reason);
+}
+
+static bool cert_is_due(const struct cert *c, const struct cert_request *q, int64_t now)
+{
+    if (cert_valid_until(c) < now + PKI_RENEW_SECONDS)
+        return true;
+    for (const char *const *name = q->names; name && *name; name++)
+        if (!cert_covers(c, *name))
+            return true;
+    return false;
+}
+
+/* Loads or makes the pair; a certificate that is due is made anew for the same key. */
+static int pair_load(const struct pki_options *o, struct pair *p, const struct cert_request *q,
+                     const struct pair *authority, struct error *err)
+{
+    char path[PKI_PATH_BYTES];
+    int there;
+    int r = pki_path(o, p->name, ".crt", path, err);
+
+    if (r < 0)
+        return r;
+    there = read_if_there(path, CERT_PEM_BYTES_MAX, &p->cert_pem, err);
+    if (there < 0)
+        return there;
+    if (there) {
+        r = cert_from_pem(buf_str(&p->cert_pem), &p->cert, err);
+        if (r < 0)
+            return error_wrap(err, "cannot use '%s' (restore it, or delete it to have it made anew)", path);
+    }
+    r = key_load(o, p->name, /* may_make= */ !there, &p->key, &p->key_pem, err);
+    if (r == 0 && there)
+        r = cert_check(o, p, authority, err);
+    if (r == 0 && (!there || cert_is_due(p->cert, q, o->now)))
+        r = cert_make(o, p, q, authority, err);
+    return r;
+}
+
+/* --- What there is --- */
+
+/* The host of host:port, without the brackets of an IPv6 address. */
+static struct str host_of(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    struct str host = { address, colon ? (size_t)(colon - address) : strlen(address) };
+
+    if (host.len >= 2 && host.s[0] == '[' && host.s[host.len - 1] == ']')
+        host = (struct str){ host.s + 1, host.len - 2 };
+    return host;
+}
+
+static void add_name(const char **names, size_t *count, const char *name)
+{
+    if (name[0] == '\0' || strcmp(name, "0.0.0.0") == 0 || strcmp(name, "::") == 0)
+        return; /* listens everywhere: no name of its own */
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(names[i], name) == 0)
+            return;
+    names[(*count)++] = name;
+}
+
+static int server_load(const struct pki_options *o, const struct pair *authority, struct pair *server,
+                       struct error *err)
+{
+    const char *names[PKI_NAMES_MAX] = { NULL };
+    struct str host = host_of(o->address);
+    char listen[256];
+    size_t count = 0;
+
+    if (host.len >= sizeof listen)
+        return error_set(err, ERR_INVALID, "'%s' is too long an address", o->address);
+    (void)snprintf(listen, sizeof listen, "%.*s", STR_ARG(host));
+    add_name(names, &count, "localhost");
+    add_name(names, &count, "127.0.0.1");
+    add_name(names, &count, "::1");
+    add_name(names, &count, o->host_name);
+    add_name(names, &count, listen);
+    struct cert_request q = {
+        .use = CERT_SERVER,
+        .common_name = "berth",
+        .names = names,
+        .valid_from = o->now - PKI_BACKDATE_SECONDS,
+        .valid_until = o->now + PKI_LEAF_SECONDS,
+    };
+    return pair_load(o, server, &q, authority, err);
+}
+
+static int admin_load(const struct pki_options *o, const struct pair *authority, struct pair *admin,
+                      struct error *err)
+{
+    static const char *const masters[] = { "system:masters", NULL };
+    struct cert_request q = {
+        .use = CERT_CLIENT,
+        .common_name = "system:admin",
+        .organizations = masters,
+        .valid_from = o->now - PKI_BACKDATE_SECONDS,
+        .valid_until = o->now + PKI_LEAF_SECONDS,
+    };
+
+    return pair_load(o, admin, &q, authority, err);
+}
+
+static int authority_load(const struct pki_options *o, struct pair *authority, struct error *err)
+{
+    struct cert_request q = {
+        .use = CERT_AUTHORITY,
+        .common_name = "berth-ca",
+        .valid_from = o->now - PKI_BACKDATE_SECONDS,
+        .valid_until = o->now + PKI_AUTHORITY_SECONDS,
+    };
+
+    return pair_load(o, authority, &q, NULL, err);
+}
+
+static struct buf take_buf(struct buf *b)
+{
+    struct buf taken = *b;
+
+    *b = BUF_INIT(0);
+    return taken;
+}
+
+static int pairs_load(const struct pki_options *o, struct pki *ret, struct error *err)
+{
+    _cleanup_(pair_done) struct pair authority = { .name = "ca" };
+    _cleanup_(pair_done) struct pair server = { .name = "server" };
+    _cleanup_(pair_done) struct pair admin = { .name = "admin" };
+    int r = authority_load(o, &authority, err);
+
+    if (r == 0)
+        r = server_load(o, &authority, &server, err);
+    if (r == 0)
+        r = admin_load(o, &authority, &admin, err);
+    if (r < 0)
+        return r;
+    ret->ca_cert = take_buf(&authority.cert_pem);
+    ret->server_cert = take_buf(&server.cert_pem);
+    ret->server_key = take_buf(&server.key_pem);
+    ret->admin_cert = take_buf(&admin.cert_pem);
+    ret->admin_key = take_buf(&admin.key_pem);
+    return 0;
+}
+
+int pki_open(const struct pki_options *o, struct pki *ret, struct error *err)
+{
+    _cleanup_(pki_done_p) struct pki p = { 0 };
+    _cleanup_(buf_done_p) struct buf pem = BUF_INIT(KEY_PEM_BYTES_MAX);
+    char path[PKI_PATH_BYTES];
+    int r = pki_path(o, "", "", path, err);
+
+    if (r == 0)
+        r = io_mkdirs(path, 0700, err);
+    if (r == 0)
+        r = key_load(o, "service-account", /* may_make= */ true, &p.token_key, &pem, err);
+    if (r == 0 && !o->is_insecure)
+        r = pairs_load(o, &p, err);
+    if (r < 0)
+        return r;
+    *ret = p;
+    p = (struct pki){ 0 };
+    return 0;
+}
+
+void pki_done(struct pki *p)
+{
+    buf_done(&p->ca_cert);
+    buf_done(&p->server_cert);
+    buf_done(&p->server_key);
+    buf_done(&p->admin_cert);
+    buf_done(&p->admin_key);
+    p->token_key = key_free(p->token_key);
+}
+
+int pki_write_kubeconfig(const struct pki *p, const char *dir, const char *address, struct error *err)
+{
+    struct kubeconfig k = {
+        .address = address,
+        .ca = buf_str(&p->ca_cert),
+        .cert = buf_str(&p->admin_cert),
+        .key = buf_str(&p->admin_key),
+    };
+    char path[PKI_PATH_BYTES];
+    int n = snprintf(path, sizeof path, "%s/kubeconfig", dir);
+
+    if (n < 0 || (size_t)n >= sizeof path)
+        return error_set(err, ERR_INVALID, "'%s' is too long a path", dir);
+    return kubeconfig_update(path, &k, err);
+}

@@ -1,0 +1,51 @@
+/* What the data directory holds of keys and certificates, made where it is missing:
+ *
+ *     DIR/pki/ca.key ca.crt                 the authority that clients trust and that signs the others
+ *     DIR/pki/server.key server.crt         what the server shows
+ *     DIR/pki/admin.key admin.crt           system:admin in system:masters
+ *     DIR/pki/service-account.key           signs the tokens of service accounts
+ *     DIR/kubeconfig                        leads to this server as the administrator
+ *
+ * A key is written before its certificate, so a crash leaves at worst a key alone, and the next start makes
+ * the certificate. Certificates are renewed at the start when they would expire within 30 days; the server's
+ * also when it lacks one of its names. Keys stay. What does not fit together is refused with what to do about
+ * it: a guess might lock somebody out. All of it blocks. */
+#ifndef BERTH_APISERVER_PKI_H
+#define BERTH_APISERVER_PKI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "io/keys.h"
+
+struct pki_options {
+    const char *dir;
+    const char *address;   /* where the server is to listen: host:port */
+    const char *host_name; /* of this machine */
+    int64_t now;           /* seconds since 1970 */
+    bool is_insecure;      /* only the key of the service accounts is wanted */
+};
+
+struct pki {
+    struct buf ca_cert; /* PEM texts, empty for an insecure server */
+    struct buf server_cert;
+    struct buf server_key;
+    struct buf admin_cert;
+    struct buf admin_key;
+    struct key *token_key;
+};
+
+int pki_open(const struct pki_options *o, struct pki *ret, struct error *err);
+void pki_done(struct pki *p);
+
+/* DIR/kubeconfig for the address that the server really has. */
+int pki_write_kubeconfig(const struct pki *p, const char *dir, const char *address, struct error *err);
+
+static inline void pki_done_p(struct pki *p)
+{
+    pki_done(p);
+}
+
+#endif
