@@ -42,11 +42,18 @@ enum http_method {
     HTTP_OTHER,
 };
 
-/* Who is calling. Texts are never NULL. */
+/* Further facts about a user, of no consequence here: shown to whoever asks. */
+struct user_extra {
+    const char *key;
+    const char *const *values; /* ends with NULL */
+};
+
+/* Who is calling (user.h). Texts are never NULL. */
 struct user {
     const char *name;
     const char *uid;
-    const char *const *groups; /* ends with NULL */
+    const char *const *groups;      /* ends with NULL */
+    const struct user_extra *extra; /* ends with a NULL key; NULL for none */
 };
 
 typedef void call_header_fn(void *ctx, struct str name, struct str value);

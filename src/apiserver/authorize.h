@@ -1,0 +1,45 @@
+/* What a user may do: the roles of roles.h asked about one access, and the answer in the API's words. */
+#ifndef BERTH_APISERVER_AUTHORIZE_H
+#define BERTH_APISERVER_AUTHORIZE_H
+
+#include <stdbool.h>
+
+#include "apiserver/call.h"
+#include "apiserver/facts.h"
+#include "base/error.h"
+#include "base/str.h"
+
+/* One access. Reviews may ask of anything, so verbs and resources are texts. */
+struct access {
+    bool is_resource;
+    struct str verb; /* "get", "deletecollection", …; of a path the method in small letters */
+    struct str group;
+    struct str resource; /* the plural */
+    struct str sub;
+    struct str ns; /* "" for cluster scope and for all namespaces */
+    struct str name;
+    struct str path; /* when it is no resource */
+};
+
+struct verdict {
+    bool is_allowed;
+    const char *role;   /* that allows it; NULL for none */
+    const char *reason; /* why it is refused, where there is more to say than that nothing allows it; or "" */
+};
+
+/* What a routed call asks for. A list or watch that is pinned to one name by its field selector has that
+ * name. */
+void access_of_call(struct call *c, struct access *ret);
+
+struct verdict authorize(const struct facts *f, const struct user *u, const struct access *a);
+
+/* 0, or access_refuse(). */
+int access_check(const struct facts *f, const struct user *u, const struct access *a, struct error *err);
+
+/* ERR_DENIED, or for who is nobody ERR_UNAUTHORIZED. The message is the answer's. reason may be "". */
+int access_refuse(const struct user *u, const struct access *a, const char *reason, struct error *err);
+
+/* The front of all refusals, `persistentvolumes "x" is forbidden: `; name may be "". */
+void forbidden_prefix(struct str resource, struct str group, struct str name, struct buf *out);
+
+#endif

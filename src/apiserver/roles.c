@@ -1,0 +1,154 @@
+#include "apiserver/roles.h"
+
+#include <string.h>
+
+#include "apiserver/user.h"
+
+#define BIT(verb) VERB_BIT(VERB_##verb)
+#define READ (BIT(GET) | BIT(LIST) | BIT(WATCH))
+#define CHANGE (BIT(PATCH) | BIT(UPDATE))
+#define WRITE (BIT(CREATE) | CHANGE)
+#define OWN (READ | WRITE | BIT(DELETE))
+#define ALL (OWN | BIT(DELETE_COLLECTION))
+
+#define STORAGE "storage.k8s.io"
+#define SNAPSHOT "snapshot.storage.k8s.io"
+#define COORDINATION "coordination.k8s.io"
+#define EVENTS "events.k8s.io"
+#define AUTHN "authentication.k8s.io"
+#define AUTHZ "authorization.k8s.io"
+
+#define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static const struct rule admin_rules[] = {
+    { VERBS_ANY, "*", NAMES("*") },
+    { 0 },
+};
+
+/* Everything but secrets. */
+static const struct rule reader_rules[] = {
+    { READ, "",
+      NAMES("configmaps", "endpoints", "events", "namespaces", "namespaces/status", "nodes", "nodes/status",
+            "persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes",
+            "persistentvolumes/status", "pods", "pods/log", "pods/status", "serviceaccounts", "services") },
+    { READ, COORDINATION, NAMES("*") },
+    { READ, EVENTS, NAMES("*") },
+    { READ, SNAPSHOT, NAMES("*") },
+    { READ, STORAGE, NAMES("*") },
+    { 0 },
+};
+
+static const struct rule controllers_rules[] = {
+    { ALL, "",
+      NAMES("persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes",
+            "persistentvolumes/status") },
+    { ALL, STORAGE, NAMES("*") },
+    { ALL, SNAPSHOT, NAMES("*") },
+    { READ | BIT(CREATE) | BIT(DELETE), "", NAMES("pods") }, /* the recycler's come and go */
+    { READ, "", NAMES("nodes") },
+    { BIT(GET) | BIT(PATCH), "", NAMES("nodes/status") },
+    { READ | WRITE, "", NAMES("events") },
+    { READ | WRITE, EVENTS, NAMES("events") },
+    { OWN, COORDINATION, NAMES("leases") },
+    { 0 },
+};
+
+static const struct rule scheduler_rules[] = {
+    { READ, "", NAMES("nodes", "pods") },
+    { READ | BIT(PATCH), "", NAMES("persistentvolumeclaims", "persistentvolumes") },
+    { READ, STORAGE,
+      NAMES("csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments") },
+    { BIT(CREATE), "", NAMES("bindings", "pods/binding") },
+    { BIT(PATCH), "", NAMES("pods/status") },
+    { BIT(CREATE) | BIT(PATCH), "", NAMES("events") },
+    { BIT(CREATE) | BIT(PATCH), EVENTS, NAMES("events") },
+    { BIT(CREATE), COORDINATION, NAMES("leases"), .ns = "kube-system" },
+    { READ | CHANGE, COORDINATION, NAMES("leases"), .ns = "kube-system", .name = "berth-scheduler" },
+    { 0 },
+};
+
+/* What external-provisioner, -attacher, -resizer and -snapshotter and the snapshot controller ask for. */
+static const struct rule csi_rules[] = {
+    { OWN, "", NAMES("persistentvolumes") },
+    { READ | CHANGE, "", NAMES("persistentvolumeclaims") },
+    { BIT(GET) | CHANGE, "", NAMES("persistentvolumeclaims/status", "persistentvolumes/status") },
+    { READ, "", NAMES("nodes", "pods") },
+    { BIT(GET), "", NAMES("secrets") },
+    { READ | WRITE, "", NAMES("events") },
+    { READ | WRITE, EVENTS, NAMES("events") },
+    { OWN, COORDINATION, NAMES("leases") },
+    { READ, STORAGE, NAMES("csidrivers", "csinodes", "storageclasses", "volumeattributesclasses") },
+    { OWN, STORAGE, NAMES("csistoragecapacities") },
+    { READ | CHANGE, STORAGE, NAMES("volumeattachments") },
+    { BIT(GET) | CHANGE, STORAGE, NAMES("volumeattachments/status") },
+    { READ, SNAPSHOT, NAMES("volumesnapshotclasses") },
+    { OWN, SNAPSHOT, NAMES("volumesnapshotcontents", "volumesnapshots") },
+    { BIT(GET) | CHANGE, SNAPSHOT, NAMES("volumesnapshotcontents/status", "volumesnapshots/status") },
+    { 0 },
+};
+
+/* Which of the nodes, pods, claims and leases a node may write is for admission to say, in its own words
+ * (node_restriction.h): it knows the objects. Claims themselves may be written by no node; the rule is there
+ * so that admission can say which part may. */
+static const struct rule node_rules[] = {
+    { READ | WRITE, "", NAMES("nodes") },
+    { BIT(GET) | CHANGE, "", NAMES("nodes/status") },
+    { READ | BIT(CREATE) | BIT(DELETE), "", NAMES("pods") },
+    { BIT(GET) | CHANGE, "", NAMES("pods/status") },
+    { BIT(GET), "", NAMES("persistentvolumes"), .scope = SCOPE_USED, .kind = KIND_VOLUME },
+    { BIT(GET), "", NAMES("persistentvolumeclaims"), .scope = SCOPE_USED, .kind = KIND_CLAIM },
+    { CHANGE, "", NAMES("persistentvolumeclaims") },
+    { BIT(GET) | CHANGE, "", NAMES("persistentvolumeclaims/status"), .scope = SCOPE_USED,
+      .kind = KIND_CLAIM },
+    { READ, "", NAMES("secrets"), .scope = SCOPE_USED, .kind = KIND_SECRET },
+    { READ, "", NAMES("configmaps"), .scope = SCOPE_USED, .kind = KIND_CONFIG_MAP },
+    { BIT(CREATE), "", NAMES("serviceaccounts/token"), .scope = SCOPE_USED, .kind = KIND_SERVICE_ACCOUNT },
+    { WRITE, "", NAMES("events") },
+    { WRITE, EVENTS, NAMES("events") },
+    { READ, STORAGE, NAMES("csidrivers") },
+    { OWN, STORAGE, NAMES("csinodes"), .scope = SCOPE_OWN },
+    { READ, STORAGE, NAMES("volumeattachments"), .scope = SCOPE_USED, .kind = KIND_ATTACHMENT },
+    { OWN, COORDINATION, NAMES("leases"), .ns = "kube-node-lease", .scope = SCOPE_OWN },
+    { 0 },
+};
+
+static const struct rule authenticated_rules[] = {
+    { BIT(CREATE), AUTHN, NAMES("selfsubjectreviews") },
+    { BIT(CREATE), AUTHZ, NAMES("selfsubjectaccessreviews", "selfsubjectrulesreviews") },
+    { 0 },
+};
+
+static const struct rule no_rules[] = { { 0 } };
+
+#define PUBLIC_PATHS "/healthz", "/livez", "/readyz", "/version"
+
+/* Every role but the admin's may only look at paths that are no resources. */
+#define PATHS(...) .path_verbs = BIT(GET), .paths = NAMES(__VA_ARGS__)
+#define NO_PATHS                   \
+    .paths = (const char *const[]) \
+    {                              \
+        NULL                       \
+    }
+
+const struct role roles[] = {
+    { "admin", .group = GROUP_MASTERS, .rules = admin_rules, .path_verbs = VERBS_ANY, .paths = NAMES("*") },
+    { "reader", .group = GROUP_READERS, .rules = reader_rules, PATHS("/metrics") },
+    { "controllers", .user = USER_CONTROLLERS, .rules = controllers_rules, NO_PATHS },
+    { "scheduler", .user = USER_SCHEDULER, .rules = scheduler_rules, NO_PATHS },
+    { "csi", .group = GROUP_CSI, .rules = csi_rules, NO_PATHS },
+    { "node", .is_of_nodes = true, .rules = node_rules, NO_PATHS },
+    { "authenticated", .group = GROUP_AUTHENTICATED, .rules = authenticated_rules,
+      PATHS(PUBLIC_PATHS, "/api", "/api/*", "/apis", "/apis/*", "/healthz/*", "/livez/*", "/openapi",
+            "/openapi/*", "/readyz/*") },
+    { "public", .user = USER_ANONYMOUS, .rules = no_rules, PATHS(PUBLIC_PATHS) },
+    { 0 },
+};
+
+bool role_applies(const struct role *r, const struct user *u)
+{
+    if (r->is_of_nodes)
+        return user_node(u).len > 0;
+    if (r->user)
+        return strcmp(r->user, u->name) == 0;
+    return user_is_in(u, r->group);
+}

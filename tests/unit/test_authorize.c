@@ -1,0 +1,420 @@
+/* The roles, row by row, and refusals in the API's words. */
+#include "tests/unit/test_call.h"
+#include "tests/unit/test_facts.h"
+
+#include "apiserver/authorize.h"
+#include "apiserver/resource.h"
+#include "apiserver/roles.h"
+#include "apiserver/route.h"
+#include "apiserver/user.h"
+#include "base/cleanup.h"
+
+#define GROUPS(...) ((const char *const[]){ __VA_ARGS__, GROUP_AUTHENTICATED, NULL })
+
+enum who { ADMIN, READER, CONTROLLERS, SCHEDULER, CSI, NODE, PLAIN, ANONYMOUS, FAKE_NODE, WHO_COUNT };
+
+static struct user user_of(enum who who)
+{
+    static const char *const groups[][3] = {
+        [ADMIN] = { GROUP_MASTERS, GROUP_AUTHENTICATED },
+        [READER] = { GROUP_READERS, GROUP_AUTHENTICATED },
+        [CONTROLLERS] = { GROUP_AUTHENTICATED },
+        [SCHEDULER] = { GROUP_AUTHENTICATED },
+        [CSI] = { GROUP_CSI, GROUP_AUTHENTICATED },
+        [NODE] = { GROUP_NODES, GROUP_AUTHENTICATED },
+        [PLAIN] = { GROUP_AUTHENTICATED },
+        [ANONYMOUS] = { GROUP_UNAUTHENTICATED },
+        [FAKE_NODE] = { GROUP_AUTHENTICATED },
+    };
+    static const char *const names[] = {
+        [ADMIN] = "root",
+        [READER] = "eve",
+        [CONTROLLERS] = USER_CONTROLLERS,
+        [SCHEDULER] = USER_SCHEDULER,
+        [CSI] = "driver",
+        [NODE] = "system:node:n1",
+        [PLAIN] = "bob",
+        [ANONYMOUS] = USER_ANONYMOUS,
+        [FAKE_NODE] = "system:node:n1",
+    };
+
+    return (struct user){ names[who], "", groups[who], NULL };
+}
+
+/* "get persistentvolumes", "patch pods/status shop/db-0", "list storageclasses.storage.k8s.io -/fast": the
+ * namespace is - at cluster scope; "get /metrics". */
+static struct access access_of(const char *text)
+{
+    static const struct str empty = STR_LIT("");
+    struct str rest = str_of(text), verb = str_next(&rest, ' '), resource = str_next(&rest, ' ');
+    struct access a = { .is_resource = resource.s[0] != '/', .verb = verb };
+    struct str object;
+
+    if (!a.is_resource) {
+        a.path = resource;
+        return a;
+    }
+    object = rest.s ? rest : empty;
+    a.sub = resource;
+    a.group = str_next(&a.sub, '/');
+    a.resource = str_next(&a.group, '.');
+    a.ns = str_next(&object, '/');
+    a.ns = str_is(a.ns, "-") ? empty : a.ns;
+    a.name = object.s ? object : empty;
+    return a;
+}
+
+static bool may(enum who who, const char *text)
+{
+    struct user u = user_of(who);
+    struct access a = access_of(text);
+
+    return authorize(&test_facts, &u, &a).is_allowed;
+}
+
+static void check_rows(enum who who, const char *const *rows, bool expected)
+{
+    for (; *rows; rows++)
+        if (may(who, *rows) != expected)
+            fail_msg("%s: %s, expected %s", user_of(who).name, *rows, expected ? "yes" : "no");
+}
+
+#define YES(who, ...) check_rows(who, (const char *const[]){ __VA_ARGS__, NULL }, true)
+#define NO(who, ...) check_rows(who, (const char *const[]){ __VA_ARGS__, NULL }, false)
+
+TEST(admin)
+{
+    YES(ADMIN, "get secrets shop/db", "deletecollection pods shop", "create persistentvolumes",
+        "conjure unicorns.example.org", "get /metrics", "post /anything", "impersonate users -/bob",
+        "create tokenreviews.authentication.k8s.io", "create pods/eviction shop/db-0");
+}
+
+TEST(reader)
+{
+    YES(READER, "get persistentvolumes -/x", "list persistentvolumeclaims shop", "watch pods",
+        "get pods/log shop/db-0", "get persistentvolumes/status -/x", "list events.events.k8s.io",
+        "list events", "get nodes -/n1", "list configmaps kube-system",
+        "get volumesnapshots.snapshot.storage.k8s.io/status shop/s", "list leases.coordination.k8s.io",
+        "list services", "get /metrics", "get /livez", "get /readyz/store", "get /api", "get /api/v1",
+        "get /apis/storage.k8s.io/v1", "get /openapi/v3/api/v1", "get /version",
+        "create selfsubjectaccessreviews.authorization.k8s.io");
+    NO(READER, "get secrets shop/db", "list secrets", "watch secrets shop", "create persistentvolumes",
+       "patch pods/status shop/db-0", "delete persistentvolumeclaims shop/db", "deletecollection pods shop",
+       "create serviceaccounts/token shop/db", "create pods/exec shop/db-0", "get pods/exec shop/db-0",
+       "create subjectaccessreviews.authorization.k8s.io", "create tokenreviews.authentication.k8s.io",
+       "post /metrics", "get /", "get /foo", "get /metricsx", "impersonate users -/bob",
+       "get deployments.apps shop/x");
+}
+
+/* Every resource there is, so that a new one is not forgotten. */
+TEST(reader_reads_everything_but_secrets)
+{
+    static const enum verb verbs[] = { VERB_GET, VERB_LIST, VERB_WATCH };
+    struct user u = user_of(READER);
+    size_t count, seen = 0;
+    const struct resource *all = resource_table(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        bool is_secret = strcmp(all[i].plural, "secrets") == 0;
+        for (size_t v = 0; v < ARRAY_LEN(verbs); v++) {
+            struct access a = {
+                .is_resource = true,
+                .verb = str_of(verb_names[verbs[v]]),
+                .group = str_of(all[i].group),
+                .resource = str_of(all[i].plural),
+            };
+            if (!(all[i].verbs & VERB_BIT(verbs[v])))
+                continue;
+            if (authorize(&test_facts, &u, &a).is_allowed == is_secret)
+                fail_msg("%s %s.%s", verb_names[verbs[v]], all[i].plural, all[i].group);
+            seen++;
+        }
+    }
+    assert_true(seen > 50);
+}
+
+TEST(controllers)
+{
+    YES(CONTROLLERS, "create persistentvolumes", "patch persistentvolumes/status -/x",
+        "update persistentvolumeclaims shop/db", "delete persistentvolumes -/x",
+        "deletecollection persistentvolumes", "patch persistentvolumeclaims/status shop/db",
+        "list storageclasses.storage.k8s.io", "create volumeattachments.storage.k8s.io",
+        "patch volumeattachments.storage.k8s.io/status -/a",
+        "create volumesnapshots.snapshot.storage.k8s.io shop", "list pods", "delete pods shop/recycler-for-x",
+        "create pods default", "create events shop", "patch events.events.k8s.io shop/e",
+        "update leases.coordination.k8s.io kube-system/berth-controllers", "watch nodes",
+        "patch nodes/status -/n1", "get /api", "create selfsubjectreviews.authentication.k8s.io");
+    NO(CONTROLLERS, "patch pods shop/db-0", "patch pods/status shop/db-0", "patch nodes -/n1",
+       "delete nodes -/n1", "update nodes/status -/n1", "get secrets shop/db", "create namespaces",
+       "delete events shop/e", "create pods/binding shop/db-0", "create serviceaccounts/token shop/db",
+       "get /metrics", "list configmaps");
+}
+
+TEST(scheduler)
+{
+    YES(SCHEDULER, "list pods", "watch nodes", "list persistentvolumes", "watch persistentvolumeclaims",
+        "list storageclasses.storage.k8s.io", "watch csinodes.storage.k8s.io",
+        "list csidrivers.storage.k8s.io", "list csistoragecapacities.storage.k8s.io",
+        "watch volumeattachments.storage.k8s.io", "patch persistentvolumes -/x",
+        "patch persistentvolumeclaims shop/db", "create pods/binding shop/db-0", "create bindings shop",
+        "patch pods/status shop/db-0", "create events shop", "patch events shop/e",
+        "create leases.coordination.k8s.io kube-system",
+        "update leases.coordination.k8s.io kube-system/berth-scheduler");
+    NO(SCHEDULER, "update persistentvolumes -/x", "patch persistentvolumes/status -/x",
+       "create persistentvolumes", "delete pods shop/db-0", "patch pods shop/db-0", "patch nodes -/n1",
+       "get secrets shop/db", "update leases.coordination.k8s.io kube-system/berth-controllers",
+       "get leases.coordination.k8s.io shop/berth-scheduler", "create leases.coordination.k8s.io shop",
+       "list leases.coordination.k8s.io kube-system");
+}
+
+TEST(csi_sidecars)
+{
+    YES(CSI, "create persistentvolumes", "delete persistentvolumes -/x", "patch persistentvolumes -/x",
+        "patch persistentvolumeclaims/status shop/db", "update persistentvolumeclaims shop/db",
+        "patch volumeattachments.storage.k8s.io -/a", "patch volumeattachments.storage.k8s.io/status -/a",
+        "list storageclasses.storage.k8s.io", "list volumeattributesclasses.storage.k8s.io",
+        "create csistoragecapacities.storage.k8s.io kube-system", "watch csinodes.storage.k8s.io",
+        "update volumesnapshotcontents.snapshot.storage.k8s.io -/c",
+        "patch volumesnapshots.snapshot.storage.k8s.io/status shop/s", "get secrets shop/db", "list pods",
+        "watch nodes", "create events shop", "delete leases.coordination.k8s.io kube-system/x");
+    NO(CSI, "list secrets", "watch secrets shop", "create persistentvolumeclaims shop",
+       "delete persistentvolumeclaims shop/db", "create volumeattachments.storage.k8s.io",
+       "create storageclasses.storage.k8s.io", "patch csinodes.storage.k8s.io -/n1", "delete pods shop/db-0",
+       "patch nodes -/n1", "list configmaps", "create serviceaccounts/token shop/db");
+}
+
+TEST(apiserver_83_authenticated_and_nobody)
+{
+    YES(PLAIN, "get /api", "get /apis", "get /openapi/v2", "get /livez", "get /livez/ping", "get /version",
+        "create selfsubjectreviews.authentication.k8s.io",
+        "create selfsubjectaccessreviews.authorization.k8s.io",
+        "create selfsubjectrulesreviews.authorization.k8s.io");
+    NO(PLAIN, "get pods shop/db-0", "list namespaces", "get /metrics", "get /", "delete /api",
+       "post /version", "create localsubjectaccessreviews.authorization.k8s.io shop");
+    YES(ANONYMOUS, "get /livez", "get /readyz", "get /healthz", "get /version");
+    NO(ANONYMOUS, "get /livez/ping", "get /readyz/store", "get /api", "get /openapi/v2", "get /metrics",
+       "list nodes", "create selfsubjectreviews.authentication.k8s.io");
+    NO(FAKE_NODE, "get nodes -/n1", "list pods", "update nodes/status -/n1");
+}
+
+#define POD_ON(node_)                                                                                     \
+    "{'metadata':{'name':'p-" node_ "','namespace':'shop','uid':'u'},'spec':{'nodeName':'" node_ "',"     \
+    "'serviceAccountName':'sa-" node_ "','containers':[{'name':'c','image':'i'}],'volumes':[{'name':'v'," \
+    "'persistentVolumeClaim':{'claimName':'claim-" node_                                                  \
+    "'}},{'name':'s','secret':{'secretName':'secret-" node_                                               \
+    "'}},{'name':'c','configMap':{'name':'map-" node_ "'}}]}}"
+
+static void add_two_nodes(void)
+{
+    facts_add(KIND_POD, POD_ON("n1"));
+    facts_add(KIND_POD, POD_ON("n2"));
+    facts_add(KIND_CLAIM,
+              "{'metadata':{'name':'claim-n1','namespace':'shop','uid':'c1'},'spec':{'volumeName':'pv1'}}");
+    facts_add(KIND_VOLUME,
+              "{'metadata':{'name':'pv1','uid':'v1'},'spec':{'claimRef':{'namespace':'shop','name':"
+              "'claim-n1','uid':'c1'}}}");
+    facts_add(KIND_VOLUME, "{'metadata':{'name':'pv2','uid':'v2'}}");
+    facts_add(KIND_ATTACHMENT, "{'metadata':{'name':'a1'},'spec':{'nodeName':'n1'}}");
+    facts_add(KIND_ATTACHMENT, "{'metadata':{'name':'a2'},'spec':{'nodeName':'n2'}}");
+}
+
+TEST(node)
+{
+    add_two_nodes();
+    YES(NODE, "get nodes -/n2", "list nodes", "watch nodes", "create nodes", "update nodes -/n1",
+        "patch nodes/status -/n1", "list pods", "get pods shop/p-n2", "delete pods shop/p-n1",
+        "create pods shop", "patch pods/status shop/p-n1", "get persistentvolumes -/pv1",
+        "get persistentvolumeclaims shop/claim-n1", "patch persistentvolumeclaims/status shop/claim-n1",
+        "get volumeattachments.storage.k8s.io -/a1", "watch volumeattachments.storage.k8s.io -/a1",
+        "list csidrivers.storage.k8s.io", "create csinodes.storage.k8s.io",
+        "get csinodes.storage.k8s.io -/n1", "update csinodes.storage.k8s.io -/n1",
+        "create leases.coordination.k8s.io kube-node-lease",
+        "update leases.coordination.k8s.io kube-node-lease/n1", "create events shop",
+        "patch events.events.k8s.io shop/e", "get secrets shop/secret-n1", "watch secrets shop/secret-n1",
+        "list configmaps shop/map-n1", "create serviceaccounts/token shop/sa-n1", "get /api/v1");
+    NO(NODE, "delete nodes -/n1", "patch pods shop/p-n1", "get persistentvolumes -/pv2",
+       "list persistentvolumes", "get persistentvolumeclaims shop/claim-n2",
+       "list persistentvolumeclaims shop", "patch persistentvolumeclaims/status shop/claim-n2",
+       "create persistentvolumeclaims shop", "get persistentvolumeclaims bank/claim-n1",
+       "get volumeattachments.storage.k8s.io -/a2", "list volumeattachments.storage.k8s.io",
+       "patch volumeattachments.storage.k8s.io -/a1", "get csinodes.storage.k8s.io -/n2",
+       "list csinodes.storage.k8s.io", "delete csinodes.storage.k8s.io -/n2",
+       "get leases.coordination.k8s.io kube-node-lease/n2", "get leases.coordination.k8s.io shop/n1",
+       "get secrets shop/secret-n2", "get secrets bank/secret-n1", "list secrets shop", "watch secrets",
+       "update secrets shop/secret-n1", "get configmaps shop/map-n2", "list configmaps",
+       "create serviceaccounts/token shop/sa-n2", "create serviceaccounts/token bank/sa-n1",
+       "get serviceaccounts shop/sa-n1", "delete events shop/e", "list events",
+       "list storageclasses.storage.k8s.io", "get /metrics");
+    facts_clear();
+}
+
+TEST(node_refusals_say_why)
+{
+    static const char *const rows[][2] = {
+        { "get secrets shop/other", "no pod on this node uses it" },
+        { "list secrets shop", "a node has access to single objects of this kind only" },
+        { "get csinodes.storage.k8s.io -/n2", "a node has access to the one of its own name only" },
+        { "delete nodes -/n2", "" },
+    };
+    struct user u = user_of(NODE);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct access a = access_of(rows[i][0]);
+        struct verdict v = authorize(&test_facts, &u, &a);
+        assert_false(v.is_allowed);
+        assert_null(v.role);
+        ASSERT_STR(rows[i][1], v.reason);
+    }
+}
+
+TEST(verdicts_name_the_role)
+{
+    struct user u = user_of(READER);
+    struct access a = access_of("list pods shop");
+
+    ASSERT_STR("reader", authorize(&test_facts, &u, &a).role);
+    a = access_of("get /api");
+    ASSERT_STR("authenticated", authorize(&test_facts, &u, &a).role);
+}
+
+/* --- Words --- */
+
+TEST(apiserver_83_refusals)
+{
+    static const char *const rows[][2] = {
+        { "list persistentvolumes", "persistentvolumes is forbidden: User \"bob\" cannot list resource "
+                                    "\"persistentvolumes\" in API group \"\" at the cluster scope" },
+        { "get persistentvolumes -/x",
+          "persistentvolumes \"x\" is forbidden: User \"bob\" cannot get resource "
+          "\"persistentvolumes\" in API group \"\" at the cluster scope" },
+        { "create persistentvolumeclaims shop", "persistentvolumeclaims is forbidden: User \"bob\" cannot "
+                                                "create resource \"persistentvolumeclaims\" in API "
+                                                "group \"\" in the namespace \"shop\"" },
+        { "patch storageclasses.storage.k8s.io -/fast",
+          "storageclasses.storage.k8s.io \"fast\" is forbidden: User \"bob\" cannot patch resource "
+          "\"storageclasses\" "
+          "in API group \"storage.k8s.io\" at the cluster scope" },
+        { "patch pods/status shop/db-0", "pods \"db-0\" is forbidden: User \"bob\" cannot patch resource "
+                                         "\"pods/status\" in API group \"\" in the namespace \"shop\"" },
+        { "get /metrics", "forbidden: User \"bob\" cannot get path \"/metrics\"" },
+        { "post /a<b>&c", "forbidden: User \"bob\" cannot post path \"/a&lt;b&gt;&amp;c\"" },
+    };
+    struct user u = user_of(PLAIN);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct access a = access_of(rows[i][0]);
+        ASSERT_ERR(ERR_DENIED, access_check(&test_facts, &u, &a, &err));
+        ASSERT_STR(rows[i][1], err.msg);
+    }
+}
+
+TEST(refusals_of_odd_users)
+{
+    struct user u = { "<b>\"eve\"\n&", "", GROUPS("x"), NULL };
+    struct access a = access_of("list pods shop");
+
+    ASSERT_ERR(ERR_DENIED, access_check(&test_facts, &u, &a, &err));
+    ASSERT_STR(
+        "pods is forbidden: User \"&lt;b&gt;\\\"eve\\\"\\n&amp;\" cannot list resource \"pods\" in API group "
+        "\"\" in the namespace \"shop\"",
+        err.msg);
+}
+
+TEST(refusals_with_a_reason)
+{
+    struct user u = user_of(NODE);
+    struct access a = access_of("get secrets shop/db");
+
+    ASSERT_ERR(ERR_DENIED, access_check(&test_facts, &u, &a, &err));
+    ASSERT_STR("secrets \"db\" is forbidden: User \"system:node:n1\" cannot get resource \"secrets\" in API "
+               "group \"\" "
+               "in the namespace \"shop\": no pod on this node uses it",
+               err.msg);
+}
+
+TEST(nobody_is_not_told)
+{
+    struct user u = user_of(ANONYMOUS);
+    struct access a = access_of("list nodes");
+
+    ASSERT_ERR(ERR_UNAUTHORIZED, access_check(&test_facts, &u, &a, &err));
+    ASSERT_STR("Unauthorized", err.msg);
+    a = access_of("get /livez");
+    ASSERT_OK(access_check(&test_facts, &u, &a, &err));
+}
+
+/* Whatever a hostile client puts into a path, the answer stays an answer. */
+TEST(refusals_have_a_bound)
+{
+    static char name[20000];
+    struct user u = user_of(PLAIN);
+    struct access a = access_of("list pods shop");
+
+    memset(name, '<', sizeof name - 1);
+    a.name = a.ns = a.resource = (struct str){ name, sizeof name - 1 };
+    ASSERT_ERR(ERR_DENIED, access_check(&test_facts, &u, &a, &err));
+    assert_true(strlen(err.msg) > 0);
+}
+
+/* --- From calls --- */
+
+static const char *access_text(enum http_method method, const char *target)
+{
+    static char text[512];
+    struct access a;
+    struct call c;
+
+    call_init(&c, &test_carrier, NULL);
+    c.method = method;
+    c.target = str_of(target);
+    ASSERT_OK(route_parse(&c, &err));
+    access_of_call(&c, &a);
+    if (a.is_resource)
+        (void)snprintf(text, sizeof text, "%.*s %.*s.%.*s/%.*s %.*s/%.*s", STR_ARG(a.verb),
+                       STR_ARG(a.resource), STR_ARG(a.group), STR_ARG(a.sub), STR_ARG(a.ns), STR_ARG(a.name));
+    else
+        (void)snprintf(text, sizeof text, "%.*s %.*s", STR_ARG(a.verb), STR_ARG(a.path));
+    call_done(&c);
+    return text;
+}
+
+TEST(calls)
+{
+    static const struct {
+        enum http_method method;
+        const char *target;
+        const char *access;
+    } rows[] = {
+        { HTTP_GET, "/metrics", "get /metrics" },
+        { HTTP_HEAD, "/livez/", "get /livez" },
+        { HTTP_POST, "/api", "post /api" },
+        { HTTP_DELETE, "/", "delete /" },
+        { HTTP_GET, "/api/v1", "get /api/v1" },
+        { HTTP_GET, "/api/v1/pods", "list pods./ /" },
+        { HTTP_GET, "/api/v1/namespaces/shop/pods/db-0", "get pods./ shop/db-0" },
+        { HTTP_PATCH, "/api/v1/namespaces/shop/pods/db-0/status", "patch pods./status shop/db-0" },
+        { HTTP_GET, "/apis/storage.k8s.io/v1/storageclasses?watch=1",
+          "watch storageclasses.storage.k8s.io/ /" },
+        { HTTP_GET, "/api/v1/namespaces/shop/secrets?fieldSelector=metadata.name%3Ddb",
+          "list secrets./ shop/db" },
+        { HTTP_GET, "/api/v1/namespaces/shop/secrets?watch=1&fieldSelector=metadata.name=db,type!=x",
+          "watch secrets./ shop/db" },
+        { HTTP_GET, "/api/v1/namespaces/shop/secrets?fieldSelector=metadata.name!%3Ddb",
+          "list secrets./ shop/" },
+        { HTTP_GET, "/api/v1/namespaces/shop/secrets?fieldSelector=%3D", "list secrets./ shop/" },
+        { HTTP_GET, "/api/v1/namespaces/shop/secrets/a?fieldSelector=metadata.name=db",
+          "get secrets./ shop/a" },
+        { HTTP_DELETE, "/api/v1/namespaces/shop/secrets?fieldSelector=metadata.name=db",
+          "deletecollection secrets./ shop/db" },
+        { HTTP_POST, "/api/v1/namespaces/shop/secrets?fieldSelector=metadata.name=db",
+          "create secrets./ shop/" },
+        { HTTP_GET, "/api/v1/namespaces/shop", "get namespaces./ shop/shop" },
+        { HTTP_GET, "/api/v1/namespaces", "list namespaces./ /" },
+        { HTTP_GET, "/api/v1/foos", "list foos./ /" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ASSERT_STR(rows[i].access, access_text(rows[i].method, rows[i].target));
+}
+
+TEST_MAIN()
