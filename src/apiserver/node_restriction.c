@@ -1,0 +1,347 @@
+#include "apiserver/node_restriction.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "api/pod.h"
+#include "api/quote.h"
+#include "apiserver/node_facts.h"
+#include "apiserver/user.h"
+#include "base/cleanup.h"
+
+#define REFUSAL_BYTES_MAX 8192
+#define NODE_LEASES "kube-node-lease"
+#define ANN_MIRROR "kubernetes.io/config.mirror"
+
+/* One write by a node, and its refusal. */
+struct judge {
+    const struct restricted_write *w;
+    const struct facts *facts;
+    struct str node;
+    const char *quoted_node; /* as messages show it */
+    struct error *err;
+};
+
+/* `nodes "n2" is forbidden: …`. */
+__attribute__((format(printf, 2, 3))) static int refuse(const struct judge *j, const char *fmt, ...)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(REFUSAL_BYTES_MAX);
+    const struct restricted_write *w = j->w;
+    struct str name = w->access->name;
+    va_list args;
+
+    if (!name.len)
+        name = json_get_text(w->d, json_get(w->d, w->object, "metadata"), "name");
+    forbidden_prefix(str_of(w->kind->plural), str_of(w->kind->group), name, &text);
+    va_start(args, fmt);
+    (void)buf_addv(&text, fmt, args);
+    va_end(args);
+    return error_set(j->err, ERR_DENIED, "%s", text.failed ? "forbidden" : buf_cstr(&text));
+}
+
+static bool is_create(const struct judge *j)
+{
+    return str_is(j->w->access->verb, "create");
+}
+
+static bool is_delete(const struct judge *j)
+{
+    return str_is(j->w->access->verb, "delete") || str_is(j->w->access->verb, "deletecollection");
+}
+
+/* The name of what is written: of a creation it stands in the object. */
+static struct str written_name(const struct judge *j)
+{
+    if (j->w->old)
+        return str_of(j->w->old->name);
+    return json_get_text(j->w->d, json_get(j->w->d, j->w->object, "metadata"), "name");
+}
+
+/* The old object as a tree beside the new one; 0 when there is none. Failing to read it is a refusal. */
+static int old_tree(const struct judge *j, json_ref *ret)
+{
+    *ret = 0;
+    return j->w->old ? json_parse(j->w->d, j->w->old->text, ret, j->err) : 0;
+}
+
+/* --- Nodes --- */
+
+static bool is_within(struct str domain, const char *of)
+{
+    size_t len = strlen(of);
+
+    return domain.len >= len && memcmp(domain.s + domain.len - len, of, len) == 0 &&
+           (domain.len == len || domain.s[domain.len - len - 1] == '.');
+}
+
+/* Labels by which others choose or trust a node are not the node's to set. */
+static bool label_is_forbidden(struct str key)
+{
+    static const char *const own[] = {
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "node.kubernetes.io/instance-type",
+        "beta.kubernetes.io/instance-type",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+    };
+    struct str rest = key, domain = str_next(&rest, '/');
+
+    if (!rest.s)
+        return false;
+    if (is_within(domain, "node-restriction.kubernetes.io"))
+        return true;
+    if (!is_within(domain, "kubernetes.io") && !is_within(domain, "k8s.io"))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (str_is(key, own[i]))
+            return false;
+    return !is_within(domain, "kubelet.kubernetes.io") && !is_within(domain, "node.kubernetes.io");
+}
+
+static void add_label(struct buf *out, struct str key)
+{
+    if (label_is_forbidden(key))
+        (void)buf_addf(out, "%s%.*s", out->len ? ", " : "", STR_ARG(key));
+}
+
+/* The forbidden labels that were set, changed or taken away: both maps are walked side by side. */
+static void find_forbidden(struct json *d, json_ref was, json_ref is, struct buf *out)
+{
+    json_ref a, b;
+
+    json_sort_members(d, was);
+    json_sort_members(d, is);
+    a = json_first(d, was);
+    b = json_first(d, is);
+    while (a || b) {
+        int order = !a ? 1 : !b ? -1 : str_cmp(json_key(d, a), json_key(d, b));
+        if (order != 0 || !json_equal(d, a, b))
+            add_label(out, json_key(d, order <= 0 ? a : b));
+        a = order <= 0 ? json_next(d, a) : a;
+        b = order >= 0 ? json_next(d, b) : b;
+    }
+}
+
+static int check_labels(const struct judge *j, json_ref old)
+{
+    _cleanup_(buf_done_p) struct buf found = BUF_INIT(REFUSAL_BYTES_MAX);
+    struct json *d = j->w->d;
+    int r;
+
+    find_forbidden(d, json_path(d, old, "metadata", "labels"),
+                   json_path(d, j->w->object, "metadata", "labels"), &found);
+    r = json_check(d, j->err);
+    if (r < 0 || (!found.len && !found.failed))
+        return r;
+    return refuse(j,
+                  is_create(j) ? "is not allowed to set the following labels: %s"
+                               : "is not allowed to modify labels: %s",
+                  found.failed ? "(too many to name)" : buf_cstr(&found));
+}
+
+static int check_node(const struct judge *j)
+{
+    const struct json *d = j->w->d;
+    struct str name = written_name(j);
+    char quoted[ERROR_MSG_BYTES_MAX];
+    json_ref old;
+    int r;
+
+    if (!str_eq(name, j->node))
+        return refuse(j, "node %s is not allowed to modify node %s", j->quoted_node,
+                      quote(quoted, sizeof quoted, name));
+    if (is_delete(j))
+        return 0;
+    r = old_tree(j, &old);
+    if (r < 0)
+        return r;
+    if (j->w->old &&
+        !json_equal(d, json_path(d, old, "spec", "taints"), json_path(d, j->w->object, "spec", "taints")))
+        return refuse(j, "node %s is not allowed to modify taints", j->quoted_node);
+    if (j->w->old && !json_equal(d, json_path(d, old, "metadata", "ownerReferences"),
+                                 json_path(d, j->w->object, "metadata", "ownerReferences")))
+        return refuse(j, "node %s is not allowed to modify ownerReferences", j->quoted_node);
+    return check_labels(j, old);
+}
+
+/* --- Pods --- */
+
+static bool pod_is_own(const struct judge *j)
+{
+    return j->w->old && str_is(j->node, pod_of(j->w->old)->node_name);
+}
+
+/* A pod that the node runs of itself, shown to others. What it names the node could then read: so it may name
+ * nothing. */
+static int check_mirror(const struct judge *j)
+{
+    static const struct {
+        enum kind kind;
+        const char *words;
+    } names[] = {
+        { KIND_SERVICE_ACCOUNT, "a service account" },
+        { KIND_SECRET, "secrets" },
+        { KIND_CONFIG_MAP, "configmaps" },
+        { KIND_CLAIM, "persistentvolumeclaims" },
+    };
+    const struct json *d = j->w->d;
+    json_ref pod = j->w->object;
+
+    if (!json_path(d, pod, "metadata", "annotations", ANN_MIRROR))
+        return refuse(j,
+                      "pod does not have \"" ANN_MIRROR "\" annotation, node %s can only create mirror pods",
+                      j->quoted_node);
+    if (!str_eq(json_text(d, json_path(d, pod, "spec", "nodeName")), j->node))
+        return refuse(j, "node %s can only create pods with spec.nodeName set to itself", j->quoted_node);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (pod_names(d, pod, names[i].kind, (struct str){ NULL, 0 }))
+            return refuse(j, "node %s can not create pods that reference %s", j->quoted_node, names[i].words);
+    return 0;
+}
+
+static int check_pod_status(const struct judge *j)
+{
+    const struct json *d = j->w->d;
+    json_ref old;
+    int r;
+
+    if (!pod_is_own(j))
+        return refuse(j, "node %s can only update pod status for pods with spec.nodeName set to itself",
+                      j->quoted_node);
+    r = old_tree(j, &old);
+    if (r < 0)
+        return r;
+    if (!json_equal(d, json_path(d, old, "metadata", "labels"),
+                    json_path(d, j->w->object, "metadata", "labels")))
+        return refuse(j, "node %s cannot update labels through pod status", j->quoted_node);
+    return 0;
+}
+
+static int check_pod(const struct judge *j)
+{
+    struct str sub = j->w->access->sub;
+
+    if (str_is(sub, "status"))
+        return check_pod_status(j);
+    if (str_is(sub, "eviction") && !pod_is_own(j))
+        return refuse(j, "node %s can only evict pods with spec.nodeName set to itself", j->quoted_node);
+    if (str_is(sub, "eviction"))
+        return 0;
+    if (sub.len)
+        return refuse(j, "unexpected pod subresource \"%.*s\", only 'status' and 'eviction' are allowed",
+                      STR_ARG(sub));
+    if (is_create(j))
+        return check_mirror(j);
+    if (!is_delete(j))
+        return refuse(j, "unexpected operation \"UPDATE\", node %s can only create and delete mirror pods",
+                      j->quoted_node);
+    if (!pod_is_own(j))
+        return refuse(j, "node %s can only delete pods with spec.nodeName set to itself", j->quoted_node);
+    return 0;
+}
+
+/* --- Claims --- */
+
+/* A copy without what a node may change, and what the server itself keeps. */
+static json_ref without_own_fields(struct json *d, json_ref claim)
+{
+    static const char *const own[] = { "capacity", "conditions", "allocatedResources",
+                                       "allocatedResourceStatuses" };
+    json_ref copy = json_copy(d, claim), status = json_get(d, copy, "status");
+    json_ref meta = json_get(d, copy, "metadata");
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        (void)json_remove(d, status, own[i]);
+    if (!json_count(d, status))
+        (void)json_remove(d, copy, "status");
+    (void)json_remove(d, meta, "managedFields");
+    (void)json_remove(d, meta, "resourceVersion");
+    return copy;
+}
+
+static int check_claim(const struct judge *j)
+{
+    struct json *d = j->w->d;
+    json_ref old, before, after;
+    int r;
+
+    if (!str_is(j->w->access->sub, "status"))
+        return refuse(j, "may only update PVC status");
+    r = old_tree(j, &old);
+    if (r < 0)
+        return r;
+    before = without_own_fields(d, old);
+    after = without_own_fields(d, j->w->object);
+    r = json_check(d, j->err);
+    if (r < 0)
+        return r;
+    if (!json_equal(d, before, after))
+        return refuse(j,
+                      "node %s is not allowed to update fields other than status.quantity and "
+                      "status.conditions",
+                      j->quoted_node);
+    return 0;
+}
+
+/* --- The rest --- */
+
+static int check_csi_node(const struct judge *j)
+{
+    if (!str_eq(written_name(j), j->node))
+        return refuse(j, "can only access CSINode with the same name as the requesting node");
+    return 0;
+}
+
+static int check_lease(const struct judge *j)
+{
+    if (!str_is(j->w->access->ns, NODE_LEASES))
+        return refuse(j, "can only access leases in the \"" NODE_LEASES "\" system namespace");
+    if (!str_eq(written_name(j), j->node))
+        return refuse(j, "can only access node lease with the same name as the requesting node");
+    return 0;
+}
+
+/* A token for a pod that is here, and for no longer than the pod. */
+static int check_token(const struct judge *j)
+{
+    const struct json *d = j->w->d;
+    json_ref ref = json_path(d, j->w->object, "spec", "boundObjectRef");
+    struct str name = json_get_text(d, ref, "name");
+
+    if (!json_is_string(d, json_get(d, ref, "kind"), "Pod") || !name.len)
+        return refuse(j, "node requested token not bound to a pod");
+    if (!json_get_text(d, ref, "uid").len)
+        return refuse(j, "node requested token with a pod binding without a uid");
+    if (!node_uses(j->facts, j->node, KIND_POD, j->w->access->ns, name))
+        return refuse(j, "node requested token bound to a pod scheduled on a different node");
+    return 0;
+}
+
+static const struct {
+    enum kind kind;
+    int (*check)(const struct judge *j);
+} checks[] = {
+    { KIND_NODE, check_node },         { KIND_POD, check_pod },     { KIND_CLAIM, check_claim },
+    { KIND_CSI_NODE, check_csi_node }, { KIND_LEASE, check_lease }, { KIND_SERVICE_ACCOUNT, check_token },
+};
+
+int node_restriction(const struct user *u, const struct restricted_write *w, const struct facts *f,
+                     struct error *err)
+{
+    char quoted[ERROR_MSG_BYTES_MAX];
+    struct judge j = { .w = w, .facts = f, .node = user_node(u), .err = err };
+
+    if (!j.node.len)
+        return 0;
+    j.quoted_node = quote(quoted, sizeof quoted, j.node);
+    for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+        if (checks[i].kind == w->kind->kind)
+            return checks[i].check(&j);
+    return 0;
+}
