@@ -49,8 +49,7 @@ const struct schema_doc openapi_docs_shared[] = {
           { "controller", "True for the one owner that manages the object." },
           { "blockOwnerDeletion", "With foreground deletion the owner stays until this object is gone." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_META, "ManagedFieldsEntry", "The fields that one manager has set in one way.",
       (const struct field_doc[]){
           { "manager", "Who wrote: the fieldManager of the request, or the name of the client." },
@@ -126,8 +125,7 @@ const struct schema_doc openapi_docs_shared[] = {
           { "matchLabels", "Labels that must be there with just these values." },
           { "matchExpressions", "Further requirements." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_META, "LabelSelectorRequirement", "What must hold of one label.",
       (const struct field_doc[]){
           { "key", "The label's key.", DOC_REQUIRED },
@@ -146,29 +144,25 @@ const struct schema_doc openapi_docs_shared[] = {
           { "resourceVersion", "The version of it that is meant." },
           { "fieldPath", "A part of it: spec.containers{name}." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "LocalObjectReference", "Names an object in the same namespace.",
       (const struct field_doc[]){
           { "name", "Its name." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "SecretReference", "Names a Secret.",
       (const struct field_doc[]){
           { "name", "The Secret's name." },
           { "namespace", "The namespace that the Secret is in." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "TypedLocalObjectReference", "Names an object of any kind in the same namespace.",
       (const struct field_doc[]){
           { "apiGroup", "Its group; left out for the core group." },
           { "kind", "Its kind.", DOC_REQUIRED },
           { "name", "Its name.", DOC_REQUIRED },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "TypedObjectReference", "Names an object of any kind, possibly in another namespace.",
       (const struct field_doc[]){
           { "apiGroup", "Its group; left out for the core group." },
@@ -181,16 +175,14 @@ const struct schema_doc openapi_docs_shared[] = {
       (const struct field_doc[]){
           { "nodeSelectorTerms", "The terms, at least one.", DOC_REQUIRED },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "NodeSelectorTerm",
       "What a node must have. All parts must hold; a term without any fits no node.",
       (const struct field_doc[]){
           { "matchExpressions", "What must hold of the node's labels." },
           { "matchFields", "What must hold of the node's fields; only metadata.name is known." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "NodeSelectorRequirement", "What must hold of one label or field of a node.",
       (const struct field_doc[]){
           { "key", "The label's key, or the field.", DOC_REQUIRED },
@@ -204,8 +196,7 @@ const struct schema_doc openapi_docs_shared[] = {
       (const struct field_doc[]){
           { "matchLabelExpressions", "Requirements on the labels of nodes." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "TopologySelectorLabelRequirement", "Values that a label of a node may have.",
       (const struct field_doc[]){
           { "key", "The label's key.", DOC_REQUIRED },

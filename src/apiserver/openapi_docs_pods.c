@@ -10,8 +10,7 @@
         { "command", "What to run instead of the image's entry point. No shell is involved." },       \
         { "args", "Arguments, instead of the image's own." },                                         \
         { "workingDir", "The directory to start in; the image's when it is left out." },              \
-        { "ports", "Ports that the container listens on. To know, not to open them.", 0, NULL,        \
-          "containerPort|protocol" },                                                                 \
+        { "ports", "Ports that the container listens on. To know, not to open them." },               \
         { "env", "Environment variables." },                                                          \
         { "resources", "How much processor and memory the container asks for, and its limits." },     \
         { "restartPolicy", "Always, on an init container: it goes on running beside the others." },   \
@@ -88,8 +87,7 @@ const struct schema_doc openapi_docs_pods[] = {
           { "preemptionPolicy", "Whether less important pods may have to go for this one.", 0,
             "Never|PreemptLowerPriority" },
           { "overhead", "What the pod needs beyond its containers." },
-          { "topologySpreadConstraints", "How pods like this one are spread over the cluster.", 0, NULL,
-            "topologyKey|whenUnsatisfiable" },
+          { "topologySpreadConstraints", "How pods like this one are spread over the cluster." },
           { "schedulingGates", "Whoever must agree before the pod is placed. They can only be removed." },
           { "resources", "How much the pod as a whole asks for, and its limits." },
           { 0 },
@@ -285,7 +283,7 @@ const struct schema_doc openapi_docs_pods[] = {
           { "reason", "Why it is so, in one word." },
           { "nominatedNodeName", "The node where room is being made for the pod." },
           { "hostIP", "The node's address." },
-          { "hostIPs", "The node's addresses.", DOC_ATOMIC },
+          { "hostIPs", "The node's addresses." },
           { "podIP", "The pod's address." },
           { "podIPs", "The pod's addresses, at most one of each family." },
           { "startTime", "When the node took the pod." },

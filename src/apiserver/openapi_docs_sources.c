@@ -305,15 +305,13 @@ const struct schema_doc openapi_docs_sources[] = {
           { "apiVersion", "The version that the path is of; v1 when it is left out." },
           { "fieldPath", "The field: metadata.name.", DOC_REQUIRED },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { PACKAGE_CORE, "ResourceFieldSelector", "A limit or request of a container.",
       (const struct field_doc[]){
           { "containerName", "The container. Files need it." },
           { "resource", "Which: limits.cpu, requests.memory and so on.", DOC_REQUIRED },
           { "divisor", "The unit that the amount is shown in; 1 when it is left out." },
           { 0 },
-      },
-      DOC_ATOMIC },
+      } },
     { 0 },
 };

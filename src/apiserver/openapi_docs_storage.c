@@ -50,8 +50,7 @@ const struct schema_doc openapi_docs_storage[] = {
             0, ACCESS_MODES },
           { "claimRef",
             "The claim that the volume is bound to, or reserved for. With a uid it is bound to just "
-            "that claim; a name alone reserves it.",
-            DOC_GRANULAR },
+            "that claim; a name alone reserves it." },
           { "persistentVolumeReclaimPolicy",
             "What happens when the claim is gone: Retain keeps the volume and "
             "its data for an administrator, Delete removes both, Recycle (deprecated) empties it.",
@@ -251,7 +250,7 @@ const struct schema_doc openapi_docs_storage[] = {
           { "volumeLifecycleModes",
             "The volumes that the driver serves: Persistent ones, Ephemeral ones that "
             "live and die with a pod, or both. It never changes.",
-            DOC_SET, "Ephemeral|Persistent" },
+            0, "Ephemeral|Persistent" },
           { "storageCapacity",
             "Whether the driver publishes how much it can still make, so that pods go where "
             "there is room." },

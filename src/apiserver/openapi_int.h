@@ -68,19 +68,13 @@ int openapi_write_schemas(struct writer *w, const struct resource *r, size_t cou
 
 /* Descriptions. */
 
-enum {
-    DOC_REQUIRED = 1 << 0,
-    DOC_ATOMIC = 1 << 1,   /* replaced whole by whoever applies it: of a schema, or of a list with a key */
-    DOC_SET = 1 << 2,      /* a list whose items differ */
-    DOC_GRANULAR = 1 << 3, /* not atomic here, though its schema is */
-};
+enum { DOC_REQUIRED = 1 << 0 };
 
 struct field_doc {
     const char *name;
     const char *text;
     unsigned flags;
     const char *values; /* what it may say, between bars: "Block|Filesystem"; NULL for anything */
-    const char *keys;   /* of a list whose items have more than one, between bars */
 };
 
 struct schema_doc {
@@ -88,7 +82,6 @@ struct schema_doc {
     const char *name; /* "PersistentVolumeSpec" */
     const char *text;
     const struct field_doc *fields; /* ends with a NULL name */
-    unsigned flags;
 };
 
 /* Each ends with a NULL name. */

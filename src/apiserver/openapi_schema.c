@@ -158,11 +158,11 @@ static int components_collect(struct components *cs, const struct resource *r, s
     return components_add_kinds(cs, r, count, /* open= */ true);
 }
 
-static void write_bars(struct writer *w, const char *key, const char *bars)
+static void write_values(struct writer *w, const char *values)
 {
-    struct str rest = str_of(bars);
+    struct str rest = str_of(values);
 
-    writer_open(w, key, '[');
+    writer_open(w, "enum", '[');
     while (rest.s)
         writer_item(w, str_next(&rest, '|'));
     writer_close(w, ']');
@@ -188,7 +188,7 @@ static void write_scalar(struct writer *w, const char *json_type, const char *fo
     if (format)
         writer_text(w, "format", format);
     if (values)
-        write_bars(w, "enum", values);
+        write_values(w, values);
 }
 
 /* What a value of this type is: of a field, or of the items of a list or map. */
@@ -229,19 +229,35 @@ static void write_value(struct writer *w, enum field_type type, const struct sch
     }
 }
 
-/* How the items of a list are told apart when it is applied or patched. */
-static void write_list_type(struct writer *w, const struct field *f, const struct field_doc *doc)
+/* "containerPort protocol=TCP": the keys without their defaults. */
+static void write_owned_keys(struct writer *w, const char *keys)
 {
-    unsigned flags = doc ? doc->flags : 0;
-    const char *keys = doc && doc->keys ? doc->keys : f->merge_key;
-    bool is_set = (f->flags & FIELD_SET) || (flags & DOC_SET);
+    struct str rest = str_of(keys);
 
-    if (keys && !(flags & DOC_ATOMIC)) {
-        write_bars(w, "x-kubernetes-list-map-keys", keys);
-        writer_text(w, "x-kubernetes-list-type", "map");
-    } else {
-        writer_text(w, "x-kubernetes-list-type", is_set ? "set" : "atomic");
+    writer_open(w, "x-kubernetes-list-map-keys", '[');
+    while (rest.s) {
+        struct str key = str_next(&rest, ' ');
+
+        writer_item(w, str_next(&key, '='));
     }
+    writer_close(w, ']');
+}
+
+/* How the items of a list are told apart when it is applied, and when it is patched. */
+static void write_list_type(struct writer *w, const struct field *f)
+{
+    const char *keys = f->owned_keys ? f->owned_keys : f->merge_key;
+    const char *type = "atomic";
+
+    if (!(f->flags & FIELD_ATOMIC)) {
+        if (f->flags & (FIELD_SET | FIELD_OWNED_SET))
+            type = "set";
+        else if (keys)
+            type = "map";
+    }
+    writer_text(w, "x-kubernetes-list-type", type);
+    if (strcmp(type, "map") == 0)
+        write_owned_keys(w, keys);
     if (f->merge_key)
         writer_text(w, "x-kubernetes-patch-merge-key", f->merge_key);
     if (f->merge_key || (f->flags & FIELD_SET))
@@ -263,10 +279,12 @@ static void write_property(struct writer *w, const struct field *f, const char *
         write_value(w, f->item, f->sub, package, /* has_siblings= */ false, values);
         writer_close(w, '}');
         if (f->type == FIELD_LIST)
-            write_list_type(w, f, doc);
+            write_list_type(w, f);
+        else if (f->flags & FIELD_ATOMIC)
+            writer_text(w, "x-kubernetes-map-type", "atomic");
     } else {
         write_value(w, f->type, f->sub, package, /* has_siblings= */ doc != NULL, values);
-        if (doc && (doc->flags & DOC_GRANULAR))
+        if (f->flags & FIELD_GRANULAR)
             writer_text(w, "x-kubernetes-map-type", "granular");
     }
     writer_close(w, '}');
@@ -301,8 +319,6 @@ static void write_object(struct writer *w, const struct field *fields, const cha
         write_property(w, f, package, openapi_field_doc(doc, f->name));
     writer_close(w, '}');
     write_required(w, fields, doc);
-    if (doc && (doc->flags & DOC_ATOMIC))
-        writer_text(w, "x-kubernetes-map-type", "atomic");
 }
 
 static void write_kind(struct writer *w, const char *group, const char *version, const char *kind,
@@ -319,6 +335,8 @@ static void write_component(struct writer *w, const struct component *c)
 
     writer_open_schema(w, c->package, name, "");
     write_object(w, c->schema->fields, c->package, openapi_schema_doc(c->package, name));
+    if (c->schema->atomic)
+        writer_text(w, "x-kubernetes-map-type", "atomic");
     if (c->schema->open)
         writer_raw(w, "x-kubernetes-preserve-unknown-fields", "true");
     if (c->group)

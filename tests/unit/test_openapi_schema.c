@@ -648,6 +648,10 @@ TEST(structs_that_are_applied_whole)
                 json_get_text(&doc->d, schema_of(doc, CORE "ObjectReference"), "x-kubernetes-map-type"));
     ASSERT_TEXT("granular", json_get_text(&doc->d, claim_ref, "x-kubernetes-map-type"));
     assert_true(json_get(&doc->d, schema_of(doc, CORE "PodSpec"), "x-kubernetes-map-type") == 0);
+    ASSERT_TEXT("atomic", json_get_text(&doc->d, property_of(doc, CORE "PodSpec", "nodeSelector"),
+                                        "x-kubernetes-map-type"));
+    assert_true(json_get(&doc->d, property_of(doc, META "ObjectMeta", "labels"), "x-kubernetes-map-type") ==
+                0);
 }
 
 /* Beside a reference OpenAPI 3.0 allows nothing; Swagger's readers do. */
