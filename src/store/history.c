@@ -6,10 +6,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-int store_history_init(struct store_history *h, size_t cap, struct error *err)
+int store_history_init(struct store_history *h, size_t cap, size_t bytes_max, struct error *err)
 {
     assert(cap > 0);
-    *h = (struct store_history){ .events = calloc(cap, sizeof *h->events), .cap = cap };
+    *h = (struct store_history){ .events = calloc(cap, sizeof *h->events),
+                                 .cap = cap,
+                                 .bytes_max = bytes_max };
     return h->events ? 0 : error_no_memory(err);
 }
 
@@ -45,19 +47,23 @@ const struct store_event *store_history_at(const struct store_history *h, size_t
     return &h->events[(h->first + index) % h->cap];
 }
 
-bool store_history_push(struct store_history *h, const struct store_event *ev, struct store_event *ret_gone)
+bool store_history_pop(struct store_history *h, size_t bytes, struct store_event *ret_gone)
 {
-    bool is_full = h->count == h->cap;
+    if (h->count == 0 || (h->count < h->cap && h->bytes + bytes <= h->bytes_max))
+        return false;
+    *ret_gone = h->events[h->first];
+    h->start = ret_gone->revision;
+    h->first = (h->first + 1) % h->cap;
+    h->count--;
+    h->bytes -= ret_gone->object->text.len;
+    return true;
+}
 
-    assert(h->cap > 0);
+void store_history_push(struct store_history *h, const struct store_event *ev)
+{
+    assert(h->count < h->cap);
     if (h->count > 0)
         assert(store_history_at(h, h->count - 1)->revision < ev->revision);
-    if (is_full) {
-        *ret_gone = h->events[h->first];
-        h->start = ret_gone->revision;
-        h->first = (h->first + 1) % h->cap;
-        h->count--;
-    }
     h->events[(h->first + h->count) % h->cap] = (struct store_event){
         .object = object_ref(ev->object),
         .old = ev->old ? object_ref(ev->old) : NULL,
@@ -65,7 +71,7 @@ bool store_history_push(struct store_history *h, const struct store_event *ev, s
         .is_delete = ev->is_delete,
     };
     h->count++;
-    return is_full;
+    h->bytes += ev->object->text.len;
 }
 
 size_t store_history_after(const struct store_history *h, int64_t revision)

@@ -29,6 +29,8 @@ static int store_make(struct loop *l, const struct store_options *o, bool thread
         s->options = *o;
     if (s->options.history_count == 0)
         s->options.history_count = STORE_HISTORY_COUNT;
+    if (s->options.history_bytes == 0)
+        s->options.history_bytes = STORE_HISTORY_BYTES;
     if (s->options.batch_max == 0)
         s->options.batch_max = STORE_BATCH_MAX;
     store_image_init(&s->image);
@@ -41,7 +43,7 @@ static int store_make(struct loop *l, const struct store_options *o, bool thread
     s->rows = calloc(s->options.batch_max, sizeof *s->rows);
     if (!s->rows)
         return error_no_memory(err);
-    r = store_history_init(&s->history, s->options.history_count, err);
+    r = store_history_init(&s->history, s->options.history_count, s->options.history_bytes, err);
     if (r == 0 && threaded)
         r = pool_new(l, /* threads= */ 1, /* queued_max= */ 1, &s->pool, err);
     return r;
@@ -97,16 +99,21 @@ int store_open_sqlite(const char *dir, struct loop *l, const struct store_option
 static void store_report_refused(struct store *s);
 static bool store_start(struct store *s);
 
-struct store *store_free(struct store *s)
+void store_finish(struct store *s)
 {
-    if (!s)
-        return NULL;
     assert(!s->is_delivering);
     s->is_closing = true;
     while (s->is_busy || store_start(s))
         if (s->pool)
             pool_drain(s->pool);
     store_report_refused(s);
+}
+
+struct store *store_free(struct store *s)
+{
+    if (!s)
+        return NULL;
+    store_finish(s);
     for (size_t k = 0; k <= KIND_COUNT; k++)
         assert(TAILQ_EMPTY(&s->watchers[k]));
     loop_undefer(&s->flush);
@@ -241,10 +248,11 @@ void store_remember(struct store *s, const struct store_event *ev)
 {
     struct store_event gone;
 
-    if (!store_history_push(&s->history, ev, &gone))
-        return;
-    store_forget(s, gone.old, gone.revision, gone.is_delete);
-    store_event_done(&gone);
+    while (store_history_pop(&s->history, ev->object->text.len, &gone)) {
+        store_forget(s, gone.old, gone.revision, gone.is_delete);
+        store_event_done(&gone);
+    }
+    store_history_push(&s->history, ev);
 }
 
 static struct store_event write_event(const struct store_write *w)

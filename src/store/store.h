@@ -10,7 +10,8 @@
  *
  * Everything here is for the loop thread. Objects that are returned are borrowed until the next turn of the
  * loop: take a reference to keep one. get is O(log n); a write costs the same, and no more than its own
- * object in memory; the ring holds history_count events and the objects they went from and to. */
+ * object in memory; the ring holds history_count events and the objects they went from and to, or fewer when
+ * those are large. */
 #ifndef BERTH_STORE_STORE_H
 #define BERTH_STORE_STORE_H
 
@@ -28,6 +29,7 @@
 #include "io/loop.h"
 
 #define STORE_HISTORY_COUNT 10000
+#define STORE_HISTORY_BYTES ((size_t)128 << 20)
 #define STORE_BATCH_MAX 512
 
 struct store;
@@ -36,6 +38,7 @@ struct store_entry;
 /* Zeroes are the defaults. */
 struct store_options {
     size_t history_count; /* events to remember; STORE_HISTORY_COUNT */
+    size_t history_bytes; /* and no more than this much of texts; STORE_HISTORY_BYTES */
     size_t batch_max;     /* writes in one transaction; STORE_BATCH_MAX */
     /* After each transaction that succeeded: how long it took and how many writes it had. May be NULL. */
     void (*on_commit)(void *ctx, uint64_t ns, size_t count);
@@ -53,6 +56,8 @@ int store_open_memory(struct loop *l, const struct store_options *o, struct stor
 /* Waits for what is in flight and reports each write; what is submitted meanwhile is refused with
  * ERR_CANCELLED. Every watcher is gone by now. Not from a callback of the store. Takes NULL. */
 struct store *store_free(struct store *s);
+/* Ends what is under way and tells those who wait for it; nothing new is taken from here on. */
+void store_finish(struct store *s);
 DEFINE_CLEANUP(struct store, store_free)
 
 /* --- Reading --- */

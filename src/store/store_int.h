@@ -58,14 +58,18 @@ struct store_history {
     size_t cap;
     size_t first;
     size_t count;
+    size_t bytes; /* of the texts of the objects that the events led to */
+    size_t bytes_max;
     int64_t start; /* the revision of the last event that is not there; all after it are */
 };
 
-int store_history_init(struct store_history *h, size_t cap, struct error *err);
+int store_history_init(struct store_history *h, size_t cap, size_t bytes_max, struct error *err);
 void store_history_done(struct store_history *h);
-/* Takes references of its own. When the ring is full the oldest event goes, and lies in *ret_gone with its
- * references; returns true then. */
-bool store_history_push(struct store_history *h, const struct store_event *ev, struct store_event *ret_gone);
+/* Makes room for an event of so many bytes: the oldest one goes, and lies in *ret_gone with its references.
+ * False when there is room. */
+bool store_history_pop(struct store_history *h, size_t bytes, struct store_event *ret_gone);
+/* Takes references of its own. There is room for it. */
+void store_history_push(struct store_history *h, const struct store_event *ev);
 void store_event_done(struct store_event *ev);
 /* The index of the first event after a revision; h->count when there is none. */
 size_t store_history_after(const struct store_history *h, int64_t revision);
