@@ -24,5 +24,6 @@ const struct cli_verb cli_verb_backup = {
     .name = "backup",
     .usage = "backup [--data DIR] FILE",
     .summary = "Save all objects to a file, also while the server runs",
+    .flags = cli_data_flags,
     .run = backup_run,
 };

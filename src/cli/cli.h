@@ -11,10 +11,13 @@ enum cli_exit {
     CLI_USAGE = 2,
 };
 
+struct flag;
+
 struct cli_verb {
     const char *name;
-    const char *usage;   /* as typed, without "berth ": "help [COMMAND]" */
-    const char *summary; /* one line for `berth help` */
+    const char *usage;        /* as typed, without "berth ": "help [COMMAND]" */
+    const char *summary;      /* one line for `berth help` */
+    const struct flag *flags; /* flags.h; NULL for none */
     /* argv[0] is the verb itself. Returns the exit status, an enum cli_exit. `--help` never arrives here. */
     int (*run)(int argc, char **argv);
 };
@@ -26,6 +29,7 @@ extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
 extern const struct cli_verb cli_verb_help;
 extern const struct cli_verb cli_verb_restore;
+extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_version;
 
 /* Runs the verb that argv names and returns the process's exit status. */

@@ -1,7 +1,7 @@
 #include "cli/data_dir.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,58 +24,34 @@ int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err)
     return 0;
 }
 
-/* True when argv[*i] is `name` or begins with `name=`; *ret is its value, NULL when it has none. */
-static bool read_flag(int argc, char **argv, int *i, const char *name, const char **ret)
-{
-    size_t len = strlen(name);
+struct data_settings {
+    const char *data;
+};
 
-    if (strncmp(argv[*i], name, len) != 0 || (argv[*i][len] != '\0' && argv[*i][len] != '='))
-        return false;
-    if (argv[*i][len] == '=')
-        *ret = argv[*i] + len + 1;
-    else
-        *ret = *i + 1 < argc ? argv[++*i] : NULL;
-    return true;
-}
-
-static int read_args(const struct cli_verb *verb, int argc, char **argv, const char **ret_data,
-                     const char **ret_file)
-{
-    bool only_files = false;
-
-    for (int i = 1; i < argc; i++) {
-        if (!only_files && strcmp(argv[i], "--") == 0) {
-            only_files = true;
-        } else if (!only_files && read_flag(argc, argv, &i, "--data", ret_data)) {
-            if (!*ret_data || (*ret_data)[0] == '\0')
-                return cli_fail_usage("%s: --data needs a directory: see 'berth help %s'", verb->name,
-                                      verb->name);
-        } else if (!only_files && argv[i][0] == '-') {
-            return cli_fail_usage("%s: unknown flag '%s': see 'berth help %s'", verb->name, argv[i],
-                                  verb->name);
-        } else if (*ret_file) {
-            return cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb->name, argv[i],
-                                  verb->name);
-        } else {
-            *ret_file = argv[i];
-        }
-    }
-    if (!*ret_file || (*ret_file)[0] == '\0')
-        return cli_fail_usage("%s: no file given: see 'berth help %s'", verb->name, verb->name);
-    return CLI_OK;
-}
+const struct flag cli_data_flags[] = {
+    FLAG(struct data_settings, data, "data", "DIR",
+         "the data directory; else $BERTH_DATA, else /var/lib/berth (root) or ~/.local/share/berth"),
+    { 0 },
+};
 
 int cli_data_args_read(const struct cli_verb *verb, int argc, char **argv, struct cli_data_args *ret)
 {
-    const char *data = NULL, *file = NULL;
-    struct error err = { 0 };
-    int r = read_args(verb, argc, argv, &data, &file);
+    struct data_settings settings = { 0 };
+    struct error err;
+    int args = 0, status = flags_parse(verb, argc, argv, &settings, &args);
 
-    if (r != CLI_OK)
-        return r;
-    if (cli_data_dir(data, ret->dir, &err) < 0)
+    if (status != CLI_OK)
+        return status;
+    if (settings.data && !settings.data[0])
+        return cli_fail_usage("%s: --data needs a directory: see 'berth help %s'", verb->name, verb->name);
+    if (args == 0)
+        return cli_fail_usage("%s: no file given: see 'berth help %s'", verb->name, verb->name);
+    if (args > 1)
+        return cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb->name, argv[2],
+                              verb->name);
+    if (cli_data_dir(settings.data, ret->dir, &err) < 0)
         return cli_fail("%s: %s", verb->name, err.msg);
-    ret->file = file;
+    ret->file = argv[1];
     return CLI_OK;
 }
 

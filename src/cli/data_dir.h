@@ -6,10 +6,13 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 
 /* What --data says (flag; NULL when it was not given), else $BERTH_DATA, else /var/lib/berth for root and
  * $HOME/.local/share/berth for everybody else. */
 int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err);
+
+extern const struct flag cli_data_flags[]; /* of verbs that read their arguments with this: */
 
 struct cli_data_args {
     char dir[PATH_MAX];

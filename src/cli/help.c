@@ -4,9 +4,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "cli/flags.h"
+
 void cli_print_verb(const struct cli_verb *verb)
 {
     printf("Usage: berth %s\n\n%s.\n", verb->usage, verb->summary);
+    if (verb->flags)
+        printf("\nFlags:\n");
+    for (const struct flag *f = verb->flags; f && f->name; f++) {
+        char head[64];
+
+        (void)snprintf(head, sizeof head, "--%s%s%s", f->name, f->value ? " " : "", f->value ? f->value : "");
+        printf("  %-32s %s\n", head, f->help);
+    }
 }
 
 static void help_print_all(void)

@@ -24,5 +24,6 @@ const struct cli_verb cli_verb_restore = {
     .name = "restore",
     .usage = "restore [--data DIR] FILE",
     .summary = "Make a data directory from a backup; it must be empty",
+    .flags = cli_data_flags,
     .run = restore_run,
 };

@@ -1,0 +1,46 @@
+/* Flags of a verb, as a table: `--name VALUE`, `--name=VALUE`, or `--name` alone for a switch.
+ *
+ * The same table parses the command line, reads a file of settings and is what `berth help VERB` prints, so
+ * that none of them can know a flag that the others do not. */
+#ifndef BERTH_CLI_FLAGS_H
+#define BERTH_CLI_FLAGS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum flag_type { FLAG_TEXT, FLAG_SWITCH };
+
+struct flag {
+    const char *name; /* without the dashes */
+    enum flag_type type;
+    const char *value; /* what stands for the value in the help: "DIR"; NULL for a switch */
+    const char *help;
+    /* Where in the verb's struct of settings it goes: a const char * or a bool. */
+    unsigned long offset;
+};
+
+/* A table ends with a NULL name. */
+#define FLAG(settings, field, name_, value_, help_)                             \
+    {                                                                           \
+        .name = (name_), .type = FLAG_TEXT, .value = (value_), .help = (help_), \
+        .offset = offsetof(settings, field)                                     \
+    }
+#define FLAG_ON(settings, field, name_, help_)                                                     \
+    {                                                                                              \
+        .name = (name_), .type = FLAG_SWITCH, .help = (help_), .offset = offsetof(settings, field) \
+    }
+
+struct cli_verb;
+
+/* Fills in settings. What is no flag is moved to the front of argv (behind argv[0]) and counted in
+ * *ret_args. Returns CLI_OK, or CLI_USAGE with the complaint made. A flag given twice takes the last value.
+ */
+int flags_parse(const struct cli_verb *verb, int argc, char **argv, void *settings, int *ret_args);
+
+/* Sets one flag by its name, as a file of settings does, unless it is set already. ERR_INVALID for a flag
+ * that there is none of, or a switch that is not "true" or "false". The value is borrowed. */
+int flags_set_default(const struct flag *flags, void *settings, const char *name, const char *value,
+                      struct error *err);
+
+#endif
