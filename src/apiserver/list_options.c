@@ -37,27 +37,16 @@ static int read_limit(const struct params *p, int64_t *ret, struct error *err)
     return 0;
 }
 
-static int read_initial(const struct params *p, enum initial_events *ret, struct error *err)
-{
-    bool is_sent;
-    int r = params_bool(p, "sendInitialEvents", &is_sent, err);
-
-    if (r < 0)
-        return r;
-    *ret = !params_get(p, "sendInitialEvents").s ? INITIAL_UNSET : is_sent ? INITIAL_SENT : INITIAL_NONE;
-    return 0;
-}
-
 static int read_values(const struct params *p, struct list_options *o, struct error *err)
 {
     int r = read_limit(p, &o->limit, err);
 
     if (r == 0)
         r = read_timeout(p, &o->timeout_seconds, err);
-    if (r == 0)
-        r = params_bool(p, "allowWatchBookmarks", &o->has_bookmarks, err);
-    if (r == 0)
-        r = read_initial(p, &o->initial, err);
+    o->has_bookmarks = params_bool(p, "allowWatchBookmarks");
+    o->initial = !params_get(p, "sendInitialEvents").s ? INITIAL_UNSET
+                 : params_bool(p, "sendInitialEvents") ? INITIAL_SENT
+                                                       : INITIAL_NONE;
     return r;
 }
 

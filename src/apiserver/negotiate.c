@@ -7,11 +7,9 @@
 bool negotiate_is_pretty(const struct call *c)
 {
     struct str asked = params_get(&c->params, "pretty"), agent = call_header(c, "User-Agent");
-    struct error ignored;
-    bool is_pretty;
 
-    if (asked.s && params_bool(&c->params, "pretty", &is_pretty, &ignored) == 0)
-        return is_pretty;
+    if (asked.s)
+        return params_bool(&c->params, "pretty");
     return str_has_prefix(agent, "curl") || str_has_prefix(agent, "Wget") ||
            str_has_prefix(agent, "Mozilla/");
 }

@@ -1,6 +1,6 @@
 #include "apiserver/params.h"
 
-#include <string.h>
+#include <strings.h>
 
 static int hex_digit(char c)
 {
@@ -88,27 +88,13 @@ struct str params_get(const struct params *p, const char *name)
     return (struct str){ NULL, 0 };
 }
 
-int params_bool(const struct params *p, const char *name, bool *ret, struct error *err)
+bool params_bool(const struct params *p, const char *name)
 {
-    static const char *const truths[] = { "", "1", "t", "T", "true", "TRUE", "True", NULL };
-    static const char *const lies[] = { "0", "f", "F", "false", "FALSE", "False", NULL };
     struct str value = params_get(p, name);
 
-    *ret = false;
-    for (const char *const *t = truths; value.s && *t; t++) {
-        if (str_is(value, *t)) {
-            *ret = true;
-            return 0;
-        }
-    }
-    for (const char *const *t = lies; value.s && *t; t++) {
-        if (str_is(value, *t))
-            return 0;
-    }
-    if (!value.s)
-        return 0;
-    return error_set(err, ERR_BAD_REQUEST, "strconv.ParseBool: parsing \"%.*s\": invalid syntax",
-                     STR_ARG(value));
+    if (!value.s || str_is(value, "0"))
+        return false;
+    return value.len != 5 || strncasecmp(value.s, "false", 5) != 0;
 }
 
 int params_int(const struct params *p, const char *name, int64_t fallback, int64_t *ret, struct error *err)

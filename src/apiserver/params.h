@@ -26,9 +26,9 @@ int params_parse(struct str query, struct arena *a, struct params *ret, struct e
 
 /* The first value; an empty slice (with s not NULL for "name=" and s NULL when it is not there). */
 struct str params_get(const struct params *p, const char *name);
-/* "true", "1", and a name without a value are true; "false", "0" and absent are false; anything else is
- * ERR_BAD_REQUEST in the API's words. */
-int params_bool(const struct params *p, const char *name, bool *ret, struct error *err);
+/* False when it is absent, "0" or "false", in any case; anything else is true, also a name without a value.
+ */
+bool params_bool(const struct params *p, const char *name);
 /* fallback when absent or empty; `strconv.ParseInt: parsing "abc": invalid syntax`. */
 int params_int(const struct params *p, const char *name, int64_t fallback, int64_t *ret, struct error *err);
 /* Percent-decoding of a path or a parameter into the arena; ERR_BAD_REQUEST for %zz and for a NUL. */

@@ -23,10 +23,13 @@ static const struct subresource namespace_subs[] = {
     { 0 },
 };
 static const struct subresource pod_subs[] = {
+    { SUB_EXEC, "attach", VERB_BIT(VERB_CREATE) | VERB_BIT(VERB_GET), "", "v1", "PodAttachOptions" },
     { SUB_BINDING, "binding", VERBS_CREATE, "", "v1", "Binding" },
     { SUB_EVICTION, "eviction", VERBS_CREATE, "policy", "v1", "Eviction" },
     { SUB_EXEC, "exec", VERB_BIT(VERB_CREATE) | VERB_BIT(VERB_GET), "", "v1", "PodExecOptions" },
     { SUB_LOG, "log", VERB_BIT(VERB_GET) },
+    { SUB_EXEC, "portforward", VERB_BIT(VERB_CREATE) | VERB_BIT(VERB_GET), "", "v1",
+      "PodPortForwardOptions" },
     { SUB_STATUS, "status", VERBS_CHANGE },
     { 0 },
 };
@@ -36,32 +39,30 @@ static const struct subresource service_account_subs[] = {
 };
 
 static const char *const pods_categories[] = { "all", NULL };
-
-#define VIRTUAL(group_, version_, plural_, singular_, kind_, namespaced_, verbs_, id_)           \
-    {                                                                                            \
-        .group = (group_), .version = (version_), .plural = (plural_), .singular = (singular_),  \
-        .kind = (kind_), .is_namespaced = (namespaced_), .verbs = (verbs_), .virtual_id = (id_), \
-        .subs = no_subs                                                                          \
-    }
-
-/* A stored kind: filled in from the table of kinds when the table is first asked for. */
-#define STORED(kind_, singular_, verbs_, subs_, ...)                                              \
-    {                                                                                             \
-        .singular = (singular_), .verbs = (verbs_), .subs = (subs_), .version = NULL, __VA_ARGS__ \
-    }
+static const char *const services_short_names[] = { "svc", NULL };
+static const char *const endpoints_short_names[] = { "ep", NULL };
 
 struct row {
     enum kind kind; /* KIND_COUNT for what is not stored */
     struct resource r;
 };
 
-#define ROW(kind, singular, verbs, subs, ...)                  \
-    {                                                          \
-        kind, STORED(kind, singular, verbs, subs, __VA_ARGS__) \
+/* What a stored kind is called is filled in from the table of kinds when the table is first asked for. */
+#define ROW(kind, singular_, verbs_, subs_, ...)                                     \
+    {                                                                                \
+        (kind),                                                                      \
+        {                                                                            \
+            .singular = (singular_), .verbs = (verbs_), .subs = (subs_), __VA_ARGS__ \
+        }                                                                            \
     }
-#define ROW_VIRTUAL(...)                 \
-    {                                    \
-        KIND_COUNT, VIRTUAL(__VA_ARGS__) \
+#define ROW_VIRTUAL(group_, version_, plural_, singular_, kind_, namespaced_, verbs_, id_, ...)      \
+    {                                                                                                \
+        KIND_COUNT,                                                                                  \
+        {                                                                                            \
+            .group = (group_), .version = (version_), .plural = (plural_), .singular = (singular_),  \
+            .kind = (kind_), .is_namespaced = (namespaced_), .verbs = (verbs_), .virtual_id = (id_), \
+            .subs = no_subs, __VA_ARGS__                                                             \
+        }                                                                                            \
     }
 
 #define AUTHN "authentication.k8s.io"
@@ -71,7 +72,8 @@ struct row {
 static const struct row rows[] = {
     ROW_VIRTUAL("", "v1", "bindings", "binding", "Binding", true, VERBS_CREATE, VIRTUAL_BINDING),
     ROW(KIND_CONFIG_MAP, "configmap", VERBS_ALL, no_subs),
-    ROW_VIRTUAL("", "v1", "endpoints", "endpoints", "Endpoints", true, VERBS_READ, VIRTUAL_EMPTY_LIST),
+    ROW_VIRTUAL("", "v1", "endpoints", "endpoints", "Endpoints", true, VERBS_READ, VIRTUAL_EMPTY_LIST,
+                .short_names = endpoints_short_names),
     ROW(KIND_EVENT, "event", VERBS_ALL, no_subs),
     ROW(KIND_NAMESPACE, "namespace", VERBS_ALL & ~VERB_BIT(VERB_DELETE_COLLECTION), namespace_subs),
     ROW(KIND_NODE, "node", VERBS_ALL, status_subs),
@@ -80,22 +82,23 @@ static const struct row rows[] = {
     ROW(KIND_POD, "pod", VERBS_ALL, pod_subs, .categories = pods_categories),
     ROW(KIND_SECRET, "secret", VERBS_ALL, no_subs),
     ROW(KIND_SERVICE_ACCOUNT, "serviceaccount", VERBS_ALL, service_account_subs),
-    ROW_VIRTUAL("", "v1", "services", "service", "Service", true, VERBS_READ, VIRTUAL_EMPTY_LIST),
+    ROW_VIRTUAL("", "v1", "services", "service", "Service", true, VERBS_READ, VIRTUAL_EMPTY_LIST,
+                .short_names = services_short_names),
     ROW(KIND_EVENT_V1, "event", VERBS_ALL, no_subs),
-    ROW_VIRTUAL(AUTHN, "v1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false, VERBS_CREATE,
-                VIRTUAL_SELF_SUBJECT_REVIEW),
+    ROW_VIRTUAL(AUTHN, "v1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false,
+                VERBS_CREATE, VIRTUAL_SELF_SUBJECT_REVIEW),
     ROW_VIRTUAL(AUTHN, "v1", "tokenreviews", "tokenreview", "TokenReview", false, VERBS_CREATE,
                 VIRTUAL_TOKEN_REVIEW),
-    ROW_VIRTUAL(AUTHN, "v1beta1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false, VERBS_CREATE,
-                VIRTUAL_SELF_SUBJECT_REVIEW),
-    ROW_VIRTUAL(AUTHZ, "v1", "localsubjectaccessreviews", "localsubjectaccessreview", "LocalSubjectAccessReview",
-                true, VERBS_CREATE, VIRTUAL_LOCAL_SUBJECT_ACCESS_REVIEW),
-    ROW_VIRTUAL(AUTHZ, "v1", "selfsubjectaccessreviews", "selfsubjectaccessreview", "SelfSubjectAccessReview", false,
-                VERBS_CREATE, VIRTUAL_SELF_SUBJECT_ACCESS_REVIEW),
-    ROW_VIRTUAL(AUTHZ, "v1", "selfsubjectrulesreviews", "selfsubjectrulesreview", "SelfSubjectRulesReview", false,
-                VERBS_CREATE, VIRTUAL_SELF_SUBJECT_RULES_REVIEW),
-    ROW_VIRTUAL(AUTHZ, "v1", "subjectaccessreviews", "subjectaccessreview", "SubjectAccessReview", false, VERBS_CREATE,
-                VIRTUAL_SUBJECT_ACCESS_REVIEW),
+    ROW_VIRTUAL(AUTHN, "v1beta1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview",
+                false, VERBS_CREATE, VIRTUAL_SELF_SUBJECT_REVIEW),
+    ROW_VIRTUAL(AUTHZ, "v1", "localsubjectaccessreviews", "localsubjectaccessreview",
+                "LocalSubjectAccessReview", true, VERBS_CREATE, VIRTUAL_LOCAL_SUBJECT_ACCESS_REVIEW),
+    ROW_VIRTUAL(AUTHZ, "v1", "selfsubjectaccessreviews", "selfsubjectaccessreview",
+                "SelfSubjectAccessReview", false, VERBS_CREATE, VIRTUAL_SELF_SUBJECT_ACCESS_REVIEW),
+    ROW_VIRTUAL(AUTHZ, "v1", "selfsubjectrulesreviews", "selfsubjectrulesreview",
+                "SelfSubjectRulesReview", false, VERBS_CREATE, VIRTUAL_SELF_SUBJECT_RULES_REVIEW),
+    ROW_VIRTUAL(AUTHZ, "v1", "subjectaccessreviews", "subjectaccessreview", "SubjectAccessReview",
+                false, VERBS_CREATE, VIRTUAL_SUBJECT_ACCESS_REVIEW),
     ROW(KIND_CSI_DRIVER, "csidriver", VERBS_ALL, no_subs),
     ROW(KIND_CSI_NODE, "csinode", VERBS_ALL, no_subs),
     ROW(KIND_CSI_CAPACITY, "csistoragecapacity", VERBS_ALL, no_subs),

@@ -84,9 +84,6 @@ static void parse_resource(struct call *c, struct segments *s, bool *ret_is_watc
 
 static enum verb verb_of(const struct call *c, bool is_watch_path)
 {
-    bool is_watch = is_watch_path;
-    struct error ignored;
-
     switch (c->method) {
     case HTTP_POST:
         return VERB_CREATE;
@@ -101,9 +98,7 @@ static enum verb verb_of(const struct call *c, bool is_watch_path)
     case HTTP_OTHER:
         break;
     }
-    if (!is_watch && c->route.sub_name.len == 0)
-        (void)params_bool(&c->params, "watch", &is_watch, &ignored); /* what is no truth value is false */
-    if (is_watch)
+    if (is_watch_path || (c->route.sub_name.len == 0 && params_bool(&c->params, "watch")))
         return VERB_WATCH;
     return c->route.name.len ? VERB_GET : VERB_LIST;
 }
