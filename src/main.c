@@ -5,6 +5,7 @@
 
 /* In the order in which `berth help` lists them. */
 const struct cli_verb *const cli_verbs[] = {
+    &cli_verb_serve,
     &cli_verb_backup,
     &cli_verb_restore,
     &cli_verb_bench,

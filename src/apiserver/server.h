@@ -12,15 +12,18 @@
 #include "api/json.h"
 #include "api/times.h"
 #include "apiserver/call.h"
+#include "apiserver/facts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "io/loop.h"
 
 struct authenticator;
-struct apiserver_metrics;
+struct apiserver_counts;
+struct discovery;
 struct duties;
 struct metrics;
+struct openapi;
 struct store;
 struct watches;
 
@@ -28,9 +31,10 @@ struct apiserver_options {
     struct loop *loop;
     const struct clock *clock;
     struct store *store;
-    struct authenticator *authenticator; /* NULL: everybody is system:admin in system:masters */
-    uint64_t seed;                       /* of uids and generated names */
-    const char *address;                 /* "127.0.0.1:7443": what discovery says */
+    struct metrics *metrics;
+    struct authenticator *authenticator;
+    uint64_t seed;       /* of uids and generated names */
+    const char *address; /* "127.0.0.1:7443": what discovery says */
     int64_t event_ttl_seconds;
 };
 
@@ -39,12 +43,15 @@ struct apiserver {
     const struct clock *clock;
     struct store *store;
     struct authenticator *authenticator;
+    struct facts facts;
     struct rng rng;
     const char *address;
     int64_t event_ttl_seconds;
     bool is_stopping; /* readyz fails, no new watches */
     struct metrics *metrics;
-    struct apiserver_metrics *counts;
+    struct apiserver_counts *counts;
+    struct discovery *discovery;
+    struct openapi *openapi;
     struct watches *watches;
     struct duties *duties;
     /* Scratch for one handler at a time: nobody keeps anything in it past the return to the loop. */

@@ -1,0 +1,22 @@
+/* Admission: what the server itself adds to objects, and what it refuses although they are well formed.
+ *
+ * Each answers the call itself when it refuses, and returns false. Mutating steps run before validation,
+ * the others behind it. */
+#ifndef BERTH_APISERVER_ADMISSION_H
+#define BERTH_APISERVER_ADMISSION_H
+
+#include "apiserver/write.h"
+
+/* Namespace there and alive, node restriction, then what is filled in: tolerations, protection finalizers,
+ * the default class. */
+bool admit_create(struct write *w);
+/* Node restriction. */
+bool admit_update(struct write *w);
+/* On the validated object: claims grow only where their class allows it. */
+bool admit_valid_update(struct write *w);
+/* Namespaces that may not go, node restriction. */
+bool admit_delete(struct call *c, const struct object *old);
+/* Node restriction of what is written through a subresource that has a body of its own. */
+bool admit_sub(struct call *c, const struct object *old, struct json *d, json_ref body);
+
+#endif

@@ -1,0 +1,250 @@
+#include "apiserver/counts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apiserver/server.h"
+#include "apiserver/watch.h"
+#include "store/store.h"
+
+/* By verb: as the stock server's metrics call them. */
+static const char *const verb_labels[VERB_COUNT] = {
+    [VERB_CREATE] = "POST", [VERB_DELETE] = "DELETE", [VERB_DELETE_COLLECTION] = "DELETECOLLECTION",
+    [VERB_GET] = "GET",     [VERB_LIST] = "LIST",     [VERB_PATCH] = "PATCH",
+    [VERB_UPDATE] = "PUT",  [VERB_WATCH] = "WATCH",
+};
+
+struct apiserver_counts {
+    struct metric_family *requests;
+    struct metric_family *seconds;
+    struct kind_count {
+        const struct apiserver *server;
+        enum kind kind;
+    } kinds[KIND_COUNT];
+};
+
+static double read_reads(void *ctx)
+{
+    return ((const struct apiserver *)ctx)->reads_in_flight;
+}
+
+static double read_writes(void *ctx)
+{
+    return ((const struct apiserver *)ctx)->writes_in_flight;
+}
+
+static double read_watches(void *ctx)
+{
+    return (double)watches_count(((const struct apiserver *)ctx)->watches);
+}
+
+static double read_cuts(void *ctx)
+{
+    return (double)watches_cut_count(((const struct apiserver *)ctx)->watches);
+}
+
+static double read_events(void *ctx)
+{
+    const struct kind_count *k = ctx;
+
+    return (double)watches_events_count(k->server->watches, k->kind);
+}
+
+static double read_objects(void *ctx)
+{
+    const struct kind_count *k = ctx;
+
+    return (double)store_count(k->server->store, k->kind);
+}
+
+static const char *const request_labels[] = { "verb",  "group", "version", "resource", "subresource",
+                                              "scope", "code",  "dry_run", NULL };
+static const char *const seconds_labels[] = { "verb",        "group", "version", "resource",
+                                              "subresource", "scope", NULL };
+static const char *const watch_labels[] = { "group", "version", "resource", NULL };
+static const char *const kind_labels[] = { "request_kind", NULL };
+static const char *const long_labels[] = { "verb", NULL };
+static const char *const object_labels[] = { "resource", NULL };
+static const double latency_bounds[] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                         0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10 };
+static const double batch_bounds[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
+
+static int add_requests(struct apiserver *s, struct apiserver_counts *n, struct error *err)
+{
+    int r = metrics_add_family(s->metrics,
+                               &(struct metric_desc){ .name = "apiserver_request_total",
+                                                      .help = "Requests that were answered.",
+                                                      .type = METRIC_COUNTER,
+                                                      .labels = request_labels },
+                               &n->requests, err);
+    if (r == 0)
+        r = metrics_add_family(s->metrics,
+                               &(struct metric_desc){ .name = "apiserver_request_duration_seconds",
+                                                      .help = "From the whole request to its answer.",
+                                                      .type = METRIC_HISTOGRAM,
+                                                      .labels = seconds_labels,
+                                                      .bounds = latency_bounds,
+                                                      .bounds_count = ARRAY_LEN(latency_bounds) },
+                               &n->seconds, err);
+    return r;
+}
+
+static int add_in_flight(struct apiserver *s, struct error *err)
+{
+    struct metric_family *in_flight, *long_running;
+    int r = metrics_add_family(s->metrics,
+                               &(struct metric_desc){ .name = "apiserver_current_inflight_requests",
+                                                      .help = "Requests that wait for their answer.",
+                                                      .type = METRIC_GAUGE,
+                                                      .labels = kind_labels },
+                               &in_flight, err);
+    if (r == 0)
+        r = metrics_add_family(s->metrics,
+                               &(struct metric_desc){ .name = "apiserver_longrunning_requests",
+                                                      .help = "Watches under way.",
+                                                      .type = METRIC_GAUGE,
+                                                      .labels = long_labels },
+                               &long_running, err);
+    if (r < 0)
+        return r;
+    metric_set_reader(metric_of(in_flight, "readOnly"), read_reads, s);
+    metric_set_reader(metric_of(in_flight, "mutating"), read_writes, s);
+    metric_set_reader(metric_of(long_running, "WATCH"), read_watches, s);
+    return 0;
+}
+
+static int add_watches(struct apiserver *s, struct apiserver_counts *n, struct error *err)
+{
+    struct metric_family *events;
+    struct metric *cut;
+    int r = metrics_add_family(s->metrics,
+                               &(struct metric_desc){ .name = "apiserver_watch_events_total",
+                                                      .help = "Events that were handed to watches.",
+                                                      .type = METRIC_COUNTER,
+                                                      .labels = watch_labels },
+                               &events, err);
+    if (r == 0)
+        r = metrics_add_metric(
+            s->metrics,
+            &(struct metric_desc){ .name = "berth_watch_cut_total",
+                                   .help = "Watches cut off because their clients did not read.",
+                                   .type = METRIC_COUNTER },
+            &cut, err);
+    if (r < 0)
+        return r;
+    metric_set_reader(cut, read_cuts, s);
+    for (int k = 0; k < KIND_COUNT; k++) {
+        const struct kind_info *i = kind_info((enum kind)k);
+
+        metric_set_reader(metric_of(events, i->group, i->version, i->plural), read_events, &n->kinds[k]);
+    }
+    return 0;
+}
+
+static int add_objects(struct apiserver *s, struct apiserver_counts *n, struct error *err)
+{
+    struct metric_family *objects;
+    int r = metrics_add_family(s->metrics,
+                               &(struct metric_desc){ .name = "apiserver_storage_objects",
+                                                      .help = "Objects in the store.",
+                                                      .type = METRIC_GAUGE,
+                                                      .labels = object_labels },
+                               &objects, err);
+
+    for (int k = 0; k < KIND_COUNT && r == 0; k++) {
+        struct buf resource = BUF_INIT(256);
+
+        if (k == KIND_EVENT_V1)
+            continue; /* stored in the other form */
+        kind_resource(kind_info((enum kind)k), &resource);
+        metric_set_reader(metric_of(objects, buf_cstr(&resource)), read_objects, &n->kinds[k]);
+        buf_done(&resource);
+    }
+    return r;
+}
+
+int counts_new(struct apiserver *s, struct apiserver_counts **ret, struct error *err)
+{
+    struct apiserver_counts *n = calloc(1, sizeof *n);
+    int r = n ? add_requests(s, n, err) : error_no_memory(err);
+
+    for (int k = 0; k < KIND_COUNT && n; k++)
+        n->kinds[k] = (struct kind_count){ s, (enum kind)k };
+    if (r == 0)
+        r = add_in_flight(s, err);
+    if (r == 0)
+        r = add_watches(s, n, err);
+    if (r == 0)
+        r = add_objects(s, n, err);
+    if (r < 0) {
+        free(n);
+        return r;
+    }
+    *ret = n;
+    return 0;
+}
+
+struct apiserver_counts *counts_free(struct apiserver_counts *n)
+{
+    free(n);
+    return NULL;
+}
+
+static const char *scope_of(const struct route *r)
+{
+    if (!r->resource)
+        return "";
+    return r->name.len ? "resource" : r->ns.len ? "namespace" : "cluster";
+}
+
+/* What is not there is counted without its name: names from outside would fill the table. */
+void counts_answered(struct call *c)
+{
+    struct apiserver_counts *n = c->server->counts;
+    const struct resource *r = c->route.resource;
+    const char *verb = r ? verb_labels[c->route.verb] : c->method == HTTP_GET ? "GET" : "OTHER";
+    const char *group = r ? r->group : "", *version = r ? r->version : "", *plural = r ? r->plural : "";
+    const char *sub = c->route.sub ? c->route.sub->name : "", *scope = scope_of(&c->route);
+    const char *dry_run = params_get(&c->params, "dryRun").len ? "All" : "";
+    double seconds = (double)(clock_mono_ns(c->server->clock) - c->started_ns) / (double)NS_PER_S;
+    char code[16];
+
+    (void)snprintf(code, sizeof code, "%d", c->status);
+    metric_add(metric_of(n->requests, verb, group, version, plural, sub, scope, code, dry_run), 1);
+    if (!c->stream)
+        metric_observe(metric_of(n->seconds, verb, group, version, plural, sub, scope), seconds);
+}
+
+void counts_serve(struct call *c)
+{
+    metrics_write(c->server->metrics, &c->reply);
+    call_answer_reply(c, 200, METRICS_CONTENT_TYPE);
+}
+
+int store_counts_add(struct metrics *m, struct store_counts *ret, struct error *err)
+{
+    int r = metrics_add_metric(m,
+                               &(struct metric_desc){ .name = "berth_store_commit_seconds",
+                                                      .help = "How long transactions took to be on disk.",
+                                                      .type = METRIC_HISTOGRAM,
+                                                      .bounds = latency_bounds,
+                                                      .bounds_count = ARRAY_LEN(latency_bounds) },
+                               &ret->commit_seconds, err);
+    if (r < 0)
+        return r;
+    return metrics_add_metric(m,
+                              &(struct metric_desc){ .name = "berth_store_batch_size",
+                                                     .help = "Writes in one transaction.",
+                                                     .type = METRIC_HISTOGRAM,
+                                                     .bounds = batch_bounds,
+                                                     .bounds_count = ARRAY_LEN(batch_bounds) },
+                              &ret->batch_size, err);
+}
+
+void store_counts_commit(void *ctx, uint64_t ns, size_t count)
+{
+    const struct store_counts *n = ctx;
+
+    metric_observe(n->commit_seconds, (double)ns / (double)NS_PER_S);
+    metric_observe(n->batch_size, (double)count);
+}

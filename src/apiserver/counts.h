@@ -1,0 +1,30 @@
+/* The server's numbers, for /metrics. */
+#ifndef BERTH_APISERVER_COUNTS_H
+#define BERTH_APISERVER_COUNTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "apiserver/call.h"
+#include "machinery/metrics.h"
+
+struct apiserver_counts;
+
+/* Adds the server's families to s->metrics. */
+int counts_new(struct apiserver *s, struct apiserver_counts **ret, struct error *err);
+struct apiserver_counts *counts_free(struct apiserver_counts *n);
+
+/* A call has its answer. */
+void counts_answered(struct call *c);
+/* GET /metrics. */
+void counts_serve(struct call *c);
+
+/* Of the store, which is older than the server: for store_options.on_commit. */
+struct store_counts {
+    struct metric *commit_seconds;
+    struct metric *batch_size;
+};
+int store_counts_add(struct metrics *m, struct store_counts *ret, struct error *err);
+void store_counts_commit(void *ctx, uint64_t ns, size_t count);
+
+#endif

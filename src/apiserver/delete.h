@@ -1,0 +1,12 @@
+/* DELETE on objects and collections, and evictions. */
+#ifndef BERTH_APISERVER_DELETE_H
+#define BERTH_APISERVER_DELETE_H
+
+#include "apiserver/call.h"
+
+void delete_one(struct call *c);
+void delete_collection(struct call *c);
+/* POST pods/NAME/eviction: nobody's budget is asked, it is a deletion with the options in the body. */
+void delete_by_eviction(struct call *c);
+
+#endif

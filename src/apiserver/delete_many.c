@@ -1,0 +1,169 @@
+/* Deletions of more than one object, and evictions: each object goes the way of a deletion of its own. */
+#include "apiserver/delete.h"
+
+#include <stdlib.h>
+
+#include "apiserver/admission.h"
+#include "apiserver/body.h"
+#include "apiserver/list_options.h"
+#include "apiserver/own_call.h"
+#include "apiserver/read.h"
+#include "apiserver/render.h"
+#include "apiserver/server.h"
+#include "base/vec.h"
+
+/* A deletecollection under way. Not atomic: what is gone when it fails stays gone. */
+struct sweep {
+    struct call *c;
+    VEC(struct object *) objects;
+    size_t left;
+    bool is_started;
+    int failed_status; /* of the first deletion that failed; 0 for none */
+    struct buf failure;
+};
+
+static void sweep_free(struct sweep *s)
+{
+    for (size_t i = 0; i < s->objects.count; i++)
+        (void)object_unref(s->objects.items[i]);
+    vec_done(&s->objects);
+    buf_done(&s->failure);
+    free(s);
+}
+
+static void sweep_end(struct sweep *s)
+{
+    struct call *c = s->c;
+
+    if (s->failed_status) {
+        buf_clear(&c->reply);
+        buf_add_str(&c->reply, buf_str(&s->failure));
+        call_answer_reply(c, s->failed_status, "application/json");
+    } else {
+        call_answer_json_reply(c, 200);
+    }
+    sweep_free(s);
+}
+
+static void sweep_deleted(void *ctx, const struct call *answered)
+{
+    struct sweep *s = ctx;
+
+    if (answered->status >= 400 && answered->status != 404 && !s->failed_status) {
+        s->failed_status = answered->status;
+        buf_add_str(&s->failure, buf_str(&answered->reply));
+    }
+    s->left--;
+    if (s->left == 0 && s->is_started)
+        sweep_end(s);
+}
+
+/* Keeps the objects past this turn of the loop. */
+static bool sweep_take(struct sweep *s, const struct page *p)
+{
+    for (size_t i = 0; i < p->objects.count; i++) {
+        struct object *o = object_ref(p->objects.items[i]);
+
+        if (vec_push(&s->objects, o) < 0) {
+            (void)object_unref(o);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The object's own path, with the parameters of the collection's deletion. */
+static const char *target_of(struct call *c, const struct object *o)
+{
+    const struct resource *r = c->route.resource;
+    struct str query = c->target;
+
+    (void)str_next(&query, '?');
+    return call_text(c, "/%s%s/%s%s%s/%s/%s?%.*s", r->group[0] ? "apis/" : "api", r->group, r->version,
+                     o->ns[0] ? "/namespaces/" : "", o->ns, r->plural, o->name,
+                     (int)(query.s ? query.len : 0), query.s ? query.s : "");
+}
+
+static void sweep_start(struct sweep *s)
+{
+    struct call *c = s->c;
+
+    s->left = s->objects.count;
+    for (size_t i = 0; i < s->objects.count; i++) {
+        struct own_request q = { .method = HTTP_DELETE, .body = c->body, .user = c->user };
+
+        q.target = str_of(target_of(c, s->objects.items[i]));
+        q.content_type = call_copy(c, call_header(c, "Content-Type"));
+        own_call(c->server, &q, sweep_deleted, s);
+    }
+    s->is_started = true;
+    if (s->left == 0)
+        sweep_end(s);
+}
+
+void delete_collection(struct call *c)
+{
+    _cleanup_(page_done_p) struct page page = { 0 };
+    struct rendering r = rendering_of(c);
+    struct list_options o;
+    struct error err;
+    struct sweep *s;
+
+    if (!list_options_read(c, false, &c->arena, &o) || !read_page(c, &o, &page))
+        return;
+    render_list(&r, &page.meta, page.objects.items, page.objects.count, &c->reply);
+    s = calloc(1, sizeof *s);
+    if (s) {
+        s->c = c;
+        buf_init(&s->failure, (size_t)1 << 20);
+    }
+    if (!s || !sweep_take(s, &page)) {
+        if (s)
+            sweep_free(s);
+        (void)error_no_memory(&err);
+        call_fail(c, &err, NULL);
+        return;
+    }
+    sweep_start(s);
+}
+
+/* --- Evictions --- */
+
+static void evicted(void *ctx, const struct call *answered)
+{
+    struct call *c = ctx;
+    struct status_info s = { .is_success = true, .code = 201 };
+
+    if (answered->status < 300) {
+        status_write(&s, &c->reply);
+        call_answer_json_reply(c, 201);
+        return;
+    }
+    buf_add_str(&c->reply, buf_str(&answered->reply));
+    call_answer_reply(c, answered->status, "application/json");
+}
+
+void delete_by_eviction(struct call *c)
+{
+    struct json *d = &c->server->doc;
+    struct buf options = BUF_INIT(CALL_BODY_BYTES_MAX);
+    const struct object *pod = write_newest(c, c->route.resource->info);
+    const char *body;
+    struct body b;
+
+    json_clear(d);
+    if (!body_read(c, "Eviction", true, d, &b))
+        return;
+    if (pod && !admit_sub(c, pod, d, b.root))
+        return;
+    json_write(d, json_get(d, b.root, "deleteOptions"), &options);
+    body = json_get(d, b.root, "deleteOptions") ? call_copy(c, buf_str(&options)) : "";
+    buf_done(&options);
+    own_call(c->server,
+             &(struct own_request){ .method = HTTP_DELETE,
+                                    .target = str_of(call_text(c, "/api/v1/namespaces/%.*s/pods/%.*s",
+                                                               STR_ARG(c->route.ns), STR_ARG(c->route.name))),
+                                    .body = str_of(body),
+                                    .user = c->user },
+             evicted, c);
+}

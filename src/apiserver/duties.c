@@ -1,0 +1,169 @@
+#include "apiserver/duties.h"
+
+#include <stdlib.h>
+
+#include "apiserver/own_call.h"
+
+static const struct duty *const all_duties[] = {
+    &duty_accounts, &duty_expiry, &duty_garbage, &duty_namespaces, &duty_pods,
+};
+#define DUTIES_COUNT (sizeof all_duties / sizeof *all_duties)
+
+struct duties {
+    struct apiserver *server;
+    struct store_watcher watcher;
+    void *items[DUTIES_COUNT];
+    bool is_watching;
+};
+
+static void duties_see(void *ctx, const struct store_event *ev)
+{
+    struct duties *d = ctx;
+
+    for (size_t i = 0; i < DUTIES_COUNT; i++)
+        all_duties[i]->see(d->items[i], ev);
+}
+
+static int see_kind(struct duties *d, enum kind k, struct error *err)
+{
+    struct store_iter it;
+    const struct object *o;
+    int r = store_iter_begin(&it, d->server->store, k, NULL, STR_LIT(""), STR_LIT(""), 0, err);
+
+    if (r < 0)
+        return r;
+    while ((o = store_iter_next(&it)))
+        duties_see(d, &(struct store_event){ .object = o, .revision = o->revision });
+    store_iter_done(&it);
+    return 0;
+}
+
+int duties_new(struct apiserver *s, struct duties **ret, struct error *err)
+{
+    struct duties *d = calloc(1, sizeof *d);
+    int r = d ? 0 : error_no_memory(err);
+
+    if (r < 0)
+        return r;
+    d->server = s;
+    for (size_t i = 0; i < DUTIES_COUNT && r == 0; i++)
+        r = all_duties[i]->start(s, &d->items[i], err);
+    for (int k = 0; k < KIND_COUNT && r == 0; k++) {
+        if (k != KIND_EVENT_V1) /* stored as KIND_EVENT */
+            r = see_kind(d, (enum kind)k, err);
+    }
+    if (r < 0) {
+        (void)duties_free(d);
+        return r;
+    }
+    store_watch(s->store, &d->watcher, KIND_COUNT, duties_see, NULL, d);
+    d->is_watching = true;
+    *ret = d;
+    return 0;
+}
+
+void duties_stop(struct duties *d)
+{
+    if (d->is_watching)
+        store_unwatch(d->server->store, &d->watcher);
+    d->is_watching = false;
+    for (size_t i = 0; i < DUTIES_COUNT; i++) {
+        if (d->items[i])
+            all_duties[i]->stop(d->items[i]);
+        d->items[i] = NULL;
+    }
+}
+
+struct duties *duties_free(struct duties *d)
+{
+    if (!d)
+        return NULL;
+    duties_stop(d);
+    free(d);
+    return NULL;
+}
+
+void object_path(const struct object *o, struct buf *out)
+{
+    const struct kind_info *k = o->kind;
+
+    buf_addf(out, "/%s%s/%s", k->group[0] ? "apis/" : "api", k->group, k->version);
+    if (o->ns[0])
+        buf_addf(out, "/namespaces/%s", o->ns);
+    buf_addf(out, "/%s/%s", k->plural, o->name);
+}
+
+struct duty_calls {
+    struct apiserver *server;
+    loop_fn then; /* NULL when the duty is gone */
+    void *ctx;
+    unsigned under_way;
+    struct deferred end;
+};
+
+static void duty_calls_end(void *ctx)
+{
+    struct duty_calls *q = ctx;
+
+    if (q->under_way == 0)
+        q->then(q->ctx);
+}
+
+int duty_calls_new(struct apiserver *s, loop_fn then, void *ctx, struct duty_calls **ret, struct error *err)
+{
+    struct duty_calls *q = calloc(1, sizeof *q);
+
+    if (!q)
+        return error_no_memory(err);
+    q->server = s;
+    q->then = then;
+    q->ctx = ctx;
+    deferred_init(&q->end, s->loop, duty_calls_end, q);
+    *ret = q;
+    return 0;
+}
+
+struct duty_calls *duty_calls_free(struct duty_calls *q)
+{
+    if (!q)
+        return NULL;
+    loop_undefer(&q->end);
+    q->then = NULL;
+    if (q->under_way == 0)
+        free(q);
+    return NULL;
+}
+
+bool duty_calls_are_full(const struct duty_calls *q)
+{
+    return q->under_way >= DUTY_CALLS_MAX;
+}
+
+bool duty_calls_are_busy(const struct duty_calls *q)
+{
+    return q->under_way > 0;
+}
+
+static void duty_call_answered(void *ctx, const struct call *answered)
+{
+    struct duty_calls *q = ctx;
+
+    (void)answered;
+    q->under_way--;
+    if (q->under_way)
+        return;
+    if (q->then)
+        loop_defer(&q->end);
+    else
+        free(q);
+}
+
+void duty_calls_send(struct duty_calls *q, enum http_method method, const char *content_type,
+                     struct str target, struct str body)
+{
+    q->under_way++;
+    own_call(q->server,
+             &(struct own_request){
+                 .method = method, .content_type = content_type, .target = target, .body = body },
+             duty_call_answered, q);
+}

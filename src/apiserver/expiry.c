@@ -1,0 +1,167 @@
+/* Events expire: an hour after they were last written, or what the server was told.
+ *
+ * Every write of an event adds a note at the end of a queue, which is in the order of expiry. When a note is
+ * due and the event has not been written since, it is deleted. After a restart the times in the event stand
+ * for the time of the write. */
+#include "apiserver/duties.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "api/event.h"
+
+struct expiry_note {
+    TAILQ_ENTRY(expiry_note) link;
+    struct timestamp at;
+    int64_t revision;
+    const char *ns; /* behind the struct */
+    const char *name;
+};
+
+struct expiry {
+    struct apiserver *server;
+    struct timer timer;
+    struct duty_calls *calls;
+    TAILQ_HEAD(expiry_notes, expiry_note) notes;
+};
+
+static struct timestamp later(struct timestamp a, struct timestamp b)
+{
+    return timestamp_cmp(a, b) > 0 ? a : b;
+}
+
+static struct timestamp written_at(const struct object *o)
+{
+    const struct event *e = (const struct event *)(const void *)o;
+
+    return later(later(o->created, e->last), later(e->series_last, e->time));
+}
+
+static void expire(struct expiry *x, const struct expiry_note *n)
+{
+    const struct object *o = store_get_newest(x->server->store, KIND_EVENT, n->ns, n->name);
+    struct buf path = BUF_INIT(4096), body = BUF_INIT(256);
+
+    if (o && o->revision == n->revision) {
+        object_path(o, &path);
+        buf_addf(&body, "{\"preconditions\":{\"resourceVersion\":\"%" PRId64 "\"}}", n->revision);
+        duty_calls_send(x->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
+    }
+    buf_done(&path);
+    buf_done(&body);
+}
+
+static void expiry_arm(struct expiry *x)
+{
+    const struct expiry_note *first = TAILQ_FIRST(&x->notes);
+    int64_t seconds;
+
+    if (!first)
+        return;
+    seconds = first->at.seconds - apiserver_now(x->server).seconds;
+    timer_arm_after(&x->timer, seconds > 0 ? (uint64_t)seconds * NS_PER_S : 0);
+}
+
+static void expiry_due(void *ctx)
+{
+    struct expiry *x = ctx;
+    struct timestamp now = apiserver_now(x->server);
+    struct expiry_note *n;
+
+    while ((n = TAILQ_FIRST(&x->notes)) && n->at.seconds <= now.seconds && !duty_calls_are_full(x->calls)) {
+        TAILQ_REMOVE(&x->notes, n, link);
+        expire(x, n);
+        free(n);
+    }
+    if (!duty_calls_are_full(x->calls))
+        expiry_arm(x); /* else when they have been answered */
+}
+
+static int expiry_start(struct apiserver *s, void **ret, struct error *err)
+{
+    struct expiry *x = calloc(1, sizeof *x);
+    int r = x ? duty_calls_new(s, expiry_due, x, &x->calls, err) : error_no_memory(err);
+
+    if (r < 0) {
+        free(x);
+        return r;
+    }
+    x->server = s;
+    TAILQ_INIT(&x->notes);
+    timer_init(&x->timer, s->loop, expiry_due, x);
+    *ret = x;
+    return 0;
+}
+
+static struct expiry_note *note_new(const struct object *o, struct timestamp at)
+{
+    size_t ns_len = strlen(o->ns) + 1, name_len = strlen(o->name) + 1;
+    struct expiry_note *n = malloc(sizeof *n + ns_len + name_len);
+    char *texts = (char *)(n + 1);
+
+    if (!n)
+        return NULL;
+    memcpy(texts, o->ns, ns_len);
+    memcpy(texts + ns_len, o->name, name_len);
+    *n = (struct expiry_note){ .at = at, .revision = o->revision, .ns = texts, .name = texts + ns_len };
+    return n;
+}
+
+/* Nearly always at the end: behind the notes that are due earlier. */
+static void expiry_add(struct expiry *x, struct expiry_note *n)
+{
+    struct expiry_note *last = TAILQ_LAST(&x->notes, expiry_notes), *before = NULL, *at;
+
+    if (!last || timestamp_cmp(last->at, n->at) <= 0) {
+        TAILQ_INSERT_TAIL(&x->notes, n, link);
+        return;
+    }
+    TAILQ_FOREACH(at, &x->notes, link)
+    {
+        if (timestamp_cmp(at->at, n->at) > 0)
+            break;
+        before = at;
+    }
+    if (before)
+        TAILQ_INSERT_AFTER(&x->notes, before, n, link);
+    else
+        TAILQ_INSERT_HEAD(&x->notes, n, link);
+}
+
+static void expiry_see(void *duty, const struct store_event *ev)
+{
+    struct expiry *x = duty;
+    struct timestamp at, now = apiserver_now(x->server);
+    struct expiry_note *n;
+
+    if (ev->object->kind->kind != KIND_EVENT || ev->is_delete)
+        return;
+    at = written_at(ev->object);
+    if (ev->old || timestamp_cmp(at, now) > 0)
+        at = now; /* written this moment, or by a clock ahead of ours */
+    at.seconds += x->server->event_ttl_seconds;
+    n = note_new(ev->object, at);
+    if (!n)
+        return; /* it stays until the next start */
+    expiry_add(x, n);
+    if (TAILQ_FIRST(&x->notes) == n)
+        expiry_arm(x);
+}
+
+static void expiry_stop(void *duty)
+{
+    struct expiry *x = duty;
+    struct expiry_note *n;
+
+    timer_disarm(&x->timer);
+    (void)duty_calls_free(x->calls);
+    while ((n = TAILQ_FIRST(&x->notes))) {
+        TAILQ_REMOVE(&x->notes, n, link);
+        free(n);
+    }
+    free(x);
+}
+
+const struct duty duty_expiry = { expiry_start, expiry_see, expiry_stop };

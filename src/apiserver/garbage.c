@@ -1,0 +1,382 @@
+/* Garbage collection: what becomes of an object when its owners go.
+ *
+ * An object whose every owner is gone is deleted. An owner that is deleted in the foreground waits for the
+ * dependents that block it; one that is deleted with its dependents orphaned waits until they have let go of
+ * it. An owner of a kind that is not served here cannot be looked up: it counts as there.
+ *
+ * Known dependents are kept by uid, with an index from the uid of each owner to them. Few objects have
+ * owners, so this is small. */
+#include "apiserver/duties.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define FINALIZER_ORPHAN "orphan"
+#define FINALIZER_FOREGROUND "foregroundDeletion"
+
+/* An owner's uid and those that name it. */
+struct owner_entry {
+    VEC(const char *) dependents; /* uids, which live in the dependents' objects */
+    char uid[];
+};
+
+struct garbage {
+    struct apiserver *server;
+    struct deferred look;
+    struct duty_calls *calls;
+    struct map dependents; /* uid -> struct object *, a reference: everything that has owners */
+    struct map owners;     /* uid -> struct owner_entry */
+    struct map suspects;   /* uid -> struct object *, a reference: to be looked at */
+};
+
+/* --- The index --- */
+
+static void index_remove(struct garbage *g, const struct object *o)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        struct owner_entry *e = map_get(&g->owners, str_of(o->owners[i].uid));
+
+        for (size_t k = 0; e && k < e->dependents.count; k++) {
+            if (strcmp(e->dependents.items[k], o->uid) == 0) {
+                vec_remove(&e->dependents, k);
+                break;
+            }
+        }
+        if (e && e->dependents.count == 0) {
+            (void)map_remove(&g->owners, str_of(e->uid));
+            vec_done(&e->dependents);
+            free(e);
+        }
+    }
+}
+
+static struct owner_entry *owner_entry(struct garbage *g, const char *uid)
+{
+    struct owner_entry *e = map_get(&g->owners, str_of(uid));
+
+    if (e)
+        return e;
+    e = calloc(1, sizeof *e + strlen(uid) + 1);
+    if (!e)
+        return NULL;
+    memcpy(e->uid, uid, strlen(uid) + 1);
+    if (map_put(&g->owners, str_of(e->uid), e, NULL) < 0) {
+        free(e);
+        return NULL;
+    }
+    return e;
+}
+
+/* Without memory an entry is missing: the dependent then outlives its owner until the next start. */
+static void index_add(struct garbage *g, const struct object *o)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        struct owner_entry *e = owner_entry(g, o->owners[i].uid);
+
+        if (e)
+            (void)vec_push(&e->dependents, o->uid);
+    }
+}
+
+static void suspect(struct garbage *g, const struct object *o)
+{
+    struct object *mine = object_ref(o);
+    void *old = NULL;
+
+    if (map_put(&g->suspects, str_of(mine->uid), mine, &old) < 0)
+        old = mine;
+    (void)object_unref(old);
+    loop_defer(&g->look);
+}
+
+static void suspect_dependents(struct garbage *g, const char *uid)
+{
+    const struct owner_entry *e = map_get(&g->owners, str_of(uid));
+
+    for (size_t i = 0; e && i < e->dependents.count; i++) {
+        const struct object *o = map_get(&g->dependents, str_of(e->dependents.items[i]));
+
+        if (o)
+            suspect(g, o);
+    }
+}
+
+static const struct object *owner_object(const struct garbage *g, const struct object *o,
+                                         const struct owner *w, bool *ret_is_known)
+{
+    const struct kind_info *k = kind_by_api_version(str_of(w->api_version), str_of(w->kind));
+    const struct object *found;
+
+    /* Nor can one be told apart that should be in a namespace, of a dependent that is in none. */
+    *ret_is_known = k != NULL && (!k->is_namespaced || o->ns[0]);
+    if (!*ret_is_known)
+        return NULL;
+    found = store_get_newest(g->server->store, k->kind == KIND_EVENT_V1 ? KIND_EVENT : k->kind,
+                             k->is_namespaced ? o->ns : "", w->name);
+    return found && strcmp(found->uid, w->uid) == 0 ? found : NULL;
+}
+
+/* Owners that wait for this one to go or to let go may be through now. */
+static void suspect_waiting_owners(struct garbage *g, const struct object *o)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        bool is_known;
+        const struct object *owner = owner_object(g, o, &o->owners[i], &is_known);
+
+        if (owner && owner->is_deleting)
+            suspect(g, owner);
+    }
+}
+
+/* --- What is done --- */
+
+static void send_delete(struct garbage *g, const struct object *o, const char *policy)
+{
+    struct buf path = BUF_INIT(4096), body = BUF_INIT(512);
+
+    object_path(o, &path);
+    buf_addf(&body, "{\"propagationPolicy\":\"%s\",\"preconditions\":{\"uid\":\"%s\"}}", policy, o->uid);
+    duty_calls_send(g->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
+    buf_done(&path);
+    buf_done(&body);
+}
+
+static void send_patch(struct garbage *g, const struct object *o, const struct buf *body)
+{
+    struct buf path = BUF_INIT(4096);
+
+    object_path(o, &path);
+    if (!body->failed)
+        duty_calls_send(g->calls, HTTP_PATCH, "application/merge-patch+json", buf_str(&path), buf_str(body));
+    buf_done(&path);
+}
+
+static void begin_patch(const struct object *o, struct buf *body)
+{
+    buf_addf(body, "{\"metadata\":{\"uid\":\"%s\",\"resourceVersion\":\"%" PRId64 "\",", o->uid, o->revision);
+}
+
+/* A conflict means that the object has changed, and that it will be looked at again. */
+static void remove_finalizer(struct garbage *g, const struct object *o, const char *finalizer)
+{
+    struct buf body = BUF_INIT((size_t)1 << 20);
+    bool any = false;
+
+    begin_patch(o, &body);
+    buf_add_cstr(&body, "\"finalizers\":[");
+    for (uint32_t i = 0; i < o->finalizers.count; i++) {
+        if (strcmp(o->finalizers.items[i], finalizer) == 0)
+            continue;
+        buf_add_cstr(&body, any ? "," : "");
+        json_write_string(&body, str_of(o->finalizers.items[i]));
+        any = true;
+    }
+    buf_add_cstr(&body, "]}}");
+    send_patch(g, o, &body);
+    buf_done(&body);
+}
+
+static void write_owner(const struct owner *w, struct buf *out)
+{
+    buf_add_cstr(out, "{\"apiVersion\":");
+    json_write_string(out, str_of(w->api_version));
+    buf_add_cstr(out, ",\"kind\":");
+    json_write_string(out, str_of(w->kind));
+    buf_add_cstr(out, ",\"name\":");
+    json_write_string(out, str_of(w->name));
+    buf_add_cstr(out, ",\"uid\":");
+    json_write_string(out, str_of(w->uid));
+    buf_addf(out, "%s%s}", w->is_controller ? ",\"controller\":true" : "",
+             w->blocks_deletion ? ",\"blockOwnerDeletion\":true" : "");
+}
+
+static void remove_owner(struct garbage *g, const struct object *o, const char *uid)
+{
+    struct buf body = BUF_INIT((size_t)1 << 20);
+    bool any = false;
+
+    begin_patch(o, &body);
+    buf_add_cstr(&body, "\"ownerReferences\":[");
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        if (strcmp(o->owners[i].uid, uid) == 0)
+            continue;
+        buf_add_cstr(&body, any ? "," : "");
+        write_owner(&o->owners[i], &body);
+        any = true;
+    }
+    buf_add_cstr(&body, "]}}");
+    send_patch(g, o, &body);
+    buf_done(&body);
+}
+
+static bool blocks(const struct object *o, const char *uid)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        if (strcmp(o->owners[i].uid, uid) == 0 && o->owners[i].blocks_deletion)
+            return true;
+    }
+    return false;
+}
+
+/* The newest state of a dependent: what the index holds may be on its way out. */
+static const struct object *newest(const struct garbage *g, const char *uid)
+{
+    const struct object *o = map_get(&g->dependents, str_of(uid));
+    const struct object *now = o ? store_get_newest(g->server->store, o->kind->kind, o->ns, o->name) : NULL;
+
+    return now && strcmp(now->uid, uid) == 0 ? now : NULL;
+}
+
+static void end_in_foreground(struct garbage *g, const struct object *o)
+{
+    const struct owner_entry *e = map_get(&g->owners, str_of(o->uid));
+    bool is_blocked = false;
+
+    for (size_t i = 0; e && i < e->dependents.count; i++) {
+        const struct object *d = newest(g, e->dependents.items[i]);
+
+        if (!d)
+            continue;
+        is_blocked = is_blocked || blocks(d, o->uid);
+        if (!d->is_deleting)
+            send_delete(g, d, "Foreground");
+    }
+    if (!is_blocked)
+        remove_finalizer(g, o, FINALIZER_FOREGROUND);
+}
+
+static void orphan_dependents(struct garbage *g, const struct object *o)
+{
+    const struct owner_entry *e = map_get(&g->owners, str_of(o->uid));
+    bool is_held = false;
+
+    for (size_t i = 0; e && i < e->dependents.count; i++) {
+        const struct object *d = newest(g, e->dependents.items[i]);
+
+        if (!d)
+            continue;
+        is_held = true;
+        remove_owner(g, d, o->uid);
+    }
+    if (!is_held)
+        remove_finalizer(g, o, FINALIZER_ORPHAN);
+}
+
+static void check_owners(struct garbage *g, const struct object *o)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        bool is_known;
+
+        if (owner_object(g, o, &o->owners[i], &is_known) || !is_known)
+            return;
+    }
+    if (o->owners_count)
+        send_delete(g, o, "Background");
+}
+
+static void look_at(struct garbage *g, const struct object *seen)
+{
+    const struct object *o = store_get_newest(g->server->store, seen->kind->kind, seen->ns, seen->name);
+
+    if (!o || strcmp(o->uid, seen->uid) != 0)
+        return;
+    if (!o->is_deleting)
+        check_owners(g, o);
+    else if (object_has_finalizer(o, FINALIZER_ORPHAN))
+        orphan_dependents(g, o);
+    else if (object_has_finalizer(o, FINALIZER_FOREGROUND))
+        end_in_foreground(g, o);
+}
+
+static void garbage_look(void *ctx)
+{
+    struct garbage *g = ctx;
+    struct object *o;
+
+    if (duty_calls_are_busy(g->calls))
+        return; /* the last answer leads here again */
+    for (size_t at = 0; !duty_calls_are_full(g->calls) && (o = map_next(&g->suspects, &at, NULL)); at = 0) {
+        (void)map_remove(&g->suspects, str_of(o->uid));
+        look_at(g, o);
+        (void)object_unref(o);
+    }
+}
+
+/* --- What is seen --- */
+
+static void garbage_see(void *duty, const struct store_event *ev)
+{
+    struct garbage *g = duty;
+    const struct object *o = ev->object;
+    struct object *known = map_remove(&g->dependents, str_of(o->uid));
+
+    if (known) {
+        index_remove(g, known);
+        if (ev->is_delete || known->owners_count != o->owners_count)
+            suspect_waiting_owners(g, known);
+        (void)object_unref(known);
+    }
+    if (ev->is_delete) {
+        suspect_dependents(g, o->uid);
+        return;
+    }
+    if (o->owners_count) {
+        struct object *mine = object_ref(o);
+
+        if (map_put(&g->dependents, str_of(mine->uid), mine, NULL) == 0)
+            index_add(g, mine);
+        else
+            (void)object_unref(mine);
+        suspect(g, o);
+    } else if (o->is_deleting &&
+               (object_has_finalizer(o, FINALIZER_ORPHAN) || object_has_finalizer(o, FINALIZER_FOREGROUND))) {
+        suspect(g, o);
+    }
+}
+
+static int garbage_start(struct apiserver *s, void **ret, struct error *err)
+{
+    struct garbage *g = calloc(1, sizeof *g);
+    struct hash_seed seed = { rng_u64(&s->rng), rng_u64(&s->rng) };
+    int r = g ? duty_calls_new(s, garbage_look, g, &g->calls, err) : error_no_memory(err);
+
+    if (r < 0) {
+        free(g);
+        return r;
+    }
+    g->server = s;
+    map_init(&g->dependents, seed);
+    map_init(&g->owners, seed);
+    map_init(&g->suspects, seed);
+    deferred_init(&g->look, s->loop, garbage_look, g);
+    *ret = g;
+    return 0;
+}
+
+static void garbage_stop(void *duty)
+{
+    struct garbage *g = duty;
+    struct owner_entry *e;
+    struct object *o;
+
+    loop_undefer(&g->look);
+    (void)duty_calls_free(g->calls);
+    for (size_t at = 0; (e = map_next(&g->owners, &at, NULL));) {
+        vec_done(&e->dependents);
+        free(e);
+    }
+    for (size_t at = 0; (o = map_next(&g->dependents, &at, NULL));)
+        (void)object_unref(o);
+    for (size_t at = 0; (o = map_next(&g->suspects, &at, NULL));)
+        (void)object_unref(o);
+    map_done(&g->owners);
+    map_done(&g->dependents);
+    map_done(&g->suspects);
+    free(g);
+}
+
+const struct duty duty_garbage = { garbage_start, garbage_see, garbage_stop };

@@ -1,0 +1,294 @@
+/* PATCH on an object or one of its parts: four kinds of patch. */
+#include "apiserver/write.h"
+
+#include <string.h>
+
+#include "api/apply.h"
+#include "api/managed_fields.h"
+#include "api/patch.h"
+#include "api/yaml.h"
+#include "apiserver/negotiate.h"
+#include "apiserver/read.h"
+#include "apiserver/server.h"
+
+enum patch_media {
+    PATCH_MEDIA_JSON,
+    PATCH_MEDIA_MERGE,
+    PATCH_MEDIA_STRATEGIC,
+    PATCH_MEDIA_APPLY,
+    PATCH_MEDIA_COUNT
+};
+
+static const char *const media_names[PATCH_MEDIA_COUNT] = {
+    [PATCH_MEDIA_JSON] = "application/json-patch+json",
+    [PATCH_MEDIA_MERGE] = "application/merge-patch+json",
+    [PATCH_MEDIA_STRATEGIC] = "application/strategic-merge-patch+json",
+    [PATCH_MEDIA_APPLY] = "application/apply-patch+yaml",
+};
+
+#define MEDIA_CUSTOM "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+#define MEDIA_BUILT_IN                                                                                    \
+    "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, " \
+    "application/apply-patch+yaml"
+
+/* PATCH_MEDIA_COUNT when the kind does not take it. */
+static enum patch_media media_of(const struct call *c, const struct kind_info *k)
+{
+    struct str header = call_header(c, "Content-Type");
+    struct media_type m;
+
+    if (header.len == 0 || !media_type_next(&header, &m))
+        return PATCH_MEDIA_COUNT;
+    for (int i = 0; i < PATCH_MEDIA_COUNT; i++) {
+        if (str_is(m.type, media_names[i]) && !(i == PATCH_MEDIA_STRATEGIC && (k->flags & KIND_IS_CUSTOM)))
+            return (enum patch_media)i;
+    }
+    return PATCH_MEDIA_COUNT;
+}
+
+static bool fail(struct call *c, int code, const char *reason, bool has_details, const char *message)
+{
+    call_fail_status(c, &(struct status_info){
+                            .code = code, .reason = reason, .has_details = has_details, .message = message });
+    return false;
+}
+
+/* 422 that is about the patch, not about a kind: ` "" is invalid: patch: Invalid value: "…": why`. */
+static bool fail_patched(struct write *w, struct str shown, const char *why)
+{
+    _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
+    const struct kind_info nothing = { .name = "", .group = "" };
+    struct field_path at = path_child(NULL, "patch");
+
+    errors_invalid(&errors, &at, show_text(&errors, shown), why);
+    call_fail_invalid(w->c, &nothing, STR_LIT(""), &errors);
+    return false;
+}
+
+static bool fail_patch(struct write *w, const struct error *err)
+{
+    if (err->code == ERR_INVALID)
+        return fail(w->c, 422, "Invalid", true,
+                    "the server rejected our request due to an error in our request");
+    call_fail(w->c, err, NULL);
+    return false;
+}
+
+static bool parse_patch(struct write *w, json_ref *ret)
+{
+    struct error err;
+
+    if (json_parse(w->d, w->c->body, ret, &err) == 0)
+        return true;
+    return fail(w->c, 400, "BadRequest", false, call_text(w->c, "error decoding patch: %s", err.msg));
+}
+
+/* What errors show: of a strategic patch the patch as Go prints it, else what it led to. */
+static void show_patch(struct write *w, enum patch_media media, struct buf *out)
+{
+    struct error ignored;
+    json_ref patch;
+
+    if (media != PATCH_MEDIA_STRATEGIC)
+        return; /* written already, before it was taken apart */
+    if (json_parse(w->d, w->c->body, &patch, &ignored) == 0)
+        patch_write_go(w->d, patch, out);
+}
+
+/* The stored form with unknown fields reported, as the patch left it. */
+static bool decode_patched(struct write *w, enum patch_media media)
+{
+    _cleanup_(field_report_done_p) struct field_report report = FIELD_REPORT_INIT;
+    _cleanup_(buf_done_p) struct buf shown = BUF_INIT((size_t)4 << 20), why = BUF_INIT((size_t)1 << 20);
+    struct error err;
+    int r;
+
+    if (media != PATCH_MEDIA_STRATEGIC)
+        json_write(w->d, w->object, &shown);
+    if (media == PATCH_MEDIA_APPLY) {
+        r = schema_normalize_applied(w->kind->schema, w->d, w->object, SCHEMA_DROP_UNKNOWN, &report, &err);
+    } else {
+        managed_fields_keep_reset(w->d, w->object);
+        r = schema_normalize(w->kind->schema, w->d, w->object, SCHEMA_DROP_UNKNOWN, &report, &err);
+    }
+    if (r < 0) {
+        show_patch(w, media, &shown);
+        return fail_patched(w, buf_str(&shown), err.msg);
+    }
+    if (report.count && w->options.validation == VALIDATION_STRICT) {
+        buf_add_cstr(&why, "strict decoding error: ");
+        field_report_join(&report, &why);
+        show_patch(w, media, &shown);
+        return fail_patched(w, buf_str(&shown), buf_cstr(&why));
+    }
+    for (const char *line = field_report_next(&report, NULL);
+         line && w->options.validation == VALIDATION_WARN; line = field_report_next(&report, line))
+        call_warn(w->c, str_of(line));
+    return true;
+}
+
+/* Applies one of the three patches that are about a stored object. */
+static bool apply_patch(struct write *w, enum patch_media media)
+{
+    struct error err;
+    json_ref patch;
+    int r;
+
+    if (!parse_patch(w, &patch))
+        return false;
+    w->object = json_copy(w->d, w->old);
+    if (media == PATCH_MEDIA_JSON) {
+        if (json_type(w->d, patch) != JSON_ARRAY)
+            return fail(w->c, 400, "BadRequest", false,
+                        call_text(w->c,
+                                  "error decoding patch: json: cannot unmarshal %s into Go value of type "
+                                  "jsonpatch.Patch",
+                                  json_type_name(json_type(w->d, patch))));
+        r = patch_json(w->d, w->object, patch, &err);
+    } else if (media == PATCH_MEDIA_MERGE) {
+        r = patch_merge(w->d, w->object, patch, &err);
+    } else {
+        r = patch_strategic(w->kind->schema, w->d, w->object, patch, &err);
+    }
+    if (r < 0)
+        return fail_patch(w, &err);
+    if (json_type(w->d, w->object) != JSON_OBJECT)
+        return fail_patch(w, &(struct error){ .code = ERR_INVALID });
+    return decode_patched(w, media);
+}
+
+static bool check_kind_kept(struct write *w)
+{
+    return json_equal(w->d, json_get(w->d, w->object, "kind"), json_get(w->d, w->old, "kind")) &&
+           json_equal(w->d, json_get(w->d, w->object, "apiVersion"), json_get(w->d, w->old, "apiVersion"));
+}
+
+static void patch_stored(struct write *w, enum patch_media media)
+{
+    if (!write_load_old(w))
+        return;
+    if (!w->old_object) {
+        read_fail_not_found(w->c);
+        return;
+    }
+    if (!apply_patch(w, media))
+        return;
+    if (!check_kind_kept(w)) {
+        (void)fail(w->c, 400, "BadRequest", false, "a patch may not change kind or apiVersion");
+        return;
+    }
+    if (write_check_names(w) && write_check_preconditions(w))
+        write_finish_update(w);
+}
+
+/* --- Server-side apply --- */
+
+static bool fail_options(struct write *w, bool is_required)
+{
+    _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
+    struct field_path manager = path_child(NULL, "fieldManager"), force = path_child(NULL, "force");
+
+    if (is_required)
+        errors_required(&errors, &manager, "is required for apply patch");
+    else
+        errors_forbidden(&errors, &force, "may not be specified for non-apply patch");
+    call_fail_options(w->c, "PatchOptions", &errors);
+    return false;
+}
+
+static bool parse_applied(struct write *w, json_ref *ret)
+{
+    struct error err;
+
+    if (yaml_or_json_parse(w->d, w->c->body, ret, &err) < 0)
+        return fail(w->c, 400, "BadRequest", false, call_text(w->c, "error decoding YAML: %s", err.msg));
+    if (json_type(w->d, *ret) != JSON_OBJECT)
+        return fail(w->c, 400, "BadRequest", false,
+                    "error decoding YAML: the applied configuration is no object");
+    if (json_get(w->d, json_get(w->d, *ret, "metadata"), "managedFields"))
+        return fail(w->c, 400, "BadRequest", false, "metadata.managedFields must be nil");
+    return true;
+}
+
+/* The applied configuration as a partial object of the kind. */
+static bool decode_applied(struct write *w, json_ref applied)
+{
+    struct buf api_version = BUF_INIT(256);
+    bool is_kind;
+
+    kind_api_version(w->kind, &api_version);
+    is_kind = json_is_string(w->d, json_get(w->d, applied, "kind"), w->kind->name) &&
+              json_is_string(w->d, json_get(w->d, applied, "apiVersion"), buf_cstr(&api_version));
+    buf_done(&api_version);
+    if (!is_kind)
+        return fail(
+            w->c, 400, "BadRequest", false,
+            call_text(w->c, "the applied configuration must have the apiVersion and kind of the object (%s)",
+                      w->kind->name));
+    w->object = applied;
+    return decode_patched(w, PATCH_MEDIA_APPLY) && write_check_names(w);
+}
+
+static void fail_conflicts(struct write *w, const struct apply_conflicts *conflicts)
+{
+    struct status_info s = { .code = 409, .reason = "Conflict", .has_details = true };
+
+    s.message = buf_cstr(&conflicts->message);
+    s.causes = conflicts->causes.items;
+    s.causes_count = (uint32_t)conflicts->causes.count;
+    call_fail_status(w->c, &s);
+}
+
+static void patch_apply(struct write *w)
+{
+    struct managed_write m = { .kind = w->kind,
+                               .manager = w->options.manager,
+                               .now = apiserver_now(w->c->server) };
+    _cleanup_(apply_conflicts_done_p) struct apply_conflicts conflicts = APPLY_CONFLICTS_INIT;
+    struct error err;
+    json_ref applied;
+    int r;
+
+    m.subresource = w->part == WRITE_STATUS ? STR_LIT("status") : STR_LIT("");
+    w->is_apply = true;
+    if (!parse_applied(w, &applied) || !decode_applied(w, applied) || !write_load_old(w))
+        return;
+    if (!w->old_object && w->c->route.sub) {
+        read_fail_not_found(w->c);
+        return;
+    }
+    r = apply_merge(w->d, w->old, applied, w->options.is_forced, &m, &w->object, &conflicts, &err);
+    if (r == -ERR_CONFLICT)
+        fail_conflicts(w, &conflicts);
+    else if (r < 0)
+        call_fail(w->c, &err, NULL);
+    else if (!w->old_object)
+        write_finish_create(w);
+    else if (write_check_preconditions(w))
+        write_finish_update(w);
+}
+
+void write_patch(struct call *c)
+{
+    struct write *w = write_begin(c, "PatchOptions");
+    enum patch_media media;
+
+    if (!w)
+        return;
+    w->is_patch = true;
+    media = media_of(c, w->kind);
+    if (media == PATCH_MEDIA_COUNT) {
+        body_fail_media(c, w->kind->flags & KIND_IS_CUSTOM ? MEDIA_CUSTOM : MEDIA_BUILT_IN);
+    } else if (c->body_is_too_large) {
+        (void)fail(c, 413, "RequestEntityTooLarge", false,
+                   call_text(c, "Request entity too large: limit is %zu", CALL_BODY_BYTES_MAX));
+    } else if (media != PATCH_MEDIA_APPLY && w->options.is_forced) {
+        (void)fail_options(w, false);
+    } else if (media == PATCH_MEDIA_APPLY && params_get(&c->params, "fieldManager").len == 0) {
+        (void)fail_options(w, true);
+    } else if (media == PATCH_MEDIA_APPLY) {
+        patch_apply(w);
+    } else {
+        patch_stored(w, media);
+    }
+}

@@ -1,0 +1,310 @@
+/* The way of a call: who asks, may it be asked now, may they ask it, what is it, who answers. */
+#include "apiserver/server.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "api/uid.h"
+#include "apiserver/authenticate.h"
+#include "apiserver/authorize.h"
+#include "apiserver/bind.h"
+#include "apiserver/body.h"
+#include "apiserver/counts.h"
+#include "apiserver/delete.h"
+#include "apiserver/discovery.h"
+#include "apiserver/health.h"
+#include "apiserver/negotiate.h"
+#include "apiserver/openapi.h"
+#include "apiserver/read.h"
+#include "apiserver/reviews.h"
+#include "apiserver/route.h"
+#include "apiserver/token.h"
+#include "apiserver/watch.h"
+#include "apiserver/write.h"
+#include "base/log.h"
+
+#define READS_IN_FLIGHT_MAX 400
+#define WRITES_IN_FLIGHT_MAX 200
+
+#define PAGE_NOT_FOUND "404 page not found\n"
+
+static void fail_status(struct call *c, int code, const char *reason, bool has_details, const char *message)
+{
+    call_fail_status(c, &(struct status_info){
+                            .code = code, .reason = reason, .has_details = has_details, .message = message });
+}
+
+/* --- In flight --- */
+
+static bool is_write(const struct call *c)
+{
+    return c->method != HTTP_GET && c->method != HTTP_HEAD;
+}
+
+/* Calls of the server's own, and those that stay, are not counted. */
+static bool is_counted(const struct call *c)
+{
+    return !c->is_trusted && !(c->route.is_resource && c->route.verb == VERB_WATCH);
+}
+
+static unsigned *in_flight(struct call *c)
+{
+    return is_write(c) ? &c->server->writes_in_flight : &c->server->reads_in_flight;
+}
+
+static bool enter(struct call *c)
+{
+    unsigned max = is_write(c) ? WRITES_IN_FLIGHT_MAX : READS_IN_FLIGHT_MAX;
+
+    if (!is_counted(c))
+        return true;
+    if (*in_flight(c) >= max) {
+        call_add_header(c, "Retry-After", "1");
+        call_answer_text(c, 429, "Too many requests, please try again later.");
+        return false;
+    }
+    (*in_flight(c))++;
+    c->is_in_flight = true;
+    return true;
+}
+
+/* Whoever gives the answer. */
+static void answered(struct call *c)
+{
+    if (c->is_in_flight)
+        (*in_flight(c))--;
+    c->is_in_flight = false;
+    counts_answered(c);
+    log_debug("request", LOG_STR("verb", c->route.is_resource ? verb_names[c->route.verb] : "-"),
+              LOG_STR("path", c->route.path), LOG_STR("user", c->user ? c->user->name : "-"),
+              LOG_INT("code", c->status),
+              LOG_UINT("us", (clock_mono_ns(c->server->clock) - c->started_ns) / NS_PER_US));
+}
+
+/* --- Who and what --- */
+
+static void set_audit_id(struct call *c)
+{
+    struct str given = call_header(c, "Audit-Id");
+    uint8_t random[UID_RANDOM_BYTES];
+    char id[UID_BYTES];
+
+    if (given.len && given.len <= 64 && name_is_valid(NAME_LABEL_VALUE, given)) {
+        call_add_header(c, "Audit-Id", call_copy(c, given));
+        return;
+    }
+    rng_bytes(&c->server->rng, random, sizeof random);
+    uid_make(random, id);
+    call_add_header(c, "Audit-Id", call_copy(c, str_of(id)));
+}
+
+static bool identify(struct call *c)
+{
+    struct error err;
+
+    if (c->user || authenticate(c->server->authenticator, c, &c->user, &err) == 0)
+        return true; /* the server's own calls may come in somebody's name */
+    call_fail(c, &err, NULL);
+    return false;
+}
+
+static bool allow(struct call *c)
+{
+    struct access a;
+    struct error err;
+
+    if (c->is_trusted)
+        return true;
+    access_of_call(c, &a);
+    if (access_check(&c->server->facts, c->user, &a, &err) == 0)
+        return true;
+    if (err.code == ERR_DENIED && a.is_resource)
+        call_fail_resource(c, &err, c->route.name);
+    else
+        call_fail(c, &err, NULL);
+    return false;
+}
+
+/* --- Who answers --- */
+
+static void serve_unsupported(struct call *c)
+{
+    struct error err;
+
+    (void)error_set(&err, ERR_UNSUPPORTED,
+                    "this server runs no containers: ask the node's container runtime for pods/%s",
+                    c->route.sub->name);
+    call_fail(c, &err, NULL);
+}
+
+/* What is answered from its body alone. */
+static void serve_body(struct call *c, const char *kind,
+                       void (*answer)(struct call *c, struct json *d, json_ref body))
+{
+    struct json *d = &c->server->doc;
+    struct body b;
+
+    json_clear(d);
+    if (body_read(c, kind, true, d, &b))
+        answer(c, d, b.root);
+}
+
+static void serve_sub(struct call *c)
+{
+    switch (c->route.sub->id) {
+    case SUB_BINDING:
+        bind_pod(c);
+        break;
+    case SUB_EVICTION:
+        delete_by_eviction(c);
+        break;
+    case SUB_TOKEN:
+        serve_body(c, "TokenRequest", token_answer);
+        break;
+    case SUB_LOG:
+    case SUB_EXEC:
+        serve_unsupported(c);
+        break;
+    case SUB_STATUS:
+    case SUB_FINALIZE:
+        if (c->route.verb == VERB_GET)
+            read_get(c);
+        else if (c->route.verb == VERB_UPDATE)
+            write_update(c);
+        else
+            write_patch(c);
+        break;
+    case SUB_NONE:
+    case SUB_COUNT:
+        assert(!"not a subresource");
+    }
+}
+
+static void serve_stored(struct call *c)
+{
+    switch (c->route.verb) {
+    case VERB_GET:
+        read_get(c);
+        break;
+    case VERB_LIST:
+        read_list(c);
+        break;
+    case VERB_WATCH:
+        watch_serve(c);
+        break;
+    case VERB_CREATE:
+        write_create(c);
+        break;
+    case VERB_UPDATE:
+        write_update(c);
+        break;
+    case VERB_PATCH:
+        write_patch(c);
+        break;
+    case VERB_DELETE:
+        delete_one(c);
+        break;
+    case VERB_DELETE_COLLECTION:
+        delete_collection(c);
+        break;
+    case VERB_COUNT:
+        assert(!"not a verb");
+    }
+}
+
+static void serve_virtual(struct call *c)
+{
+    if (c->route.resource->virtual_id == VIRTUAL_BINDING)
+        bind_pod(c);
+    else if (c->route.resource->virtual_id == VIRTUAL_EMPTY_LIST)
+        serve_stored(c);
+    else
+        serve_body(c, c->route.resource->kind, review_answer);
+}
+
+static void serve_resource(struct call *c)
+{
+    if (c->route.resource->virtual_id != VIRTUAL_NONE)
+        serve_virtual(c);
+    else if (c->route.sub)
+        serve_sub(c);
+    else
+        serve_stored(c);
+}
+
+static bool path_is_below(const char *path, const char *root)
+{
+    size_t len = strlen(root);
+
+    return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+/* The root tells what there is. */
+static void serve_root(struct call *c)
+{
+    buf_add_cstr(&c->reply,
+                 "{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\",\"/openapi/v2\","
+                 "\"/openapi/v3\",\"/readyz\",\"/version\"]}");
+    call_answer_json_reply(c, 200);
+}
+
+static void serve_path(struct call *c)
+{
+    const char *path = c->route.path;
+
+    if (c->method != HTTP_GET && c->method != HTTP_HEAD)
+        fail_status(c, 405, "MethodNotAllowed", true,
+                    "the server does not allow this method on the requested resource");
+    else if (health_has_path(path))
+        health_serve(c);
+    else if (strcmp(path, "/version") == 0)
+        version_serve(c);
+    else if (strcmp(path, "/metrics") == 0)
+        counts_serve(c);
+    else if (path_is_below(path, "/openapi"))
+        openapi_serve(c->server->openapi, c);
+    else if (path_is_below(path, "/api") || path_is_below(path, "/apis"))
+        discovery_serve(c->server->discovery, c);
+    else if (strcmp(path, "/") == 0)
+        serve_root(c);
+    else
+        call_answer_text(c, 404, PAGE_NOT_FOUND);
+}
+
+static void serve_route(struct call *c)
+{
+    enum route_result r = route_resolve(c);
+
+    if (!c->route.is_resource) {
+        serve_path(c);
+    } else if (r == ROUTE_NO_PATH) {
+        call_answer_text(c, 404, PAGE_NOT_FOUND);
+    } else if (r == ROUTE_NO_RESOURCE) {
+        fail_status(c, 404, "NotFound", true, "the server could not find the requested resource");
+    } else if (r == ROUTE_NO_METHOD) {
+        fail_status(c, 405, "MethodNotAllowed", true,
+                    "the server does not allow this method on the requested resource");
+    } else if (!negotiate(c)) {
+        fail_status(c, 406, "NotAcceptable", false,
+                    "only the following media types are accepted: application/json, application/yaml");
+    } else {
+        serve_resource(c);
+    }
+}
+
+void apiserver_serve(struct apiserver *s, struct call *c)
+{
+    struct error err;
+
+    c->server = s;
+    c->started_ns = clock_mono_ns(s->clock);
+    c->on_answer = answered;
+    set_audit_id(c);
+    if (route_parse(c, &err) < 0) {
+        call_fail(c, &err, NULL);
+        return;
+    }
+    c->view.is_pretty = negotiate_is_pretty(c);
+    if (identify(c) && enter(c) && allow(c))
+        serve_route(c);
+}

@@ -1,0 +1,73 @@
+#include "apiserver/server.h"
+
+#include <stdlib.h>
+
+#include "apiserver/counts.h"
+#include "apiserver/discovery.h"
+#include "apiserver/duties.h"
+#include "apiserver/openapi.h"
+#include "apiserver/store_facts.h"
+#include "apiserver/watch.h"
+#include "store/store.h"
+
+#define SCRATCH_BYTES_MAX ((size_t)64 << 20)
+
+struct timestamp apiserver_now(const struct apiserver *s)
+{
+    return timestamp_of_ns(clock_real_ns(s->clock));
+}
+
+int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, struct error *err)
+{
+    _cleanup_(apiserver_free_p) struct apiserver *s = calloc(1, sizeof *s);
+    int r;
+
+    if (!s)
+        return error_no_memory(err);
+    s->loop = o->loop;
+    s->clock = o->clock;
+    s->store = o->store;
+    s->metrics = o->metrics;
+    s->authenticator = o->authenticator;
+    s->facts = store_facts(o->store);
+    s->address = o->address;
+    s->event_ttl_seconds = o->event_ttl_seconds;
+    rng_init(&s->rng, o->seed);
+    json_init(&s->doc, SCRATCH_BYTES_MAX);
+    buf_init(&s->text, SCRATCH_BYTES_MAX);
+    r = counts_new(s, &s->counts, err);
+    if (r == 0)
+        r = watches_new(s, &s->watches, err);
+    if (r == 0)
+        r = discovery_new(o->address, &s->discovery, err);
+    if (r == 0)
+        r = openapi_new(&s->openapi, err);
+    if (r == 0)
+        r = duties_new(s, &s->duties, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(s);
+    return 0;
+}
+
+struct apiserver *apiserver_free(struct apiserver *s)
+{
+    if (!s)
+        return NULL;
+    s->duties = duties_free(s->duties);
+    s->watches = watches_free(s->watches);
+    s->openapi = openapi_free(s->openapi);
+    s->discovery = discovery_free(s->discovery);
+    s->counts = counts_free(s->counts);
+    buf_done(&s->text);
+    json_done(&s->doc);
+    free(s);
+    return NULL;
+}
+
+void apiserver_stop(struct apiserver *s)
+{
+    s->is_stopping = true;
+    duties_stop(s->duties);
+    watches_stop(s->watches);
+}

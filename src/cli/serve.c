@@ -1,0 +1,357 @@
+/* `berth serve`: the control plane on one machine. This is where its parts are put together. */
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/yaml.h"
+#include "apiserver/authenticate.h"
+#include "apiserver/counts.h"
+#include "apiserver/http.h"
+#include "apiserver/pki.h"
+#include "apiserver/server.h"
+#include "apiserver/store_facts.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/data_dir.h"
+#include "cli/flags.h"
+#include "io/clock.h"
+#include "io/file.h"
+#include "io/hostname.h"
+#include "io/random.h"
+#include "machinery/process_metrics.h"
+#include "store/store.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:7443"
+#define DEFAULT_EVENT_TTL_SECONDS 3600
+#define CONFIG_BYTES_MAX ((size_t)1 << 20)
+/* From SIGTERM to the end: what is still under way then is cut off. */
+#define STOP_NS (4 * NS_PER_S)
+#define STOP_POLL_NS (20 * NS_PER_MS)
+
+struct settings {
+    const char *data;
+    const char *listen;
+    const char *without;
+    const char *node_name;
+    const char *root;
+    const char *log_level;
+    const char *log_format;
+    const char *config;
+    const char *event_ttl;
+    const char *token_file;
+    bool is_insecure;
+    bool has_hostpath_provisioner;
+};
+
+/* clang-format off */
+static const struct flag serve_flags[] = {
+    FLAG(struct settings, data, "data", "DIR", "where everything is kept; else $BERTH_DATA, else /var/lib/berth (root) or ~/.local/share/berth"),
+    FLAG(struct settings, listen, "listen", "ADDR:PORT", "where the API listens; default " DEFAULT_ADDRESS),
+    FLAG_ON(struct settings, is_insecure, "insecure", "plain HTTP and no authentication; loopback addresses only"),
+    FLAG(struct settings, without, "without", "LIST", "parts not to run, with commas between: api, controllers, scheduler, node"),
+    FLAG(struct settings, node_name, "node-name", "NAME", "what this machine's node is called; default its host name"),
+    FLAG(struct settings, root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
+    FLAG(struct settings, log_level, "log-level", "LEVEL", "error, warn, info (default), debug or trace"),
+    FLAG(struct settings, log_format, "log-format", "FORMAT", "text (default) or json"),
+    FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner", "provision hostPath volumes, for tests"),
+    FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
+    FLAG(struct settings, token_file, "token-file", "FILE", "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
+    FLAG(struct settings, config, "config", "FILE", "YAML with these settings by name (data: DIR); the command line wins"),
+    { 0 },
+};
+/* clang-format on */
+
+/* What runs, in the order it is made. */
+struct running {
+    struct settings settings;
+    char data[PATH_MAX];
+    int64_t event_ttl_seconds;
+    struct json config_doc;
+    struct logger logger;
+    struct loop *loop;
+    struct metrics *metrics;
+    struct store_counts store_counts;
+    struct store *store;
+    struct pki pki;
+    struct authenticator *authenticator;
+    struct apiserver *server;
+    struct http *http;
+    struct timer stop_timer;
+    uint64_t stop_at_ns;
+    bool is_stopping;
+};
+
+/* --- Settings --- */
+
+static int read_config(struct running *r, struct error *err)
+{
+    struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
+    struct settings *s = &r->settings;
+    json_ref root = 0;
+    int e = io_read_file(s->config, CONFIG_BYTES_MAX, &text, err);
+
+    if (e == 0)
+        e = yaml_or_json_parse(&r->config_doc, buf_str(&text), &root, err);
+    for (json_ref m = json_first(&r->config_doc, root); m && e == 0; m = json_next(&r->config_doc, m)) {
+        enum json_type type = json_type(&r->config_doc, m);
+        const char *value = type == JSON_TRUE ? "true"
+                            : type == JSON_FALSE
+                                ? "false"
+                                : arena_dup(&r->config_doc.texts, json_text(&r->config_doc, m));
+        const char *name = arena_dup(&r->config_doc.texts, json_key(&r->config_doc, m));
+
+        e = name && value ? flags_set_default(serve_flags, s, name, value, err) : error_no_memory(err);
+    }
+    buf_done(&text);
+    return e < 0 ? error_wrap(err, "settings in '%s'", s->config) : 0;
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0 ||
+           strncmp(address, "localhost:", 10) == 0;
+}
+
+static int check_parts(const char *without, bool *ret_has_api)
+{
+    static const char *const parts[] = { "api", "controllers", "scheduler", "node", NULL };
+    struct str rest = str_of(without);
+
+    *ret_has_api = true;
+    while (rest.s && rest.len) {
+        struct str part = str_trim(str_next(&rest, ','));
+        int i = 0;
+
+        while (parts[i] && !str_is(part, parts[i]))
+            i++;
+        if (!parts[i])
+            return cli_fail_usage(
+                "serve: --without %.*s: there is no such part: api, controllers, scheduler, node",
+                STR_ARG(part));
+        if (i == 0)
+            *ret_has_api = false;
+    }
+    return CLI_OK;
+}
+
+static int check_settings(struct running *r)
+{
+    struct settings *s = &r->settings;
+    struct error err;
+    bool has_api;
+
+    if (s->config && read_config(r, &err) < 0)
+        return cli_fail_usage("serve: %s", err.msg);
+    if (cli_data_dir(s->data, r->data, &err) < 0)
+        return cli_fail_usage("serve: %s", err.msg);
+    s->data = r->data;
+    s->listen = s->listen ? s->listen : DEFAULT_ADDRESS;
+    if (s->is_insecure && !is_loopback(s->listen))
+        return cli_fail_usage(
+            "serve: --insecure listens on loopback addresses only, not on '%s': anybody could "
+            "write there; leave out --insecure, or listen on 127.0.0.1:PORT",
+            s->listen);
+    if (log_level_parse(s->log_level ? s->log_level : "info", &r->logger.level, &err) < 0 ||
+        log_format_parse(s->log_format ? s->log_format : "text", &r->logger.format, &err) < 0)
+        return cli_fail_usage("serve: %s", err.msg);
+    r->event_ttl_seconds = DEFAULT_EVENT_TTL_SECONDS;
+    if (s->event_ttl &&
+        (!str_to_int64(str_of(s->event_ttl), &r->event_ttl_seconds) || r->event_ttl_seconds < 1))
+        return cli_fail_usage("serve: --event-ttl %s: not a number of seconds", s->event_ttl);
+    if (check_parts(s->without ? s->without : "", &has_api) != CLI_OK)
+        return CLI_USAGE;
+    if (!has_api)
+        return cli_fail_usage("serve: --without api leaves nothing to run in this version");
+    return CLI_OK;
+}
+
+/* --- Starting --- */
+
+static void log_to_stderr(void *ctx, const char *line, size_t len)
+{
+    (void)ctx;
+    (void)fwrite(line, 1, len, stderr);
+}
+
+static void serve_call(void *ctx, struct call *c)
+{
+    struct running *r = ctx;
+
+    apiserver_serve(r->server, c);
+}
+
+static int open_store(struct running *r, struct error *err)
+{
+    struct store_options o = { .on_commit = store_counts_commit, .ctx = &r->store_counts };
+    struct hash_seed seed;
+    int e = io_random(&seed, sizeof seed, err);
+
+    if (e < 0)
+        return e;
+    r->metrics = metrics_new(seed);
+    if (!r->metrics)
+        return error_no_memory(err);
+    e = process_metrics_add(r->metrics, err);
+    if (e == 0)
+        e = store_counts_add(r->metrics, &r->store_counts, err);
+    if (e == 0)
+        e = store_open_sqlite(r->settings.data, r->loop, &o, &r->store, err);
+    return e;
+}
+
+static int open_identity(struct running *r, struct error *err)
+{
+    char host[IO_HOST_NAME_BYTES];
+    struct pki_options o = { .dir = r->settings.data,
+                             .address = r->settings.listen,
+                             .host_name = host,
+                             .now = clock_real_ns(clock_system()) / (int64_t)NS_PER_S,
+                             .is_insecure = r->settings.is_insecure };
+    int e = io_host_name(host, err);
+
+    if (e == 0)
+        e = pki_open(&o, &r->pki, err);
+    if (e == 0)
+        e = authenticator_new(&(struct authenticator_options){ .clock = clock_system(),
+                                                               .token_key = r->pki.token_key,
+                                                               .token_file = r->settings.token_file,
+                                                               .facts = store_facts(r->store),
+                                                               .is_insecure = r->settings.is_insecure },
+                              &r->authenticator, err);
+    return e;
+}
+
+static int open_http(struct running *r, struct error *err)
+{
+    bool is_plain = r->settings.is_insecure;
+    struct http_options o = { .loop = r->loop, .address = r->settings.listen, .serve = serve_call, .ctx = r };
+    int e = io_random(&o.seed, sizeof o.seed, err);
+
+    o.key_pem = is_plain ? NULL : buf_cstr(&r->pki.server_key);
+    o.cert_pem = is_plain ? NULL : buf_cstr(&r->pki.server_cert);
+    o.client_ca_pem = is_plain ? NULL : buf_cstr(&r->pki.ca_cert);
+    return e < 0 ? e : http_new(&o, &r->http, err);
+}
+
+static int open_server(struct running *r, struct error *err)
+{
+    struct apiserver_options o = { .loop = r->loop,
+                                   .clock = clock_system(),
+                                   .store = r->store,
+                                   .metrics = r->metrics,
+                                   .authenticator = r->authenticator,
+                                   .event_ttl_seconds = r->event_ttl_seconds };
+    int e = io_random(&o.seed, sizeof o.seed, err);
+
+    if (e == 0)
+        e = open_http(r, err);
+    if (e < 0)
+        return e;
+    o.address = http_address(r->http);
+    e = apiserver_new(&o, &r->server, err);
+    if (e == 0)
+        e = pki_write_kubeconfig(&r->pki, r->settings.data, http_address(r->http), err);
+    return e;
+}
+
+/* --- Stopping --- */
+
+/* Lets what is under way come to its end, for a while. */
+static void wait_for_end(void *ctx)
+{
+    struct running *r = ctx;
+
+    if (http_connections(r->http) == 0 || loop_now_ns(r->loop) >= r->stop_at_ns)
+        loop_stop(r->loop);
+    else
+        timer_arm_after(&r->stop_timer, STOP_POLL_NS);
+}
+
+static void on_signal(void *ctx, int signum)
+{
+    struct running *r = ctx;
+
+    if (r->is_stopping)
+        return;
+    r->is_stopping = true;
+    log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
+    apiserver_stop(r->server);
+    http_quiesce(r->http);
+    r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
+    timer_arm_after(&r->stop_timer, 0);
+}
+
+static int start(struct running *r, struct error *err)
+{
+    int e = loop_new(NULL, &r->loop, err);
+
+    if (e < 0)
+        return e;
+    timer_init(&r->stop_timer, r->loop, wait_for_end, r);
+    e = loop_on_signal(r->loop, SIGTERM, on_signal, r, err);
+    if (e == 0)
+        e = loop_on_signal(r->loop, SIGINT, on_signal, r, err);
+    if (e == 0)
+        e = open_store(r, err);
+    if (e == 0)
+        e = open_identity(r, err);
+    if (e == 0)
+        e = open_server(r, err);
+    return e;
+}
+
+static void running_done(struct running *r)
+{
+    timer_disarm(&r->stop_timer);
+    r->http = http_free(r->http);
+    /* Writes under way are answered while the server is there to hear it. */
+    if (r->store)
+        store_finish(r->store);
+    r->server = apiserver_free(r->server);
+    r->store = store_free(r->store);
+    r->authenticator = authenticator_free(r->authenticator);
+    pki_done(&r->pki);
+    r->metrics = metrics_free(r->metrics);
+    r->loop = loop_free(r->loop);
+    json_done(&r->config_doc);
+}
+
+static int serve_run(int argc, char **argv)
+{
+    struct running r = { .logger = { .clock = clock_system(), .sink = log_to_stderr } };
+    struct error err;
+    int args, status;
+
+    json_init(&r.config_doc, CONFIG_BYTES_MAX);
+    status = flags_parse(&cli_verb_serve, argc, argv, &r.settings, &args);
+    if (status == CLI_OK && args > 0)
+        status = cli_fail_usage("serve: unexpected argument '%s': see 'berth help serve'", argv[1]);
+    if (status == CLI_OK)
+        status = check_settings(&r);
+    if (status == CLI_OK) {
+        log_install(&r.logger);
+        if (start(&r, &err) < 0) {
+            status = cli_fail("serve: %s", err.msg);
+        } else {
+            log_info("serving", LOG_STR("address", http_address(r.http)), LOG_STR("data", r.settings.data),
+                     LOG_BOOL("insecure", r.settings.is_insecure),
+                     LOG_UINT("objects", (uint64_t)store_revision(r.store)));
+            loop_run(r.loop);
+        }
+    }
+    running_done(&r);
+    if (status == CLI_OK)
+        log_info("stopped");
+    log_install(NULL);
+    return status;
+}
+
+const struct cli_verb cli_verb_serve = {
+    .name = "serve",
+    .usage = "serve [FLAG...]",
+    .summary = "Run the control plane on this machine: the API server on its data directory",
+    .flags = serve_flags,
+    .run = serve_run,
+};
