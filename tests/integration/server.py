@@ -20,6 +20,7 @@ import time
 from harness import BERTH, Skip, run
 
 READY_SECONDS_MAX = 30
+KUBECTL = os.environ.get("KUBECTL") or "kubectl"
 
 
 def await_that(condition, seconds=20, what="the condition"):
@@ -55,7 +56,7 @@ class Answer:
 
 
 class Server:
-    """Plain HTTP unless tls=True. The data directory outlives stop() and kill(), so start() finds it again."""
+    """Plain HTTP unless tls=True. The data directory outlives stop() and kill(): start() finds it again."""
 
     def __init__(self, *flags, tls=False, data=None, env=None):
         self.flags = flags
@@ -180,14 +181,14 @@ class Server:
         environment.pop("KUBECTL_EXTERNAL_DIFF", None)
         return environment
 
-    def kubectl(self, *arguments, check=True, input=None, env=None, **options):
+    def kubectl(self, *arguments, check=True, input=None, env=None, program=KUBECTL, **options):
         """A finished kubectl; with check it must have succeeded."""
-        if not shutil.which("kubectl"):
+        if not shutil.which(program):
             raise Skip("there is no kubectl here")
         environment = {**self.kubectl_environment(), **(env or {})}
         if input is not None:
             options["input"] = input
-        result = run("kubectl", *arguments, env=environment, **options)
+        result = run(program, *arguments, env=environment, **options)
         if check:
             assert result.returncode == 0, f"kubectl {' '.join(arguments)}:\n{result.stdout}{result.stderr}"
         return result
