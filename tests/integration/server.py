@@ -134,13 +134,16 @@ class Server:
     # --- clients ---
 
     def connect(self, user="admin", timeout=60):
-        """An http.client connection; user: "admin" for the administrator's certificate, None for nobody."""
+        """An http.client connection; user: "admin" for the administrator's certificate, None for nobody, or
+        the files of a certificate and its key."""
         if not self.tls:
             return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         pki = os.path.join(self.data, "pki")
         context = ssl.create_default_context(cafile=os.path.join(pki, "ca.crt"))
         if user == "admin":
-            context.load_cert_chain(os.path.join(pki, "admin.crt"), os.path.join(pki, "admin.key"))
+            user = (os.path.join(pki, "admin.crt"), os.path.join(pki, "admin.key"))
+        if user:
+            context.load_cert_chain(*user)
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
 
     def request(self, method, path, body=None, headers=None, user="admin", timeout=60):
