@@ -1,4 +1,6 @@
 /* `berth serve`: the control plane on one machine. This is where its parts are put together. */
+#include "cli/cli.h"
+
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,7 +15,6 @@
 #include "apiserver/server.h"
 #include "apiserver/store_facts.h"
 #include "base/log.h"
-#include "cli/cli.h"
 #include "cli/data_dir.h"
 #include "cli/flags.h"
 #include "io/clock.h"
@@ -45,23 +46,28 @@ struct settings {
     bool has_hostpath_provisioner;
 };
 
-/* clang-format off */
 static const struct flag serve_flags[] = {
-    FLAG(struct settings, data, "data", "DIR", "where everything is kept; else $BERTH_DATA, else /var/lib/berth (root) or ~/.local/share/berth"),
+    FLAG(struct settings, data, "data", "DIR",
+         "where everything is kept; else $BERTH_DATA, else /var/lib/berth (root) or ~/.local/share/berth"),
     FLAG(struct settings, listen, "listen", "ADDR:PORT", "where the API listens; default " DEFAULT_ADDRESS),
-    FLAG_ON(struct settings, is_insecure, "insecure", "plain HTTP and no authentication; loopback addresses only"),
-    FLAG(struct settings, without, "without", "LIST", "parts not to run, with commas between: api, controllers, scheduler, node"),
-    FLAG(struct settings, node_name, "node-name", "NAME", "what this machine's node is called; default its host name"),
+    FLAG_ON(struct settings, is_insecure, "insecure",
+            "plain HTTP and no authentication; loopback addresses only"),
+    FLAG(struct settings, without, "without", "LIST",
+         "parts not to run, with commas between: api, controllers, scheduler, node"),
+    FLAG(struct settings, node_name, "node-name", "NAME",
+         "what this machine's node is called; default its host name"),
     FLAG(struct settings, root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
     FLAG(struct settings, log_level, "log-level", "LEVEL", "error, warn, info (default), debug or trace"),
     FLAG(struct settings, log_format, "log-format", "FORMAT", "text (default) or json"),
-    FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner", "provision hostPath volumes, for tests"),
+    FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
+            "provision hostPath volumes, for tests"),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
-    FLAG(struct settings, token_file, "token-file", "FILE", "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
-    FLAG(struct settings, config, "config", "FILE", "YAML with these settings by name (data: DIR); the command line wins"),
+    FLAG(struct settings, token_file, "token-file", "FILE",
+         "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
+    FLAG(struct settings, config, "config", "FILE",
+         "YAML with these settings by name (data: DIR); the command line wins"),
     { 0 },
 };
-/* clang-format on */
 
 /* What runs, in the order it is made. */
 struct running {
