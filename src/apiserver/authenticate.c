@@ -196,6 +196,8 @@ static int identify(const struct authenticator *a, struct call *c, const struct 
         *ret = &user_admin;
         return 0;
     }
+    if (c->peer_is_invalid)
+        return error_set(err, ERR_UNAUTHORIZED, "the client's certificate is not of our authority's making");
     if (c->peer) {
         const struct user *u = user_new(&c->arena, c->peer->common_name, "", c->peer->organizations, NULL);
         if (!u)

@@ -2,9 +2,9 @@
  *
  * In this order: a caller in this process or of an insecure server is system:admin; a certificate that the
  * carrier has checked gives the user its common name and the groups its organizations; a token is looked up
- * in the file of static tokens, then read as a service account's. A token that is shown and not valid is
- * refused, whatever is asked for. Without either the caller is system:anonymous. Members of system:masters
- * may then act as somebody else (impersonate.h).
+ * in the file of static tokens, then read as a service account's. A certificate or token that is shown and
+ * not valid is refused, whatever is asked for. Without either the caller is system:anonymous. Members of
+ * system:masters may then act as somebody else (impersonate.h).
  *
  * The signature of a service account's token is checked each time, which takes 0.1 to 0.2 ms. */
 #ifndef BERTH_APISERVER_AUTHENTICATE_H

@@ -163,6 +163,11 @@ TEST(certificates)
     call_headers = NULL;
     w.c.peer = &alone;
     ASSERT_STR("carol (): system:authenticated", who(&w));
+    w.c.peer = NULL;
+    w.c.peer_is_invalid = true; /* shown, and signed by somebody else */
+    ASSERT_STR("Unauthorized", who(&w));
+    call_headers = HEADERS("Authorization: Bearer static-token");
+    ASSERT_STR("Unauthorized", who(&w));
     world_done(&w);
 }
 
