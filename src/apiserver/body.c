@@ -84,15 +84,47 @@ static bool fail_cannot_handle(struct call *c, struct str kind, struct str api_v
                                          STR_ARG(kind), STR_ARG(version), expected, why));
 }
 
-/* Kinds that are sent and never stored have their types checked here. */
-static bool check_request_kind(struct call *c, struct json *d, const struct body *b)
+/* The apiVersion that bodies of the route have when they do not say. */
+static const char *expected_api_version(struct call *c)
 {
-    const struct schema *s = request_kind_schema(b->api_version, b->kind);
+    const struct subresource *sub = c->route.sub;
+    bool is_foreign = sub && sub->kind;
+    const char *group = is_foreign ? sub->group : c->route.resource->group;
+    const char *version = is_foreign ? sub->version : c->route.resource->version;
+
+    return group[0] ? call_text(c, "%s/%s", group, version) : version;
+}
+
+/* Kinds that are sent and never stored have their types checked here. */
+static bool check_request_kind(struct call *c, const char *expected, struct json *d, struct body *b)
+{
+    const struct schema *s;
     struct error err;
 
+    if (b->kind.len == 0 && request_kind_schema(str_of(expected_api_version(c)), str_of(expected))) {
+        b->kind = str_of(expected);
+        b->api_version = str_of(expected_api_version(c));
+    }
+    s = request_kind_schema(b->api_version, b->kind);
     if (!s || schema_normalize(s, d, b->root, SCHEMA_DROP_UNKNOWN, NULL, &err) == 0)
         return true;
     return fail_cannot_handle(c, b->kind, b->api_version, s->go_name, err.msg);
+}
+
+/* What a body says of itself is text, or is not said. */
+static bool check_is_text(struct call *c, const char *expected, const struct json *d, json_ref v,
+                          const char *field)
+{
+    enum json_type type = json_type(d, v);
+
+    if (!v || type == JSON_STRING || type == JSON_NULL)
+        return true;
+    return fail_unrecognized(
+        c, expected,
+        call_text(c,
+                  "couldn't get version/kind; json parse error: json: cannot unmarshal %s "
+                  "into Go struct field .%s of type string",
+                  json_type_name(type), field));
 }
 
 static bool read_protobuf(struct call *c, const char *expected, struct json *d, struct body *ret)
@@ -101,7 +133,7 @@ static bool read_protobuf(struct call *c, const char *expected, struct json *d, 
     int r = protobuf_decode(d, c->body, &ret->root, &ret->api_version, &ret->kind, &err);
 
     if (r == 0)
-        return check_request_kind(c, d, ret);
+        return check_request_kind(c, expected, d, ret);
     if (r == -ERR_UNSUPPORTED)
         body_fail_media(c, "application/json, application/yaml");
     else
@@ -146,9 +178,12 @@ bool body_read(struct call *c, const char *expected, bool may_be_empty, struct j
                 "type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
                 "\"json:\\\"kind,omitempty\\\"\" }",
                 json_type_name(json_type(d, ret->root))));
+    if (!check_is_text(c, expected, d, json_get(d, ret->root, "kind"), "kind") ||
+        !check_is_text(c, expected, d, json_get(d, ret->root, "apiVersion"), "apiVersion"))
+        return false;
     ret->kind = json_get_text(d, ret->root, "kind");
     ret->api_version = json_get_text(d, ret->root, "apiVersion");
-    return check_request_kind(c, d, ret);
+    return check_request_kind(c, expected, d, ret);
 }
 
 /* A body that says what it is must be what the path says. */

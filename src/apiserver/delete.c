@@ -133,6 +133,13 @@ static bool read_options(struct call *c, struct delete_options *ret)
     return false;
 }
 
+bool delete_check_options(struct call *c)
+{
+    struct delete_options ignored;
+
+    return read_options(c, &ignored);
+}
+
 static bool fail_precondition(struct call *c, const struct object *old, const char *what, struct str asked,
                               const char *there, const char *guess)
 {

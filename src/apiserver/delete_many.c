@@ -109,7 +109,7 @@ void delete_collection(struct call *c)
     struct error err;
     struct sweep *s;
 
-    if (!list_options_read(c, false, &c->arena, &o) || !read_page(c, &o, &page))
+    if (!delete_check_options(c) || !list_options_read(c, false, &c->arena, &o) || !read_page(c, &o, &page))
         return;
     render_list(&r, &page.meta, page.objects.items, page.objects.count, &c->reply);
     s = calloc(1, sizeof *s);

@@ -56,7 +56,7 @@ void own_call(struct apiserver *s, const struct own_request *q, own_call_fn *don
     o->content_type = q->content_type ? q->content_type : "application/json";
     o->call.method = q->method;
     o->call.target = str_of(call_copy(&o->call, q->target));
-    o->call.body = str_of(call_copy(&o->call, q->body));
+    o->call.body = (struct str){ call_copy(&o->call, q->body), q->body.len };
     o->call.is_trusted = true;
     o->call.user = q->user;
     apiserver_serve(s, &o->call);

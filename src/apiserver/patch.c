@@ -136,14 +136,14 @@ static bool apply_patch(struct write *w, enum patch_media media)
 
     if (!parse_patch(w, &patch))
         return false;
+    if (json_type(w->d, patch) != (media == PATCH_MEDIA_JSON ? JSON_ARRAY : JSON_OBJECT))
+        return fail(w->c, 400, "BadRequest", false,
+                    call_text(w->c,
+                              "error decoding patch: json: cannot unmarshal %s into Go value of type %s",
+                              json_type_name(json_type(w->d, patch)),
+                              media == PATCH_MEDIA_JSON ? "jsonpatch.Patch" : "map[string]interface {}"));
     w->object = json_copy(w->d, w->old);
     if (media == PATCH_MEDIA_JSON) {
-        if (json_type(w->d, patch) != JSON_ARRAY)
-            return fail(w->c, 400, "BadRequest", false,
-                        call_text(w->c,
-                                  "error decoding patch: json: cannot unmarshal %s into Go value of type "
-                                  "jsonpatch.Patch",
-                                  json_type_name(json_type(w->d, patch))));
         r = patch_json(w->d, w->object, patch, &err);
     } else if (media == PATCH_MEDIA_MERGE) {
         r = patch_merge(w->d, w->object, patch, &err);

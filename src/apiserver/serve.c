@@ -239,6 +239,15 @@ static bool path_is_below(const char *path, const char *root)
     return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
+/* Whether something that is no resource may be there; what is below /api, /apis and /openapi sees for
+ * itself. */
+static bool is_path(const char *path)
+{
+    return strcmp(path, "/") == 0 || strcmp(path, "/version") == 0 || strcmp(path, "/metrics") == 0 ||
+           health_has_path(path) || path_is_below(path, "/openapi") || path_is_below(path, "/api") ||
+           path_is_below(path, "/apis");
+}
+
 /* The root tells what there is. */
 static void serve_root(struct call *c)
 {
@@ -252,7 +261,9 @@ static void serve_path(struct call *c)
 {
     const char *path = c->route.path;
 
-    if (c->method != HTTP_GET && c->method != HTTP_HEAD)
+    if (!is_path(path))
+        call_answer_text(c, 404, PAGE_NOT_FOUND);
+    else if (c->method != HTTP_GET && c->method != HTTP_HEAD)
         fail_status(c, 405, "MethodNotAllowed", true,
                     "the server does not allow this method on the requested resource");
     else if (health_has_path(path))
@@ -265,10 +276,8 @@ static void serve_path(struct call *c)
         openapi_serve(c->server->openapi, c);
     else if (path_is_below(path, "/api") || path_is_below(path, "/apis"))
         discovery_serve(c->server->discovery, c);
-    else if (strcmp(path, "/") == 0)
-        serve_root(c);
     else
-        call_answer_text(c, 404, PAGE_NOT_FOUND);
+        serve_root(c);
 }
 
 static void serve_route(struct call *c)
