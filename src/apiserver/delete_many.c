@@ -12,12 +12,15 @@
 #include "apiserver/server.h"
 #include "base/vec.h"
 
+#define SWEEP_CALLS_MAX 64
+
 /* A deletecollection under way. Not atomic: what is gone when it fails stays gone. */
 struct sweep {
     struct call *c;
     VEC(struct object *) objects;
-    size_t left;
-    bool is_started;
+    size_t next;       /* to be deleted */
+    size_t under_way;  /* so many at a time, so that others are served in between */
+    bool is_sending;   /* an answer may come before the sending returns */
     int failed_status; /* of the first deletion that failed; 0 for none */
     struct buf failure;
 };
@@ -38,12 +41,15 @@ static void sweep_end(struct sweep *s)
     if (s->failed_status) {
         buf_clear(&c->reply);
         buf_add_str(&c->reply, buf_str(&s->failure));
+        call_add_header(c, "X-Content-Type-Options", "nosniff");
         call_answer_reply(c, s->failed_status, "application/json");
     } else {
         call_answer_json_reply(c, 200);
     }
     sweep_free(s);
 }
+
+static void sweep_go_on(struct sweep *s);
 
 static void sweep_deleted(void *ctx, const struct call *answered)
 {
@@ -53,9 +59,9 @@ static void sweep_deleted(void *ctx, const struct call *answered)
         s->failed_status = answered->status;
         buf_add_str(&s->failure, buf_str(&answered->reply));
     }
-    s->left--;
-    if (s->left == 0 && s->is_started)
-        sweep_end(s);
+    s->under_way--;
+    if (!s->is_sending)
+        sweep_go_on(s);
 }
 
 /* Keeps the objects past this turn of the loop. */
@@ -84,20 +90,21 @@ static const char *target_of(struct call *c, const struct object *o)
                      (int)(query.s ? query.len : 0), query.s ? query.s : "");
 }
 
-static void sweep_start(struct sweep *s)
+static void sweep_go_on(struct sweep *s)
 {
     struct call *c = s->c;
 
-    s->left = s->objects.count;
-    for (size_t i = 0; i < s->objects.count; i++) {
+    s->is_sending = true;
+    while (s->next < s->objects.count && s->under_way < SWEEP_CALLS_MAX) {
         struct own_request q = { .method = HTTP_DELETE, .body = c->body, .user = c->user };
 
-        q.target = str_of(target_of(c, s->objects.items[i]));
+        q.target = str_of(target_of(c, s->objects.items[s->next++]));
         q.content_type = call_copy(c, call_header(c, "Content-Type"));
+        s->under_way++;
         own_call(c->server, &q, sweep_deleted, s);
     }
-    s->is_started = true;
-    if (s->left == 0)
+    s->is_sending = false;
+    if (s->under_way == 0)
         sweep_end(s);
 }
 
@@ -124,7 +131,7 @@ void delete_collection(struct call *c)
         call_fail(c, &err, NULL);
         return;
     }
-    sweep_start(s);
+    sweep_go_on(s);
 }
 
 /* --- Evictions --- */
@@ -140,6 +147,7 @@ static void evicted(void *ctx, const struct call *answered)
         return;
     }
     buf_add_str(&c->reply, buf_str(&answered->reply));
+    call_add_header(c, "X-Content-Type-Options", "nosniff");
     call_answer_reply(c, answered->status, "application/json");
 }
 

@@ -1,20 +1,19 @@
 /* Events expire: an hour after they were last written, or what the server was told.
  *
- * Every write of an event adds a note at the end of a queue, which is in the order of expiry. When a note is
- * due and the event has not been written since, it is deleted. After a restart the times in the event stand
- * for the time of the write. */
+ * Every write of an event adds a note to a heap in the order of expiry. When a note is due and the event has
+ * not been written since, it is deleted. After a restart the times in the event stand for the time of the
+ * write, and the notes come in any order. Adding and taking out are O(log n). */
 #include "apiserver/duties.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "api/event.h"
+#include "io/timer_heap.h"
 
 struct expiry_note {
-    TAILQ_ENTRY(expiry_note) link;
-    struct timestamp at;
+    struct timer_node due; /* its time is the wall clock's, in seconds */
     int64_t revision;
     const char *ns; /* behind the struct */
     const char *name;
@@ -24,7 +23,7 @@ struct expiry {
     struct apiserver *server;
     struct timer timer;
     struct duty_calls *calls;
-    TAILQ_HEAD(expiry_notes, expiry_note) notes;
+    struct timer_heap notes;
 };
 
 static struct timestamp later(struct timestamp a, struct timestamp b)
@@ -37,6 +36,14 @@ static struct timestamp written_at(const struct object *o)
     const struct event *e = (const struct event *)(const void *)o;
 
     return later(later(o->created, e->last), later(e->series_last, e->time));
+}
+
+/* The first to expire; NULL when there is none. */
+static struct expiry_note *expiry_first(const struct expiry *x)
+{
+    struct timer_node *n = timer_heap_first(&x->notes);
+
+    return n ? CONTAINER_OF(n, struct expiry_note, due) : NULL;
 }
 
 static void expire(struct expiry *x, const struct expiry_note *n)
@@ -55,12 +62,12 @@ static void expire(struct expiry *x, const struct expiry_note *n)
 
 static void expiry_arm(struct expiry *x)
 {
-    const struct expiry_note *first = TAILQ_FIRST(&x->notes);
+    const struct expiry_note *first = expiry_first(x);
     int64_t seconds;
 
     if (!first)
         return;
-    seconds = first->at.seconds - apiserver_now(x->server).seconds;
+    seconds = (int64_t)first->due.at_ns - apiserver_now(x->server).seconds;
     timer_arm_after(&x->timer, seconds > 0 ? (uint64_t)seconds * NS_PER_S : 0);
 }
 
@@ -70,8 +77,8 @@ static void expiry_due(void *ctx)
     struct timestamp now = apiserver_now(x->server);
     struct expiry_note *n;
 
-    while ((n = TAILQ_FIRST(&x->notes)) && n->at.seconds <= now.seconds && !duty_calls_are_full(x->calls)) {
-        TAILQ_REMOVE(&x->notes, n, link);
+    while ((n = expiry_first(x)) && (int64_t)n->due.at_ns <= now.seconds && !duty_calls_are_full(x->calls)) {
+        timer_heap_remove(&x->notes, &n->due);
         expire(x, n);
         free(n);
     }
@@ -89,13 +96,12 @@ static int expiry_start(struct apiserver *s, void **ret, struct error *err)
         return r;
     }
     x->server = s;
-    TAILQ_INIT(&x->notes);
     timer_init(&x->timer, s->loop, expiry_due, x);
     *ret = x;
     return 0;
 }
 
-static struct expiry_note *note_new(const struct object *o, struct timestamp at)
+static struct expiry_note *note_new(const struct object *o)
 {
     size_t ns_len = strlen(o->ns) + 1, name_len = strlen(o->name) + 1;
     struct expiry_note *n = malloc(sizeof *n + ns_len + name_len);
@@ -105,29 +111,8 @@ static struct expiry_note *note_new(const struct object *o, struct timestamp at)
         return NULL;
     memcpy(texts, o->ns, ns_len);
     memcpy(texts + ns_len, o->name, name_len);
-    *n = (struct expiry_note){ .at = at, .revision = o->revision, .ns = texts, .name = texts + ns_len };
+    *n = (struct expiry_note){ .revision = o->revision, .ns = texts, .name = texts + ns_len };
     return n;
-}
-
-/* Nearly always at the end: behind the notes that are due earlier. */
-static void expiry_add(struct expiry *x, struct expiry_note *n)
-{
-    struct expiry_note *last = TAILQ_LAST(&x->notes, expiry_notes), *before = NULL, *at;
-
-    if (!last || timestamp_cmp(last->at, n->at) <= 0) {
-        TAILQ_INSERT_TAIL(&x->notes, n, link);
-        return;
-    }
-    TAILQ_FOREACH(at, &x->notes, link)
-    {
-        if (timestamp_cmp(at->at, n->at) > 0)
-            break;
-        before = at;
-    }
-    if (before)
-        TAILQ_INSERT_AFTER(&x->notes, before, n, link);
-    else
-        TAILQ_INSERT_HEAD(&x->notes, n, link);
 }
 
 static void expiry_see(void *duty, const struct store_event *ev)
@@ -142,11 +127,11 @@ static void expiry_see(void *duty, const struct store_event *ev)
     if (ev->old || timestamp_cmp(at, now) > 0)
         at = now; /* written this moment, or by a clock ahead of ours */
     at.seconds += x->server->event_ttl_seconds;
-    n = note_new(ev->object, at);
+    n = note_new(ev->object);
     if (!n)
         return; /* it stays until the next start */
-    expiry_add(x, n);
-    if (TAILQ_FIRST(&x->notes) == n)
+    timer_heap_add(&x->notes, &n->due, at.seconds > 0 ? (uint64_t)at.seconds : 0);
+    if (expiry_first(x) == n)
         expiry_arm(x);
 }
 
@@ -157,8 +142,8 @@ static void expiry_stop(void *duty)
 
     timer_disarm(&x->timer);
     (void)duty_calls_free(x->calls);
-    while ((n = TAILQ_FIRST(&x->notes))) {
-        TAILQ_REMOVE(&x->notes, n, link);
+    while ((n = expiry_first(x))) {
+        timer_heap_remove(&x->notes, &n->due);
         free(n);
     }
     free(x);

@@ -274,5 +274,8 @@ void http_on_completed(void *ctx, struct MHD_Connection *mhd, void **request_ctx
     if (!c || !c->request)
         return;
     http_request_leave(c);
-    http_conn_set_deadline(c, h->idle_ms_max);
+    if (h->is_quiet)
+        http_conn_end(c); /* a stream that began before could not say `Connection: close` */
+    else
+        http_conn_set_deadline(c, h->idle_ms_max);
 }
