@@ -152,6 +152,8 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
         add_tls(&options, o);
     }
     h->target_bytes_max = memory_bytes - memory_bytes / HTTP_HEADERS_SHARE;
+    if (h->target_bytes_max > HTTP_TARGET_BYTES_MAX)
+        h->target_bytes_max = HTTP_TARGET_BYTES_MAX;
     daemon = MHD_start_daemon(flags, /* port= */ 0, /* accept policy: */ NULL, NULL, http_on_request, h,
                               MHD_OPTION_ARRAY, options.items, MHD_OPTION_END);
     if (!daemon)

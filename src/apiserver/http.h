@@ -24,7 +24,9 @@
 #include "io/loop.h"
 
 /* For each connection: request line and headers, of which none may be longer, and a piece of the answer. */
-#define HTTP_MEMORY_BYTES ((size_t)32768)
+#define HTTP_MEMORY_BYTES ((size_t)96 << 10)
+/* Of the request's path and parameters: selectors may be long. */
+#define HTTP_TARGET_BYTES_MAX ((size_t)64 << 10)
 /* Of a body that is too large this much is read and dropped, so that the client gets to read why. */
 #define HTTP_DROP_BYTES_MAX ((uint64_t)64 << 20)
 /* 4096 watches and some. */

@@ -216,10 +216,10 @@ TEST(long_heads_are_served_and_longer_ones_refused)
     } rows[] = {
         { 20000, 1000, "HTTP/1.1 200 " },
         { 1000, 20000, "HTTP/1.1 200 " },
-        { HTTP_MEMORY_BYTES * 3 / 4, 0, "HTTP/1.1 414 " },
+        { HTTP_TARGET_BYTES_MAX, 0, "HTTP/1.1 414 " },
         { 2 * HTTP_MEMORY_BYTES, 0, "HTTP/1.1 414 " },
         { 0, 2 * HTTP_MEMORY_BYTES, "HTTP/1.1 431 " },
-        { 20000, 20000, "HTTP/1.1 431 " },
+        { 60000, 60000, "HTTP/1.1 431 " },
     };
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
 
@@ -240,7 +240,7 @@ TEST(the_memory_can_be_chosen)
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
     _cleanup_(closep) int fd = client_connect(w);
 
-    send_long(w, fd, 65536, 30000);
+    send_long(w, fd, 60000, 200000);
     ASSERT_INT(200, client_read_answer(w, fd, &b));
 }
 
@@ -267,7 +267,7 @@ TEST(many_small_things_in_a_head_are_no_trouble)
         char expected[30];
 
         buf_add_cstr(&request, rows[i].begin);
-        while (request.len < 20000)
+        while (request.len < 60000)
             buf_add_cstr(&request, rows[i].repeat);
         buf_add_cstr(&request, rows[i].end);
         client_send(w, fd, buf_cstr(&request));
