@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/vec.h"
 
 #define RETRY_NS NS_PER_S
 
@@ -16,7 +13,6 @@ struct accounts {
     struct deferred look;
     struct timer retry;
     struct duty_calls *calls;
-    VEC(char *) namespaces; /* to be looked at */
 };
 
 static void make_namespace(struct accounts *a, const char *name)
@@ -29,37 +25,34 @@ static void make_namespace(struct accounts *a, const char *name)
     duty_calls_send(a->calls, HTTP_POST, NULL, STR_LIT("/api/v1/namespaces"), str_of(body));
 }
 
-static void make_account(struct accounts *a, const char *ns)
+static void make_account(struct accounts *a, const struct object *ns)
 {
-    struct store *s = a->server->store;
-    const struct object *o = store_get(s, KIND_NAMESPACE, "", ns);
     char target[512];
 
-    if (!o || o->is_deleting || store_get_newest(s, KIND_SERVICE_ACCOUNT, ns, "default"))
+    if (ns->is_deleting || store_get_newest(a->server->store, KIND_SERVICE_ACCOUNT, ns->name, "default"))
         return;
-    (void)snprintf(target, sizeof target, "/api/v1/namespaces/%s/serviceaccounts", ns);
+    (void)snprintf(target, sizeof target, "/api/v1/namespaces/%s/serviceaccounts", ns->name);
     duty_calls_send(a->calls, HTTP_POST, NULL, str_of(target),
                     STR_LIT("{\"metadata\":{\"name\":\"default\"}}"));
-}
-
-static void accounts_clear(struct accounts *a)
-{
-    for (size_t i = 0; i < a->namespaces.count; i++)
-        free(a->namespaces.items[i]);
-    vec_clear(&a->namespaces);
 }
 
 static void accounts_look(void *ctx)
 {
     struct accounts *a = ctx;
+    struct store_iter it;
+    const struct object *ns;
+    struct error ignored;
 
     if (store_count(a->server->store, KIND_NAMESPACE) < ARRAY_LEN(predefined)) {
         for (size_t i = 0; i < ARRAY_LEN(predefined); i++)
             make_namespace(a, predefined[i]);
     }
-    for (size_t i = 0; i < a->namespaces.count; i++)
-        make_account(a, a->namespaces.items[i]);
-    accounts_clear(a);
+    if (store_iter_begin(&it, a->server->store, KIND_NAMESPACE, NULL, STR_LIT(""), STR_LIT(""), 0, &ignored) <
+        0)
+        return;
+    while ((ns = store_iter_next(&it)))
+        make_account(a, ns);
+    store_iter_done(&it);
 }
 
 /* A first start on a full disk: it becomes ready when there is room. */
@@ -91,20 +84,10 @@ static int accounts_start(struct apiserver *s, void **ret, struct error *err)
 static void accounts_see(void *duty, const struct store_event *ev)
 {
     struct accounts *a = duty;
-    const struct object *o = ev->object;
-    const char *ns = NULL;
-    char *copy;
+    enum kind k = ev->object->kind->kind;
 
-    if (o->kind->kind == KIND_NAMESPACE && !ev->old && !ev->is_delete)
-        ns = o->name;
-    else if (o->kind->kind == KIND_SERVICE_ACCOUNT && ev->is_delete)
-        ns = o->ns;
-    if (!ns)
-        return;
-    copy = strdup(ns);
-    if (!copy || vec_push(&a->namespaces, copy) < 0)
-        free(copy); /* the next start looks again */
-    loop_defer(&a->look);
+    if ((k == KIND_NAMESPACE && !ev->old && !ev->is_delete) || (k == KIND_SERVICE_ACCOUNT && ev->is_delete))
+        loop_defer(&a->look);
 }
 
 static void accounts_stop(void *duty)
@@ -114,8 +97,6 @@ static void accounts_stop(void *duty)
     loop_undefer(&a->look);
     timer_disarm(&a->retry);
     (void)duty_calls_free(a->calls);
-    accounts_clear(a);
-    vec_done(&a->namespaces);
     free(a);
 }
 

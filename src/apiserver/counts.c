@@ -91,7 +91,7 @@ static int add_requests(struct apiserver *s, struct apiserver_counts *n, struct 
 
 static int add_in_flight(struct apiserver *s, struct error *err)
 {
-    struct metric_family *in_flight, *long_running;
+    struct metric_family *in_flight = NULL, *long_running = NULL;
     int r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_current_inflight_requests",
                                                       .help = "Requests that wait for their answer.",
@@ -115,8 +115,8 @@ static int add_in_flight(struct apiserver *s, struct error *err)
 
 static int add_watches(struct apiserver *s, struct apiserver_counts *n, struct error *err)
 {
-    struct metric_family *events;
-    struct metric *cut;
+    struct metric_family *events = NULL;
+    struct metric *cut = NULL;
     int r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_watch_events_total",
                                                       .help = "Events that were handed to watches.",
@@ -143,7 +143,7 @@ static int add_watches(struct apiserver *s, struct apiserver_counts *n, struct e
 
 static int add_objects(struct apiserver *s, struct apiserver_counts *n, struct error *err)
 {
-    struct metric_family *objects;
+    struct metric_family *objects = NULL;
     int r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_storage_objects",
                                                       .help = "Objects in the store.",

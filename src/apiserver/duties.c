@@ -41,10 +41,10 @@ static int see_kind(struct duties *d, enum kind k, struct error *err)
 int duties_new(struct apiserver *s, struct duties **ret, struct error *err)
 {
     struct duties *d = calloc(1, sizeof *d);
-    int r = d ? 0 : error_no_memory(err);
+    int r = 0;
 
-    if (r < 0)
-        return r;
+    if (!d)
+        return error_no_memory(err);
     d->server = s;
     for (size_t i = 0; i < DUTIES_COUNT && r == 0; i++)
         r = all_duties[i]->start(s, &d->items[i], err);

@@ -105,10 +105,11 @@ static struct expiry_note *note_new(const struct object *o)
 {
     size_t ns_len = strlen(o->ns) + 1, name_len = strlen(o->name) + 1;
     struct expiry_note *n = malloc(sizeof *n + ns_len + name_len);
-    char *texts = (char *)(n + 1);
+    char *texts;
 
     if (!n)
         return NULL;
+    texts = (char *)(n + 1);
     memcpy(texts, o->ns, ns_len);
     memcpy(texts + ns_len, o->name, name_len);
     *n = (struct expiry_note){ .revision = o->revision, .ns = texts, .name = texts + ns_len };

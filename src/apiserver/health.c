@@ -1,5 +1,6 @@
 #include "apiserver/health.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "apiserver/server.h"
@@ -155,9 +156,10 @@ static void serve_all(struct call *c, int at)
 
 void health_serve(struct call *c)
 {
-    const char *check;
+    const char *check = "";
     int at = endpoint_of(c->route.path, &check);
 
+    assert(at >= 0); /* health_has_path() */
     if (check[0])
         serve_one(c, check, endpoints[at].bit);
     else

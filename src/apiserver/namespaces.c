@@ -2,35 +2,14 @@
 #include "apiserver/duties.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/queue.h>
 
 #include "api/namespace.h"
-
-struct ending {
-    TAILQ_ENTRY(ending) link;
-    bool is_dirty; /* something in it changed since it was looked at */
-    char name[];
-};
 
 struct namespaces {
     struct apiserver *server;
     struct deferred look;
     struct duty_calls *calls;
-    TAILQ_HEAD(endings, ending) endings;
 };
-
-static struct ending *find(struct namespaces *n, const char *name)
-{
-    struct ending *e;
-
-    TAILQ_FOREACH(e, &n->endings, link)
-    {
-        if (strcmp(e->name, name) == 0)
-            return e;
-    }
-    return NULL;
-}
 
 /* Asks for the deletion of what has not been asked yet, as far as there is room for it. Returns how much is
  * left. */
@@ -82,35 +61,33 @@ static void let_go(struct namespaces *n, const struct object *o)
     buf_done(&body);
 }
 
-static void end(struct namespaces *n, struct ending *e)
+static void end(struct namespaces *n, const struct object *o)
 {
-    const struct object *o = store_get(n->server->store, KIND_NAMESPACE, "", e->name);
     size_t left = 0;
 
-    if (!o || !o->is_deleting)
-        return;
     for (int k = 0; k < KIND_COUNT; k++) {
         if (kind_info((enum kind)k)->is_namespaced && k != KIND_EVENT_V1)
-            left += empty_kind(n, (enum kind)k, e->name);
+            left += empty_kind(n, (enum kind)k, o->name);
     }
-    if (duty_calls_are_busy(n->calls))
-        e->is_dirty = true; /* look again when they have been answered */
-    else if (left == 0)
+    if (left == 0)
         let_go(n, o);
 }
 
 static void namespaces_look(void *ctx)
 {
     struct namespaces *n = ctx;
-    struct ending *e;
+    struct store_iter it;
+    const struct object *o;
+    struct error ignored;
 
-    TAILQ_FOREACH(e, &n->endings, link)
-    {
-        if (e->is_dirty) {
-            e->is_dirty = false;
-            end(n, e);
-        }
+    if (duty_calls_are_busy(n->calls) || store_iter_begin(&it, n->server->store, KIND_NAMESPACE, NULL,
+                                                          STR_LIT(""), STR_LIT(""), 0, &ignored) < 0)
+        return; /* the last answer leads here again */
+    while (!duty_calls_are_full(n->calls) && (o = store_iter_next(&it))) {
+        if (o->is_deleting)
+            end(n, o);
     }
+    store_iter_done(&it);
 }
 
 static int namespaces_start(struct apiserver *s, void **ret, struct error *err)
@@ -123,61 +100,31 @@ static int namespaces_start(struct apiserver *s, void **ret, struct error *err)
         return r;
     }
     n->server = s;
-    TAILQ_INIT(&n->endings);
     deferred_init(&n->look, s->loop, namespaces_look, n);
     *ret = n;
     return 0;
 }
 
-static void see_namespace(struct namespaces *n, const struct store_event *ev)
-{
-    const struct object *o = ev->object;
-    struct ending *e = find(n, o->name);
-
-    if (ev->is_delete && e) {
-        TAILQ_REMOVE(&n->endings, e, link);
-        free(e);
-        return;
-    }
-    if (ev->is_delete || !o->is_deleting || e)
-        return;
-    e = calloc(1, sizeof *e + strlen(o->name) + 1);
-    if (!e)
-        return; /* the next start looks again */
-    memcpy(e->name, o->name, strlen(o->name) + 1);
-    TAILQ_INSERT_TAIL(&n->endings, e, link);
-}
-
+/* Looks again when something happens to a namespace that is being deleted, or in one. */
 static void namespaces_see(void *duty, const struct store_event *ev)
 {
     struct namespaces *n = duty;
-    const char *ns = ev->object->ns;
-    struct ending *e;
+    const struct object *o = ev->object;
 
-    if (ev->object->kind->kind == KIND_NAMESPACE) {
-        see_namespace(n, ev);
-        ns = ev->object->name;
-    }
-    if (!ns[0] || TAILQ_EMPTY(&n->endings))
+    if (o->ns[0])
+        o = store_get(n->server->store, KIND_NAMESPACE, "", o->ns);
+    else if (o->kind->kind != KIND_NAMESPACE)
         return;
-    e = find(n, ns);
-    if (!e)
-        return;
-    e->is_dirty = true;
-    loop_defer(&n->look);
+    if (o && o->is_deleting)
+        loop_defer(&n->look);
 }
 
 static void namespaces_stop(void *duty)
 {
     struct namespaces *n = duty;
-    struct ending *e;
 
     loop_undefer(&n->look);
     (void)duty_calls_free(n->calls);
-    while ((e = TAILQ_FIRST(&n->endings))) {
-        TAILQ_REMOVE(&n->endings, e, link);
-        free(e);
-    }
     free(n);
 }
 

@@ -68,7 +68,7 @@ static bool is_printable(struct str s)
 /* The manager a client is known by when it names none: its program. */
 static struct str manager_of_agent(struct call *c)
 {
-    struct buf manager = BUF_INIT(2 * MANAGER_BYTES_MAX);
+    struct buf manager = BUF_INIT((size_t)2 * MANAGER_BYTES_MAX);
     const char *copy;
 
     manager_of_user_agent(call_header(c, "User-Agent"), &manager);
@@ -613,7 +613,7 @@ void write_commit(struct write *w, bool is_delete)
     } else if (!w->old) {
         (void)json_remove(w->d, meta, "resourceVersion");
     }
-    if (make_object(w, &o, &err) < 0)
+    if (make_object(w, &o, &err) < 0 || !o) /* an object comes out, or an error */
         call_fail(w->c, &err, NULL);
     else if (w->options.is_dry_run)
         answer_now(w, o);
