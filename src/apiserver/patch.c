@@ -83,43 +83,66 @@ static bool parse_patch(struct write *w, json_ref *ret)
     return fail(w->c, 400, "BadRequest", false, call_text(w->c, "error decoding patch: %s", err.msg));
 }
 
-/* What errors show: of a strategic patch the patch as Go prints it, else what it led to. */
+/* Applies a patch that has been read to a copy of the stored object. */
+static int apply_read(struct write *w, enum patch_media media, json_ref patch, json_ref *ret,
+                      struct error *err)
+{
+    *ret = json_copy(w->d, w->old);
+    if (media == PATCH_MEDIA_JSON)
+        return patch_json(w->d, *ret, patch, err);
+    if (media == PATCH_MEDIA_MERGE)
+        return patch_merge(w->d, *ret, patch, err);
+    return patch_strategic(w->kind->schema, w->d, *ret, patch, err);
+}
+
+/* What errors show: of a strategic patch the patch as Go prints it, of an applied configuration the
+ * configuration, else what the patch led to. All of it is made again, since few patches fail. */
 static void show_patch(struct write *w, enum patch_media media, struct buf *out)
 {
     struct error ignored;
-    json_ref patch;
+    json_ref patch, shown;
 
-    if (media != PATCH_MEDIA_STRATEGIC)
-        return; /* written already, before it was taken apart */
-    if (json_parse(w->d, w->c->body, &patch, &ignored) == 0)
+    if (media == PATCH_MEDIA_APPLY) {
+        if (yaml_or_json_parse(w->d, w->c->body, &patch, &ignored) == 0)
+            json_write(w->d, patch, out);
+        return;
+    }
+    if (json_parse(w->d, w->c->body, &patch, &ignored) < 0)
+        return;
+    if (media == PATCH_MEDIA_STRATEGIC)
         patch_write_go(w->d, patch, out);
+    else if (apply_read(w, media, patch, &shown, &ignored) == 0)
+        json_write(w->d, shown, out);
+}
+
+static bool fail_decoding(struct write *w, enum patch_media media, const char *why)
+{
+    _cleanup_(buf_done_p) struct buf shown = BUF_INIT((size_t)4 << 20);
+
+    show_patch(w, media, &shown);
+    return fail_patched(w, buf_str(&shown), why);
 }
 
 /* The stored form with unknown fields reported, as the patch left it. */
 static bool decode_patched(struct write *w, enum patch_media media)
 {
     _cleanup_(field_report_done_p) struct field_report report = FIELD_REPORT_INIT;
-    _cleanup_(buf_done_p) struct buf shown = BUF_INIT((size_t)4 << 20), why = BUF_INIT((size_t)1 << 20);
+    _cleanup_(buf_done_p) struct buf why = BUF_INIT((size_t)1 << 20);
     struct error err;
     int r;
 
-    if (media != PATCH_MEDIA_STRATEGIC)
-        json_write(w->d, w->object, &shown);
     if (media == PATCH_MEDIA_APPLY) {
         r = schema_normalize_applied(w->kind->schema, w->d, w->object, SCHEMA_DROP_UNKNOWN, &report, &err);
     } else {
         managed_fields_keep_reset(w->d, w->object);
         r = schema_normalize(w->kind->schema, w->d, w->object, SCHEMA_DROP_UNKNOWN, &report, &err);
     }
-    if (r < 0) {
-        show_patch(w, media, &shown);
-        return fail_patched(w, buf_str(&shown), err.msg);
-    }
+    if (r < 0)
+        return fail_decoding(w, media, err.msg);
     if (report.count && w->options.validation == VALIDATION_STRICT) {
         buf_add_cstr(&why, "strict decoding error: ");
         field_report_join(&report, &why);
-        show_patch(w, media, &shown);
-        return fail_patched(w, buf_str(&shown), buf_cstr(&why));
+        return fail_decoding(w, media, buf_cstr(&why));
     }
     for (const char *line = field_report_next(&report, NULL);
          line && w->options.validation == VALIDATION_WARN; line = field_report_next(&report, line))
@@ -142,14 +165,7 @@ static bool apply_patch(struct write *w, enum patch_media media)
                               "error decoding patch: json: cannot unmarshal %s into Go value of type %s",
                               json_type_name(json_type(w->d, patch)),
                               media == PATCH_MEDIA_JSON ? "jsonpatch.Patch" : "map[string]interface {}"));
-    w->object = json_copy(w->d, w->old);
-    if (media == PATCH_MEDIA_JSON) {
-        r = patch_json(w->d, w->object, patch, &err);
-    } else if (media == PATCH_MEDIA_MERGE) {
-        r = patch_merge(w->d, w->object, patch, &err);
-    } else {
-        r = patch_strategic(w->kind->schema, w->d, w->object, patch, &err);
-    }
+    r = apply_read(w, media, patch, &w->object, &err);
     if (r < 0)
         return fail_patch(w, &err);
     if (json_type(w->d, w->object) != JSON_OBJECT)

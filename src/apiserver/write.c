@@ -566,18 +566,6 @@ static int make_object(struct write *w, struct object **ret, struct error *err)
     return r;
 }
 
-/* Whether the tree, which carries old's version, is what is there already. */
-static bool is_unchanged(struct write *w)
-{
-    struct buf *text = &w->c->server->text;
-
-    if (!w->old_object)
-        return false;
-    buf_clear(text);
-    json_write(w->d, w->object, text);
-    return !text->failed && str_eq(buf_str(text), w->old_object->text);
-}
-
 static void answer_now(struct write *w, struct object *taken)
 {
     struct commit m = { .c = w->c,
@@ -597,13 +585,13 @@ void write_commit(struct write *w, bool is_delete)
     struct error err;
     json_ref meta;
 
+    if (!is_delete && w->old && json_equal(w->d, w->object, w->old)) {
+        answer_now(w, object_ref(w->old_object));
+        return;
+    }
     /* Events of the new form are stored in the old one. */
     if (stored_form(w->kind) != w->kind && event_to_core(w->d, w->object, &err) < 0) {
         call_fail(w->c, &err, NULL);
-        return;
-    }
-    if (!is_delete && is_unchanged(w)) {
-        answer_now(w, object_ref(w->old_object));
         return;
     }
     meta = json_get(w->d, w->object, "metadata");
