@@ -33,7 +33,8 @@ struct store_log_type {
     /* All rows or none, durable when it returns 0. A failure leaves the log usable: the next call tries
      * afresh. */
     int (*append)(void *ctx, const struct store_row *rows, size_t count, struct error *err);
-    /* Forgets rows that no longer matter and remembers meta, together or not at all. */
+    /* Forgets rows that no longer matter and remembers meta, together or not at all. Without rows it still
+     * writes a meta that is new, and so tells whether the disk takes anything. */
     int (*drop)(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
                 struct error *err);
     /* Every row in order of revision, then NULL. *ret_meta is set before the first call of fn. */

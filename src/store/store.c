@@ -5,7 +5,10 @@
  * commit makes up the next batch.
  *
  * Whatever may fail does so before a write goes to the log: entry and ring have their memory by then. Once
- * the log has said yes, the rest cannot fail. */
+ * the log has said yes, the rest cannot fail.
+ *
+ * A log that refused a batch is probed until it works again, so that the store's health is known without
+ * anybody writing: who sees an unhealthy store sends no writes. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -18,6 +21,7 @@
 /* --- Life --- */
 
 static void store_flush(void *ctx);
+static void store_on_retry(void *ctx);
 
 static int store_make(struct loop *l, const struct store_options *o, bool threaded, struct store *s,
                       struct error *err)
@@ -40,6 +44,7 @@ static int store_make(struct loop *l, const struct store_options *o, bool thread
     for (size_t k = 0; k <= KIND_COUNT; k++)
         TAILQ_INIT(&s->watchers[k]);
     deferred_init(&s->flush, l, store_flush, s);
+    timer_init(&s->retry, l, store_on_retry, s);
     s->rows = calloc(s->options.batch_max, sizeof *s->rows);
     if (!s->rows)
         return error_no_memory(err);
@@ -117,6 +122,7 @@ struct store *store_free(struct store *s)
     for (size_t k = 0; k <= KIND_COUNT; k++)
         assert(TAILQ_EMPTY(&s->watchers[k]));
     loop_undefer(&s->flush);
+    timer_disarm(&s->retry);
     s->pool = pool_free(s->pool);
     s->log.type->close(s->log.ctx);
     store_image_done(&s->image);
@@ -319,20 +325,32 @@ static int store_append(void *ctx)
     return s->log.type->append(s->log.ctx, s->rows, s->rows_count, &s->work_err);
 }
 
+/* What the work that has ended says about the log's health. */
+static void store_set_health(struct store *s, int r)
+{
+    s->must_probe = false;
+    if (r < 0) {
+        s->last_failure = s->work_err;
+        timer_arm_after(&s->retry, STORE_RETRY_NS);
+    } else {
+        s->last_failure.code = ERR_NONE;
+        s->drops_must_wait = false;
+        timer_disarm(&s->retry);
+    }
+}
+
 static void store_on_appended(void *ctx, int r)
 {
     struct store *s = ctx;
 
     s->is_busy = false;
     loop_defer(&s->flush);
+    store_set_health(s, r);
     if (r < 0) {
         struct error err = s->work_err; /* a writer may cause the next work */
-        s->last_failure = err;
         store_fail(s, r, &err);
         return;
     }
-    s->last_failure.code = ERR_NONE;
-    s->drops_must_wait = false;
     if (s->options.on_commit)
         s->options.on_commit(s->options.ctx, loop_now_ns(s->loop) - s->started_ns, s->rows_count);
     store_apply(s);
@@ -361,6 +379,15 @@ static void store_on_dropped(void *ctx, int r)
         memmove(s->drops.items, s->drops.items + s->drops_at, s->drops.count * sizeof *s->drops.items);
         s->drops_at = 0;
     }
+}
+
+static void store_on_probed(void *ctx, int r)
+{
+    struct store *s = ctx;
+
+    s->is_busy = false;
+    loop_defer(&s->flush);
+    store_set_health(s, r);
 }
 
 static void store_run(struct store *s, pool_work_fn work, pool_done_fn done)
@@ -408,12 +435,29 @@ static void store_start_drop(struct store *s)
     store_run(s, store_drop, store_on_dropped);
 }
 
+/* Drops nothing, but moves the counter on: a value that stays the same might never get to the disk. */
+static void store_start_probe(struct store *s)
+{
+    s->dropping_count = 0;
+    s->meta = (struct store_log_meta){ .revision = store_reserve(s), .history_start = s->history.start };
+    store_run(s, store_drop, store_on_probed);
+}
+
+static void store_on_retry(void *ctx)
+{
+    struct store *s = ctx;
+
+    s->must_probe = true;
+    loop_defer(&s->flush);
+}
+
 static bool store_has_drops(const struct store *s)
 {
     return s->drops.count - s->drops_at >= STORE_DROP_COUNT && !s->drops_must_wait && !s->is_closing;
 }
 
-/* Starts what is due: by turns when both are. False when there is nothing. */
+/* Starts what is due: drops and batches by turns when both are; a batch tells as much as a probe. False when
+ * there is nothing. */
 static bool store_start(struct store *s)
 {
     bool has_writes = !TAILQ_EMPTY(&s->queue);
@@ -423,6 +467,8 @@ static bool store_start(struct store *s)
         store_start_drop(s);
     else if (has_writes)
         store_start_batch(s);
+    else if (s->must_probe && !s->is_closing)
+        store_start_probe(s);
     else
         return false;
     return true;

@@ -71,7 +71,8 @@ const struct object *store_get_newest(const struct store *s, enum kind k, const 
 int64_t store_revision(const struct store *s);
 /* How many objects of a kind are committed. */
 size_t store_count(const struct store *s, enum kind k);
-/* Health: 0, or the failure of the last commit; a commit that succeeds clears it. */
+/* Health: 0, or the failure of the last commit; a commit that succeeds clears it. After a failure the store
+ * tries the disk by itself every few seconds, so this also ends when nobody writes. */
 int store_check(const struct store *s, struct error *err);
 
 /* --- Writing --- */

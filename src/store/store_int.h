@@ -11,6 +11,8 @@
 #define STORE_BATCH_BYTES_MAX ((size_t)16 << 20)
 /* Rows are dropped this many at a time, so that no write waits long behind it. */
 #define STORE_DROP_COUNT 1024
+/* So long after a failed commit the log is tried again, and so on until it works. */
+#define STORE_RETRY_NS (5 * NS_PER_S)
 
 /* --- The image: entries by kind and key --- */
 
@@ -121,6 +123,8 @@ struct store {
     bool is_closing;
     bool is_delivering;        /* callbacks of writers and watchers run */
     struct error last_failure; /* code ERR_NONE when the last commit was fine */
+    struct timer retry;        /* armed after a failure */
+    bool must_probe;           /* it is time to see whether the log works again */
 
     struct store_watchers watchers[KIND_COUNT + 1]; /* by kind; the last of every kind */
     struct store_watcher *walk;                     /* the next one to be told */

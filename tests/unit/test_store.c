@@ -396,6 +396,101 @@ TEST(a_writer_may_try_again_at_once)
     ASSERT_STR("a/x=retried@3", iter_text(w->store, CM, NULL, "", "", 0));
 }
 
+/* A store that nobody writes to finds out by itself when its log is well again. */
+struct ailing {
+    struct bad_log log;
+    struct manual_clock clock;
+    struct world world;
+};
+
+static void ailing_open(struct ailing *a)
+{
+    struct error err = { 0 };
+    struct world *w = &a->world;
+
+    manual_clock_init(&a->clock, 0, 0);
+    w->loop = new_loop(&a->clock.clock);
+    ASSERT_OK(
+        store_new(w->loop, NULL, (struct store_log){ &bad_log_type, &a->log }, false, -1, &w->store, &err));
+    a->log.fails_at = 1;
+    ASSERT_INT(-ERR_IO, put_in(w->loop, w->store, CM, "a", "x", "v"));
+}
+
+static void ailing_close(struct ailing *a)
+{
+    a->world.store = store_free(a->world.store);
+    a->world.loop = loop_free(a->world.loop); /* aborts when a timer was left */
+}
+
+TEST(a_log_that_failed_is_probed_until_it_works)
+{
+    struct ailing a = { .log.drops_fail = 2 };
+    struct error err = { 0 };
+    struct store *s;
+
+    ailing_open(&a);
+    s = a.world.store;
+    loop_advance(a.world.loop, &a.clock, STORE_RETRY_NS - 1);
+    ASSERT_INT(0, a.log.drops_called);
+    loop_advance(a.world.loop, &a.clock, 1);
+    ASSERT_INT(1, a.log.drops_called);
+    ASSERT_ERR(ERR_IO, store_check(s, &err));
+    ASSERT_STR("no luck", err.msg);
+    loop_advance(a.world.loop, &a.clock, STORE_RETRY_NS);
+    ASSERT_INT(2, a.log.drops_called);
+    ASSERT_ERR(ERR_IO, store_check(s, &err));
+    loop_advance(a.world.loop, &a.clock, STORE_RETRY_NS);
+    ASSERT_INT(3, a.log.drops_called);
+    ASSERT_OK(store_check(s, &err));
+    ASSERT_INT(0, a.log.dropped);
+    ASSERT_INT(4, a.log.meta.revision); /* one the log cannot have: the failed write's, then one a probe */
+    ASSERT_INT(0, store_revision(s));   /* nothing was written */
+    loop_advance(a.world.loop, &a.clock, 10 * STORE_RETRY_NS);
+    ASSERT_INT(3, a.log.drops_called);
+    ASSERT_INT(0, put_in(a.world.loop, s, CM, "a", "x", "v"));
+    ASSERT_INT(5, store_revision(s));
+    ailing_close(&a);
+}
+
+TEST(a_write_that_succeeds_spares_the_probe)
+{
+    struct ailing a = { 0 };
+    struct error err = { 0 };
+
+    ailing_open(&a);
+    ASSERT_INT(0, put_in(a.world.loop, a.world.store, CM, "a", "x", "v"));
+    ASSERT_OK(store_check(a.world.store, &err));
+    loop_advance(a.world.loop, &a.clock, 10 * STORE_RETRY_NS);
+    ASSERT_INT(0, a.log.drops_called);
+    ailing_close(&a);
+}
+
+TEST(a_write_that_fails_puts_the_probe_off)
+{
+    struct ailing a = { 0 };
+
+    ailing_open(&a);
+    loop_advance(a.world.loop, &a.clock, STORE_RETRY_NS - 1);
+    a.log.fails_at = 2;
+    ASSERT_INT(-ERR_IO, put_in(a.world.loop, a.world.store, CM, "a", "x", "v"));
+    loop_advance(a.world.loop, &a.clock, STORE_RETRY_NS - 1);
+    ASSERT_INT(0, a.log.drops_called);
+    loop_advance(a.world.loop, &a.clock, 1);
+    ASSERT_INT(1, a.log.drops_called);
+    ailing_close(&a);
+}
+
+TEST(a_store_that_waits_for_its_log_can_be_closed)
+{
+    struct ailing a = { 0 };
+
+    ailing_open(&a);
+    store_finish(a.world.store);
+    loop_advance(a.world.loop, &a.clock, 2 * STORE_RETRY_NS);
+    ASSERT_INT(0, a.log.drops_called);
+    ailing_close(&a);
+}
+
 static void count_commits(void *ctx, uint64_t ns, size_t count)
 {
     unsigned *counts = ctx;
