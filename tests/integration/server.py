@@ -92,7 +92,8 @@ class Server:
         with open(self.log_path, errors="replace") as f:
             return f.read()
 
-    def start(self):
+    def launch(self):
+        """Starts the process without waiting for it."""
         self.port = self.port or free_port()
         command = [BERTH, "serve", "--data", self.data, "--listen", self.address, *self.flags]
         if not self.tls:
@@ -101,6 +102,9 @@ class Server:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env
             )
+
+    def start(self):
+        self.launch()
         await_that(self.is_ready, READY_SECONDS_MAX, "readiness")
         return self
 
