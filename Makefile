@@ -6,7 +6,7 @@ FUZZ_RUNS ?= 1000000
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build deps run test asan tsan fuzz bench lint format install clean
+.PHONY: build deps run test asan tsan fuzz soak bench lint format install clean
 
 build: deps
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
@@ -34,6 +34,11 @@ tsan: deps
 
 fuzz: deps
 	@scripts/test fuzz --fuzz-runs $(FUZZ_RUNS)
+
+# The tests under load, at full size: some minutes.
+soak: build
+	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
+	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 
 bench: build
 	@$(BERTH) bench micro
