@@ -44,7 +44,7 @@ int cli_data_args_read(const struct cli_verb *verb, int argc, char **argv, struc
         return status;
     if (settings.data && !settings.data[0])
         return cli_fail_usage("%s: --data needs a directory: see 'berth help %s'", verb->name, verb->name);
-    if (args == 0)
+    if (args == 0 || !argv[1][0])
         return cli_fail_usage("%s: no file given: see 'berth help %s'", verb->name, verb->name);
     if (args > 1)
         return cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb->name, argv[2],
