@@ -28,12 +28,6 @@ struct world {
     struct apiserver server;
 };
 
-/* The server's own part, which these tests do without. */
-__attribute__((weak)) struct timestamp apiserver_now(const struct apiserver *s)
-{
-    return timestamp_of_ns(clock_real_ns(s->clock));
-}
-
 static inline void world_init(struct world *w, size_t history_count)
 {
     struct store_options o = { .history_count = history_count };
