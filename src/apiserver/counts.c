@@ -194,7 +194,9 @@ static const char *scope_of(const struct route *r)
 {
     if (!r->resource)
         return "";
-    return r->name.len ? "resource" : r->ns.len ? "namespace" : "cluster";
+    if (r->name.len || r->verb == VERB_CREATE)
+        return "resource";
+    return r->ns.len ? "namespace" : "cluster";
 }
 
 /* What is not there is counted without its name: names from outside would fill the table. */

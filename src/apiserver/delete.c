@@ -16,6 +16,7 @@ enum propagation { PROPAGATE_DEFAULT, PROPAGATE_ORPHAN, PROPAGATE_BACKGROUND, PR
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 #define GRACE_UNSET (-1)
+#define GRACE_SECONDS_MAX INT32_MAX /* some 68 years: further away no time can be told */
 
 struct delete_options {
     int64_t grace_seconds; /* GRACE_UNSET, or not negative */
@@ -236,10 +237,12 @@ static bool normalize(struct write *w)
 static int64_t pod_grace(const struct write *w, const struct delete_options *o)
 {
     const struct pod *p = pod_of(w->old_object);
+    int64_t grace;
 
     if (!p->node_name[0] || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
         return 0;
-    return o->grace_seconds != GRACE_UNSET ? o->grace_seconds : p->grace_seconds;
+    grace = o->grace_seconds != GRACE_UNSET ? o->grace_seconds : p->grace_seconds;
+    return grace < GRACE_SECONDS_MAX ? grace : GRACE_SECONDS_MAX;
 }
 
 static void remove_now(struct write *w)

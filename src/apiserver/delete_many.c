@@ -151,6 +151,17 @@ static void evicted(void *ctx, const struct call *answered)
     call_answer_reply(c, answered->status, "application/json");
 }
 
+/* The parameter of the eviction is an option of its deletion. */
+static void add_dry_run(const struct call *c, struct json *d, struct body *b)
+{
+    json_ref list = json_new_array(d);
+
+    if (!b->root)
+        b->root = json_new_object(d);
+    json_append(d, list, json_new_string(d, params_get(&c->params, "dryRun")));
+    json_set(d, json_ensure_object(d, b->root, "deleteOptions"), "dryRun", list);
+}
+
 void delete_by_eviction(struct call *c)
 {
     struct json *d = &c->server->doc;
@@ -164,6 +175,8 @@ void delete_by_eviction(struct call *c)
         return;
     if (pod && !admit_sub(c, pod, d, b.root))
         return;
+    if (params_get(&c->params, "dryRun").len)
+        add_dry_run(c, d, &b);
     json_write(d, json_get(d, b.root, "deleteOptions"), &options);
     body = json_get(d, b.root, "deleteOptions") ? call_copy(c, buf_str(&options)) : "";
     buf_done(&options);

@@ -12,6 +12,7 @@
 #include "apiserver/admission.h"
 #include "apiserver/render.h"
 #include "apiserver/server.h"
+#include "base/map.h"
 
 /* The kind under which objects of this kind are stored: events in both forms as one. */
 static const struct kind_info *stored_form(const struct kind_info *k)
@@ -211,31 +212,44 @@ bool write_check_names(struct write *w)
     return true;
 }
 
-/* Owners that stand twice are kept once. */
-static void drop_twin_owners(struct write *w, json_ref meta)
+static void warn_of_twins(struct write *w, const struct buf *uids)
 {
-    json_ref owners = json_get(w->d, meta, "ownerReferences"), next;
-    struct buf twins = BUF_INIT(4096);
-
-    for (json_ref o = json_first(w->d, owners); o; o = next) {
-        struct str uid = json_get_text(w->d, o, "uid");
-        json_ref first = json_first(w->d, owners);
-
-        next = json_next(w->d, o);
-        while (first != o && !str_eq(json_get_text(w->d, first, "uid"), uid))
-            first = json_next(w->d, first);
-        if (first == o)
-            continue;
-        buf_addf(&twins, "%s%.*s", twins.len ? ", " : "", STR_ARG(uid));
-        json_unlink(w->d, o);
-    }
-    if (twins.len)
+    if (uids->len)
         call_warn(w->c, str_of(call_text(
                             w->c,
                             ".metadata.ownerReferences contains duplicate entries; API server dedups "
                             "owner references in 1.20+, and may reject such requests as early as 1.24; "
                             "please fix your requests; duplicate UID(s) observed: %s",
-                            buf_cstr(&twins))));
+                            buf_cstr(uids))));
+}
+
+/* Owners that stand twice are kept once. The list is from outside and may be long: each owner is looked up
+ * once and taken from the front, so that this costs no more than reading it did. */
+static void drop_twin_owners(struct write *w, json_ref meta)
+{
+    struct rng *rng = &w->c->server->rng;
+    json_ref owners = json_get(w->d, meta, "ownerReferences"), kept, o;
+    struct buf twins = BUF_INIT(4096);
+    struct map seen;
+
+    if (json_count(w->d, owners) < 2)
+        return;
+    map_init(&seen, (struct hash_seed){ rng_u64(rng), rng_u64(rng) });
+    kept = json_new_array(w->d);
+    while ((o = json_first(w->d, owners))) {
+        struct str uid = json_get_text(w->d, o, "uid");
+
+        json_unlink(w->d, o);
+        if (map_get(&seen, uid)) {
+            buf_addf(&twins, "%s%.*s", twins.len ? ", " : "", STR_ARG(uid));
+            continue;
+        }
+        (void)map_put(&seen, uid, w, NULL); /* without memory a twin stays */
+        json_append(w->d, kept, o);
+    }
+    json_set(w->d, meta, "ownerReferences", kept);
+    warn_of_twins(w, &twins);
+    map_done(&seen);
     buf_done(&twins);
 }
 

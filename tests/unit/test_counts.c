@@ -13,7 +13,7 @@ static const char *metrics_text(struct served *w)
             fail_msg("%s: not in\n%s", kind_row(line), buf_cstr(&(w)->text)); \
     } while (0)
 
-#define MAP_LABELS(verb, scope, code, dry_run)                                                       \
+#define MAP_LABELS(verb, scope, code, dry_run)                                             \
     "apiserver_request_total{verb='" verb "',group='',version='v1',resource='configmaps'," \
     "subresource='',scope='" scope "',code='" code "',dry_run='" dry_run "'}"
 
@@ -69,6 +69,7 @@ TEST(what_is_under_way)
 {
     _cleanup_(served_done) struct served w;
     struct sent write, watch, read;
+    char part[4096];
 
     served_init(&w);
     send_begin(&w, &watch, "GET", MAPS "?watch=true", NULL);
@@ -83,6 +84,7 @@ TEST(what_is_under_way)
     ASSERT_LINE(&w, "apiserver_current_inflight_requests{request_kind='mutating'} 0");
     ASSERT_LINE(&w, "apiserver_current_inflight_requests{request_kind='readOnly'} 2"); /* and this one */
     ASSERT_LINE(&w, "apiserver_longrunning_requests{verb='WATCH'} 1");
+    assert_true(watch.call.stream->pull(watch.call.stream, part, sizeof part) > 0);
     ASSERT_LINE(&w, "apiserver_watch_events_total{group='',version='v1',resource='configmaps'} 1");
     ASSERT_LINE(&w, "apiserver_storage_objects{resource='configmaps'} 1");
     ASSERT_LINE(&w, "apiserver_storage_objects{resource='namespaces'} 4");

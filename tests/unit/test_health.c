@@ -15,9 +15,8 @@ TEST(a_server_that_is_well)
         { "/readyz/informer-sync", "ok" },
         { "/healthz/admission", "ok" },
         { "/livez?verbose", "[+]ping ok\n[+]admission ok\nlivez check passed\n" },
-        { "/readyz?verbose",
-          "[+]ping ok\n[+]store ok\n[+]informer-sync ok\n[+]admission ok\n[+]shutdown ok\n"
-          "readyz check passed\n" },
+        { "/readyz?verbose", "[+]ping ok\n[+]store ok\n[+]informer-sync ok\n[+]admission ok\n[+]shutdown ok\n"
+                             "readyz check passed\n" },
         { "/healthz?verbose=true", "[+]ping ok\n[+]store ok\n[+]admission ok\nhealthz check passed\n" },
         { "/livez?verbose&exclude=ping", "[+]ping excluded: ok\n[+]admission ok\nlivez check passed\n" },
         { "/livez?verbose&exclude=x",

@@ -37,7 +37,8 @@
 
 #define POD_SPEC "'spec':{'containers':[{'name':'c','image':'i:1'}]}"
 #define POD_ON(node) "'spec':{'nodeName':'" node "','containers':[{'name':'c','image':'i:1'}]}"
-#define VOLUME_SPEC "'spec':{'capacity':{'storage':'5Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'}}"
+#define VOLUME_SPEC \
+    "'spec':{'capacity':{'storage':'5Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'}}"
 #define CLAIM_SPEC "'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}"
 
 /* A log whose appends fail from one count to another. */
@@ -419,27 +420,26 @@ static inline size_t got_items(const struct served *w)
     return json_count(&w->doc, json_get(&w->doc, w->root, "items"));
 }
 
-#define ASSERT_SENT(w, expected, method, target, body)                                                  \
-    do {                                                                                                \
-        int status_ = send_request(w, method, target, body);                                            \
-        if (status_ != (expected))                                                                      \
+#define ASSERT_SENT(w, expected, method, target, body)                                                 \
+    do {                                                                                               \
+        int status_ = send_request(w, method, target, body);                                           \
+        if (status_ != (expected))                                                                     \
             fail_msg("%s %s: %d, expected %d\n%s", method, target, status_, expected, (w)->text.data); \
     } while (0)
 
-#define ASSERT_GOT(w, expected, path)                                                              \
-    do {                                                                                           \
-        if (strcmp(got(w, path), kind_row(expected)) != 0)                                         \
+#define ASSERT_GOT(w, expected, path)                                                                    \
+    do {                                                                                                 \
+        if (strcmp(got(w, path), kind_row(expected)) != 0)                                               \
             fail_msg("%s: %s, expected %s\n%s", path, got(w, path), kind_row(expected), (w)->text.data); \
     } while (0)
 
 /* The status and the message of a refusal; quotes in the message stand as they are. */
-#define ASSERT_REFUSED(w, expected, reason_, message_, method, target, body)                      \
-    do {                                                                                          \
-        ASSERT_SENT(w, expected, method, target, body);                                           \
-        if (strcmp(got(w, "message"), message_) != 0 || strcmp(got(w, "reason"), reason_) != 0)   \
+#define ASSERT_REFUSED(w, expected, reason_, message_, method, target, body)                          \
+    do {                                                                                              \
+        ASSERT_SENT(w, expected, method, target, body);                                               \
+        if (strcmp(got(w, "message"), message_) != 0 || strcmp(got(w, "reason"), reason_) != 0)       \
             fail_msg("%s %s: %s\nexpected %s %s", method, target, (w)->text.data, reason_, message_); \
     } while (0)
-
 
 static inline bool has_header(const struct served *w, const char *line)
 {

@@ -1,0 +1,89 @@
+/* A store that fails, and a server that ends, with calls under way: each is answered, once. */
+#include "tests/unit/test_served.h"
+
+#define CALLS 12
+
+/* Fails the n-th transaction from here on, for every n there is. */
+TEST(writes_in_flight_when_a_transaction_fails)
+{
+    for (unsigned nth = 1; nth <= 3; nth++) {
+        _cleanup_(served_done) struct served w;
+        struct sent x[CALLS];
+        size_t made = 0;
+
+        served_init(&w);
+        w.log.fails_from = w.log.fails_to = w.log.appends + nth;
+        for (size_t i = 0; i < CALLS; i++) {
+            send_begin(&w, &x[i], "POST", MAPS, "{'metadata':{'generateName':'a-'}}");
+            if (i % 4 == 3)
+                (void)loop_poll(w.loop);
+        }
+        for (size_t i = 0; i < CALLS; i++) {
+            int status = sent_wait(&x[i]);
+
+            assert_true(status == 201 || status == 500);
+            made += status == 201;
+            sent_done(&x[i]);
+        }
+        ASSERT_SENT(&w, 200, "GET", MAPS, NULL);
+        ASSERT_INT(made, got_items(&w)); /* what was refused does not show */
+        ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'name':'later'}}");
+    }
+}
+
+TEST(collections_evictions_and_bindings_when_the_store_fails)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    for (int i = 0; i < 5; i++)
+        ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'generateName':'a-'}}");
+    ASSERT_SENT(&w, 201, "POST", PODS, "{'metadata':{'name':'p'}," POD_SPEC "}");
+    w.log.fails_from = 1;
+    w.log.fails_to = UINT32_MAX;
+    ASSERT_SENT(&w, 500, "DELETE", MAPS, NULL);
+    ASSERT_SENT(&w, 500, "POST", PODS "/p/eviction", "{}");
+    ASSERT_SENT(&w, 500, "POST", PODS "/p/binding", "{'target':{'name':'n'}}");
+    ASSERT_SENT(&w, 500, "DELETE", PODS "/p", NULL);
+    w.log.fails_from = 0;
+    ASSERT_SENT(&w, 200, "DELETE", MAPS, NULL);
+    ASSERT_INT(5, got_items(&w));
+    ASSERT_SENT(&w, 200, "GET", PODS "/p", NULL);
+    ASSERT_GOT(&w, "-", "spec/nodeName");
+}
+
+TEST(a_first_start_on_a_store_that_fails)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_make(&w, true, 1, 3);
+    served_settle(&w);
+    ASSERT_SENT(&w, 500, "GET", "/readyz", NULL);
+    served_pass(&w, 10);
+    ASSERT_SENT(&w, 200, "GET", "/readyz", NULL);
+    ASSERT_SENT(&w, 200, "GET", NAMESPACES, NULL);
+    ASSERT_INT(4, got_items(&w));
+}
+
+/* The server ends: writes, reads that wait and watches. */
+TEST(an_end_with_calls_under_way)
+{
+    _cleanup_(served_done) struct served w;
+    struct sent write, watch;
+    char part[256];
+
+    served_init(&w);
+    send_begin(&w, &watch, "GET", MAPS "?watch=true", NULL);
+    send_begin(&w, &write, "POST", MAPS, "{'metadata':{'name':'a'}}");
+    apiserver_stop(w.server);
+    store_finish(w.store);
+    assert_true(write.is_answered);
+    while (watch.call.stream->pull(watch.call.stream, part, sizeof part) > 0)
+        ;
+    ASSERT_INT(-1, watch.call.stream->pull(watch.call.stream, part, sizeof part));
+    sent_done(&watch);
+    sent_done(&write);
+    ASSERT_SENT(&w, 503, "POST", MAPS, "{'metadata':{'name':'b'}}");
+}
+
+TEST_MAIN()
