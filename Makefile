@@ -41,7 +41,9 @@ soak: build
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 
 bench: build
+	@scripts/deps bench
 	@$(BERTH) bench micro
+	@BERTH=$(abspath $(BERTH)) tests/bench/apiserver
 
 lint: deps
 	@scripts/test lint tidy
