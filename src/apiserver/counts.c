@@ -14,9 +14,31 @@ static const char *const verb_labels[VERB_COUNT] = {
     [VERB_UPDATE] = "PUT",  [VERB_WATCH] = "WATCH",
 };
 
+/* What an answer is counted as. Every text is a literal or a table's: the same answer has the same pointers.
+ */
+struct answer_labels {
+    const char *verb;
+    const struct resource *resource;
+    const char *sub;
+    const char *scope;
+    const char *dry_run;
+    int code;
+    bool is_stream; /* which has no duration */
+};
+
+/* The metrics that were found for some labels: writing labels out to find them is a fifth of a get. */
+struct answer_metrics {
+    struct answer_labels labels; /* verb is NULL where nothing was kept yet */
+    struct metric *requests;
+    struct metric *seconds;
+};
+
+#define ANSWER_METRICS_KEPT 64 /* a power of two */
+
 struct apiserver_counts {
     struct metric_family *requests;
     struct metric_family *seconds;
+    struct answer_metrics kept[ANSWER_METRICS_KEPT]; /* by answer_slot(); a newcomer takes the place */
     struct kind_count {
         const struct apiserver *server;
         enum kind kind;
@@ -199,22 +221,59 @@ static const char *scope_of(const struct route *r)
     return r->ns.len ? "namespace" : "cluster";
 }
 
+static size_t answer_slot(const struct answer_labels *l)
+{
+    uintptr_t mixed = (uintptr_t)l->verb + (uintptr_t)l->resource * 3 + (uintptr_t)l->sub * 5 +
+                      (uintptr_t)l->scope * 7 + (uintptr_t)l->dry_run * 11 + (uintptr_t)l->code * 8;
+
+    return (mixed >> 3 ^ mixed >> 9) & (ANSWER_METRICS_KEPT - 1);
+}
+
+static bool labels_eq(const struct answer_labels *a, const struct answer_labels *b)
+{
+    return a->verb == b->verb && a->resource == b->resource && a->sub == b->sub && a->scope == b->scope &&
+           a->dry_run == b->dry_run && a->code == b->code && a->is_stream == b->is_stream;
+}
+
+static const struct answer_metrics *find_metrics(struct apiserver_counts *n, const struct answer_labels *l)
+{
+    struct answer_metrics *kept = &n->kept[answer_slot(l)];
+    const struct resource *r = l->resource;
+    const char *group = r ? r->group : "", *version = r ? r->version : "", *plural = r ? r->plural : "";
+    char code[16];
+
+    if (labels_eq(&kept->labels, l))
+        return kept;
+    (void)snprintf(code, sizeof code, "%d", l->code);
+    kept->labels = *l;
+    kept->requests =
+        metric_of(n->requests, l->verb, group, version, plural, l->sub, l->scope, code, l->dry_run);
+    kept->seconds =
+        l->is_stream ? NULL : metric_of(n->seconds, l->verb, group, version, plural, l->sub, l->scope);
+    return kept;
+}
+
 /* What is not there is counted without its name: names from outside would fill the table. */
 void counts_answered(struct call *c)
 {
-    struct apiserver_counts *n = c->server->counts;
     const struct resource *r = c->route.resource;
-    const char *verb = r ? verb_labels[c->route.verb] : c->method == HTTP_GET ? "GET" : "OTHER";
-    const char *group = r ? r->group : "", *version = r ? r->version : "", *plural = r ? r->plural : "";
-    const char *sub = c->route.sub ? c->route.sub->name : "", *scope = scope_of(&c->route);
-    const char *dry_run = params_get(&c->params, "dryRun").len ? "All" : "";
+    const struct answer_labels labels = {
+        .verb = r                       ? verb_labels[c->route.verb]
+                : c->method == HTTP_GET ? "GET"
+                                        : "OTHER",
+        .resource = r,
+        .sub = c->route.sub ? c->route.sub->name : "",
+        .scope = scope_of(&c->route),
+        .dry_run = params_get(&c->params, "dryRun").len ? "All" : "",
+        .code = c->status,
+        .is_stream = c->stream != NULL,
+    };
+    const struct answer_metrics *m = find_metrics(c->server->counts, &labels);
     double seconds = (double)(clock_mono_ns(c->server->clock) - c->started_ns) / (double)NS_PER_S;
-    char code[16];
 
-    (void)snprintf(code, sizeof code, "%d", c->status);
-    metric_add(metric_of(n->requests, verb, group, version, plural, sub, scope, code, dry_run), 1);
-    if (!c->stream)
-        metric_observe(metric_of(n->seconds, verb, group, version, plural, sub, scope), seconds);
+    metric_add(m->requests, 1);
+    if (m->seconds)
+        metric_observe(m->seconds, seconds);
 }
 
 void counts_serve(struct call *c)
