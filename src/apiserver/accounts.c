@@ -4,14 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RETRY_NS NS_PER_S
-
 static const char *const predefined[] = { "default", "kube-node-lease", "kube-public", "kube-system" };
 
 struct accounts {
     struct apiserver *server;
     struct deferred look;
-    struct timer retry;
     struct duty_calls *calls;
 };
 
@@ -55,13 +52,13 @@ static void accounts_look(void *ctx)
     store_iter_done(&it);
 }
 
-/* A first start on a full disk: it becomes ready when there is room. */
+/* What a full disk refused is tried again: a first start becomes ready when there is room. */
 static void accounts_sent(void *ctx)
 {
     struct accounts *a = ctx;
 
-    if (store_count(a->server->store, KIND_NAMESPACE) < ARRAY_LEN(predefined))
-        timer_arm_after(&a->retry, RETRY_NS);
+    if (duty_calls_have_failed(a->calls))
+        accounts_look(a);
 }
 
 static int accounts_start(struct apiserver *s, void **ret, struct error *err)
@@ -75,7 +72,6 @@ static int accounts_start(struct apiserver *s, void **ret, struct error *err)
     }
     a->server = s;
     deferred_init(&a->look, s->loop, accounts_look, a);
-    timer_init(&a->retry, s->loop, accounts_look, a);
     loop_defer(&a->look);
     *ret = a;
     return 0;
@@ -95,7 +91,6 @@ static void accounts_stop(void *duty)
     struct accounts *a = duty;
 
     loop_undefer(&a->look);
-    timer_disarm(&a->retry);
     (void)duty_calls_free(a->calls);
     free(a);
 }

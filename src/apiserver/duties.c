@@ -93,12 +93,16 @@ void object_path(const struct object *o, struct buf *out)
     buf_addf(out, "/%s/%s", k->plural, o->name);
 }
 
+#define DUTY_PAUSE_NS NS_PER_S
+
 struct duty_calls {
     struct apiserver *server;
     loop_fn then; /* NULL when the duty is gone */
     void *ctx;
     unsigned under_way;
+    bool have_failed;
     struct deferred end;
+    struct timer pause;
 };
 
 static void duty_calls_end(void *ctx)
@@ -119,6 +123,7 @@ int duty_calls_new(struct apiserver *s, loop_fn then, void *ctx, struct duty_cal
     q->then = then;
     q->ctx = ctx;
     deferred_init(&q->end, s->loop, duty_calls_end, q);
+    timer_init(&q->pause, s->loop, duty_calls_end, q);
     *ret = q;
     return 0;
 }
@@ -128,6 +133,7 @@ struct duty_calls *duty_calls_free(struct duty_calls *q)
     if (!q)
         return NULL;
     loop_undefer(&q->end);
+    timer_disarm(&q->pause);
     q->then = NULL;
     if (q->under_way == 0)
         free(q);
@@ -141,27 +147,35 @@ bool duty_calls_are_full(const struct duty_calls *q)
 
 bool duty_calls_are_busy(const struct duty_calls *q)
 {
-    return q->under_way > 0;
+    return q->under_way > 0 || timer_is_armed(&q->pause);
+}
+
+bool duty_calls_have_failed(const struct duty_calls *q)
+{
+    return q->have_failed;
 }
 
 static void duty_call_answered(void *ctx, const struct call *answered)
 {
     struct duty_calls *q = ctx;
 
-    (void)answered;
+    q->have_failed = q->have_failed || answered->status >= 500;
     q->under_way--;
     if (q->under_way)
         return;
-    if (q->then)
-        loop_defer(&q->end);
-    else
+    if (!q->then)
         free(q);
+    else if (q->have_failed)
+        timer_arm_after(&q->pause, DUTY_PAUSE_NS);
+    else
+        loop_defer(&q->end);
 }
 
 void duty_calls_send(struct duty_calls *q, enum http_method method, const char *content_type,
                      struct str target, struct str body)
 {
-    q->under_way++;
+    if (q->under_way++ == 0)
+        q->have_failed = false; /* a new round */
     own_call(q->server,
              &(struct own_request){
                  .method = method, .content_type = content_type, .target = target, .body = body },

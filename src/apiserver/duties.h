@@ -34,17 +34,21 @@ extern const struct duty duty_pods;       /* pods.c: deleted pods whose node is 
 /* "/api/v1/namespaces/NS/pods/NAME": the path of an object. Failures stick in the buffer. */
 void object_path(const struct object *o, struct buf *out);
 /* Calls that a duty has under way: so many at a time, so that a large job leaves room for others. What comes
- * of a call does not matter: it shows as an event, or the duty looks again. */
+ * of a call shows as an event; when the server itself failed, the duty is to look again a while later. */
 #define DUTY_CALLS_MAX 128
 
 struct duty_calls;
 
-/* `then` is called each time the last call under way has been answered. */
+/* `then` is called each time the last call under way has been answered; a second later when one of them met a
+ * server that could not (a full disk), so that nobody tries without a pause. */
 int duty_calls_new(struct apiserver *s, loop_fn then, void *ctx, struct duty_calls **ret, struct error *err);
 /* Calls under way go on; `then` is not called any more. */
 struct duty_calls *duty_calls_free(struct duty_calls *q);
 bool duty_calls_are_full(const struct duty_calls *q);
+/* Calls are under way, or the pause after a failure is. */
 bool duty_calls_are_busy(const struct duty_calls *q);
+/* For `then`: one of the calls failed for the server's own reasons. */
+bool duty_calls_have_failed(const struct duty_calls *q);
 void duty_calls_send(struct duty_calls *q, enum http_method method, const char *content_type,
                      struct str target, struct str body);
 

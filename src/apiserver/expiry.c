@@ -86,10 +86,32 @@ static void expiry_due(void *ctx)
         expiry_arm(x); /* else when they have been answered */
 }
 
+static void expiry_see(void *duty, const struct store_event *ev);
+
+/* Deletions that a full disk refused have lost their notes: the events that are due get new ones. */
+static void expiry_sent(void *ctx)
+{
+    struct expiry *x = ctx;
+    struct timestamp now = apiserver_now(x->server);
+    struct store_iter it;
+    const struct object *o;
+    struct error ignored;
+
+    if (duty_calls_have_failed(x->calls) && store_iter_begin(&it, x->server->store, KIND_EVENT, NULL,
+                                                             STR_LIT(""), STR_LIT(""), 0, &ignored) == 0) {
+        while ((o = store_iter_next(&it))) {
+            if (written_at(o).seconds + x->server->event_ttl_seconds <= now.seconds)
+                expiry_see(x, &(struct store_event){ .object = o, .revision = o->revision });
+        }
+        store_iter_done(&it);
+    }
+    expiry_due(x);
+}
+
 static int expiry_start(struct apiserver *s, void **ret, struct error *err)
 {
     struct expiry *x = calloc(1, sizeof *x);
-    int r = x ? duty_calls_new(s, expiry_due, x, &x->calls, err) : error_no_memory(err);
+    int r = x ? duty_calls_new(s, expiry_sent, x, &x->calls, err) : error_no_memory(err);
 
     if (r < 0) {
         free(x);

@@ -28,9 +28,10 @@ struct garbage {
     struct apiserver *server;
     struct deferred look;
     struct duty_calls *calls;
-    struct map dependents; /* uid -> struct object *, a reference: everything that has owners */
-    struct map owners;     /* uid -> struct owner_entry */
-    struct map suspects;   /* uid -> struct object *, a reference: to be looked at */
+    struct map dependents;       /* uid -> struct object *, a reference: everything that has owners */
+    struct map owners;           /* uid -> struct owner_entry */
+    struct map suspects;         /* uid -> struct object *, a reference: to be looked at */
+    VEC(struct object *) looked; /* at in this round: once more when the server fails meanwhile */
 };
 
 /* --- The index --- */
@@ -302,8 +303,23 @@ static void garbage_look(void *ctx)
     for (size_t at = 0; !duty_calls_are_full(g->calls) && (o = map_next(&g->suspects, &at, NULL)); at = 0) {
         (void)map_remove(&g->suspects, str_of(o->uid));
         look_at(g, o);
-        (void)object_unref(o);
+        if (!duty_calls_are_busy(g->calls) || vec_push(&g->looked, o) < 0)
+            (void)object_unref(o); /* nothing was needed; or without memory the next start looks */
     }
+}
+
+/* The end of a round: what it looked at is done, or must be looked at again. */
+static void garbage_looked(void *ctx)
+{
+    struct garbage *g = ctx;
+
+    for (size_t i = 0; i < g->looked.count; i++) {
+        if (duty_calls_have_failed(g->calls))
+            suspect(g, g->looked.items[i]);
+        (void)object_unref(g->looked.items[i]);
+    }
+    vec_clear(&g->looked);
+    garbage_look(g);
 }
 
 /* --- What is seen --- */
@@ -342,7 +358,7 @@ static int garbage_start(struct apiserver *s, void **ret, struct error *err)
 {
     struct garbage *g = calloc(1, sizeof *g);
     struct hash_seed seed = { rng_u64(&s->rng), rng_u64(&s->rng) };
-    int r = g ? duty_calls_new(s, garbage_look, g, &g->calls, err) : error_no_memory(err);
+    int r = g ? duty_calls_new(s, garbage_looked, g, &g->calls, err) : error_no_memory(err);
 
     if (r < 0) {
         free(g);
@@ -369,6 +385,9 @@ static void garbage_stop(void *duty)
         vec_done(&e->dependents);
         free(e);
     }
+    for (size_t i = 0; i < g->looked.count; i++)
+        (void)object_unref(g->looked.items[i]);
+    vec_done(&g->looked);
     for (size_t at = 0; (o = map_next(&g->dependents, &at, NULL));)
         (void)object_unref(o);
     for (size_t at = 0; (o = map_next(&g->suspects, &at, NULL));)

@@ -43,6 +43,7 @@ static const struct carrier own_carrier = { own_header, own_each_header, own_ans
 void own_call(struct apiserver *s, const struct own_request *q, own_call_fn *done, void *ctx)
 {
     struct own_call *o = calloc(1, sizeof *o);
+    const char *body;
 
     if (!o) {
         struct call failed = { .status = 500 };
@@ -56,7 +57,9 @@ void own_call(struct apiserver *s, const struct own_request *q, own_call_fn *don
     o->content_type = q->content_type ? q->content_type : "application/json";
     o->call.method = q->method;
     o->call.target = str_of(call_copy(&o->call, q->target));
-    o->call.body = (struct str){ call_copy(&o->call, q->body), q->body.len };
+    body = arena_dup(&o->call.arena, q->body); /* may hold NULs */
+    o->call.body = (struct str){ body ? body : "", body ? q->body.len : 0 };
+    o->call.body_is_too_large = !body; /* no memory for it */
     o->call.is_trusted = true;
     o->call.user = q->user;
     apiserver_serve(s, &o->call);

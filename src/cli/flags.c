@@ -52,7 +52,8 @@ static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at,
         return 1;
     }
     if (at + 1 >= argc) {
-        (void)cli_fail_usage("%s: --%s needs a value: %s", verb->name, f->name, f->value);
+        (void)cli_fail_usage("%s: --%s needs a value (%s): see 'berth help %s'", verb->name, f->name,
+                             f->value, verb->name);
         return -1;
     }
     set_text(f, settings, argv[at + 1]);

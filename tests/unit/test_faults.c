@@ -65,7 +65,61 @@ TEST(a_first_start_on_a_store_that_fails)
     ASSERT_INT(4, got_items(&w));
 }
 
-/* The server ends: writes, reads that wait and watches. */
+/* A namespace is emptied when the disk takes writes again, and not a thousand times a second before. */
+TEST(a_namespace_that_cannot_be_emptied_yet)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", NAMESPACES, "{'metadata':{'name':'t'}}");
+    ASSERT_SENT(&w, 201, "POST", NAMESPACES "/t/configmaps", "{'metadata':{'name':'a'}}");
+    w.log.fails_from = w.log.appends + 2;
+    w.log.fails_to = UINT32_MAX;
+    ASSERT_SENT(&w, 200, "DELETE", NAMESPACES "/t", NULL);
+    served_pass(&w, 30);
+    assert_true(w.log.appends < 500);
+    ASSERT_SENT(&w, 200, "GET", NAMESPACES "/t", NULL);
+    w.log.fails_from = 0;
+    served_pass(&w, 10);
+    ASSERT_SENT(&w, 404, "GET", NAMESPACES "/t", NULL);
+}
+
+TEST(garbage_whose_deletion_failed_is_deleted_later)
+{
+    _cleanup_(served_done) struct served w;
+    char body[512];
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'name':'owner'}}");
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'child','ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap',"
+                   "'name':'owner','uid':'%s'}]}}",
+                   got(&w, "metadata/uid"));
+    ASSERT_SENT(&w, 201, "POST", MAPS, body);
+    w.log.fails_from = w.log.fails_to = w.log.appends + 2;
+    ASSERT_SENT(&w, 200, "DELETE", MAPS "/owner", NULL);
+    ASSERT_SENT(&w, 200, "GET", MAPS "/child", NULL);
+    served_pass(&w, 10);
+    ASSERT_SENT(&w, 404, "GET", MAPS "/child", NULL);
+}
+
+TEST(events_whose_deletion_failed_expire_later)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", NAMESPACES "/default/events",
+                "{'metadata':{'name':'e'},'involvedObject':{'kind':'Pod','namespace':'default','name':'p'}}");
+    w.log.fails_from = w.log.appends + 1;
+    w.log.fails_to = UINT32_MAX;
+    served_pass(&w, 4000);
+    w.log.fails_from = 0;
+    ASSERT_SENT(&w, 200, "GET", NAMESPACES "/default/events/e", NULL);
+    served_pass(&w, 10);
+    ASSERT_SENT(&w, 404, "GET", NAMESPACES "/default/events/e", NULL);
+}
+
+/* The server ends: a write and a watch. */
 TEST(an_end_with_calls_under_way)
 {
     _cleanup_(served_done) struct served w;
