@@ -1,8 +1,9 @@
 /* Writes on their way: queued, committed in batches, shown and reported in order.
  *
  * At most one work is at the log: a batch of writes or a chunk of rows to drop. Its end defers flush(), which
- * starts the next. So everything that one turn of the loop submits goes together, and what comes during a
- * commit makes up the next batch.
+ * starts the next. So what one turn of the loop submits goes together, and what comes during a commit makes
+ * up the next batch. A turn that submits much does not keep the log waiting: at STORE_EAGER_COUNT writes a
+ * batch leaves at once, and the loop makes the next ones while it commits.
  *
  * Whatever may fail does so before a write goes to the log: entry and ring have their memory by then. Once
  * the log has said yes, the rest cannot fail.
@@ -206,6 +207,9 @@ void store_submit(struct store *s, struct store_write *w, const struct object *o
     }
     w->entry->newest = w;
     TAILQ_INSERT_TAIL(&s->queue, w, link);
+    s->queued++;
+    if (s->pool && !s->is_busy && s->queued >= STORE_EAGER_COUNT)
+        (void)store_start(s);
 }
 
 /* Tells the writer; the write is its own again. */
@@ -310,6 +314,7 @@ static void store_fail(struct store *s, int r, const struct error *err)
 
     TAILQ_CONCAT(&failed, &s->batch, link);
     TAILQ_CONCAT(&failed, &s->queue, link);
+    s->queued = 0;
     for (w = TAILQ_FIRST(&failed); w; w = TAILQ_NEXT(w, link))
         store_leave(s, w);
     while ((w = TAILQ_FIRST(&failed))) {
@@ -413,6 +418,7 @@ static void store_start_batch(struct store *s)
         const struct object *o = w->object;
         TAILQ_REMOVE(&s->queue, w, link);
         TAILQ_INSERT_TAIL(&s->batch, w, link);
+        s->queued--;
         bytes += o->text.len;
         s->rows[s->rows_count++] = (struct store_row){
             .revision = o->revision,

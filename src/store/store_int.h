@@ -9,6 +9,8 @@
 
 /* A transaction also ends at this size, so that the log's journal stays bounded. */
 #define STORE_BATCH_BYTES_MAX ((size_t)16 << 20)
+/* So many writes of one turn of the loop are worth a transaction of their own. */
+#define STORE_EAGER_COUNT 8
 /* Rows are dropped this many at a time, so that no write waits long behind it. */
 #define STORE_DROP_COUNT 1024
 /* So long after a failed commit the log is tried again, and so on until it works. */
@@ -98,6 +100,7 @@ struct store {
     int64_t submitted;
 
     struct store_writes queue;   /* for the next batch */
+    size_t queued;               /* how many those are */
     struct store_writes batch;   /* at the log now */
     struct store_writes refused; /* only to be reported */
     struct deferred flush;
