@@ -208,7 +208,8 @@ void store_submit(struct store *s, struct store_write *w, const struct object *o
     w->entry->newest = w;
     TAILQ_INSERT_TAIL(&s->queue, w, link);
     s->queued++;
-    if (s->pool && !s->is_busy && s->queued >= STORE_EAGER_COUNT)
+    /* Not from a writer's or watcher's callback: the batch that is being told must be told first. */
+    if (s->pool && !s->is_busy && !s->is_delivering && s->queued >= STORE_EAGER_COUNT)
         (void)store_start(s);
 }
 

@@ -506,15 +506,33 @@ TEST(what_comes_in_one_turn_commits_together)
     unsigned counts[2] = { 0, 0 };
     struct store_options o = { .on_commit = count_commits, .ctx = counts };
     _cleanup_(world_close) struct world *w = world_on(&b, &o, true);
+    struct put puts[STORE_EAGER_COUNT];
+
+    memset(puts, 0, sizeof puts);
+    for (unsigned i = 0; i < STORE_EAGER_COUNT - 1; i++)
+        put_submit(w->store, &puts[i], CM, "a", "x", "v");
+    run_until(w->loop, &puts[STORE_EAGER_COUNT - 2].is_done);
+    ASSERT_INT(1, counts[0]);
+    ASSERT_INT(STORE_EAGER_COUNT - 1, counts[1]);
+    ASSERT_INT(1, b.calls);
+}
+
+/* Many do not wait for the last of them: the first ones leave, the others follow together. */
+TEST(much_that_comes_in_one_turn_commits_in_two_parts)
+{
+    struct bad_log b = { 0 };
+    unsigned counts[2] = { 0, 0 };
+    struct store_options o = { .on_commit = count_commits, .ctx = counts };
+    _cleanup_(world_close) struct world *w = world_on(&b, &o, true);
     struct put puts[40];
 
     memset(puts, 0, sizeof puts);
     for (unsigned i = 0; i < ARRAY_LEN(puts); i++)
         put_submit(w->store, &puts[i], CM, "a", "x", "v");
     run_until(w->loop, &puts[39].is_done);
-    ASSERT_INT(1, counts[0]);
+    ASSERT_INT(2, counts[0]);
     ASSERT_INT(40, counts[1]);
-    ASSERT_INT(1, b.calls);
+    ASSERT_INT(2, b.calls);
 }
 
 TEST(large_writes_are_spread_over_batches)
