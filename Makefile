@@ -2,6 +2,8 @@
 
 PREFIX ?= /usr/local
 FUZZ_RUNS ?= 1000000
+DATA ?= data
+BERTH_FLAGS ?=
 
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
@@ -17,11 +19,10 @@ build: deps
 deps:
 	@scripts/deps
 
-# Once there is a server, this is: $(BERTH) serve --data ./data
+# In the foreground, until Ctrl-C. BERTH_FLAGS="--listen 127.0.0.1:8000" for another address.
 run: build
-	@$(BERTH) version
-	@$(BERTH) help
-	@echo "The server ('berth serve') is not in this version: these commands are all there is to run."
+	@echo "kubectl --kubeconfig $(DATA)/kubeconfig get namespaces    # in another terminal"
+	@exec $(BERTH) serve --data $(DATA) $(BERTH_FLAGS)
 
 test: deps
 	@scripts/test
