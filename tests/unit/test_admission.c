@@ -1,0 +1,318 @@
+/* What is filled in and what is refused on the way to the store, through the whole server: default classes,
+ * protection, tolerations, growing claims, and what nodes may write. */
+#include "tests/unit/test_served.h"
+
+#define ATTRIBUTES_CLASSES "/apis/storage.k8s.io/v1/volumeattributesclasses"
+#define CSI_NODES "/apis/storage.k8s.io/v1/csinodes"
+#define NODE_LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+#define DEFAULT_ANN "'storageclass.kubernetes.io/is-default-class'"
+#define DEFAULT_ANN_BETA "'storageclass.beta.kubernetes.io/is-default-class'"
+#define CLASS_ANN_BETA "'volume.beta.kubernetes.io/storage-class'"
+#define CLASS(name, annotations) "{'metadata':{'name':'" name "'," annotations "},'provisioner':'x.y/z'}"
+#define DEFAULT_CLASS(name) CLASS(name, "'annotations':{" DEFAULT_ANN ":'true'}")
+#define NOT_RESIZABLE                                                                                 \
+    "persistentvolumeclaims \"c\" is forbidden: only dynamically provisioned pvc can be resized and " \
+    "the storageclass that provisions the pvc must support resize"
+
+static const char *const node_groups[] = { "system:nodes", NULL };
+static const struct peer node_1 = { "system:node:n1", node_groups };
+static const char *const no_groups[] = { NULL };
+static const struct peer not_a_node = { "system:node:n1", no_groups };
+
+/* The class that a claim without one is given; the claim is gone afterwards. */
+static void assert_class(struct served *w, const char *expected)
+{
+    ASSERT_SENT(w, 201, "POST", CLAIMS "?dryRun=All", "{'metadata':{'name':'c'}," CLAIM_SPEC "}");
+    ASSERT_GOT(w, expected, "spec/storageClassName");
+}
+
+TEST(no_class_is_the_default)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    assert_class(&w, "-");
+    ASSERT_SENT(&w, 201, "POST", CLASSES, CLASS("a", "'annotations':{" DEFAULT_ANN ":'false'}"));
+    ASSERT_SENT(&w, 201, "POST", CLASSES, CLASS("b", "'annotations':{" DEFAULT_ANN ":'TRUE'}"));
+    ASSERT_SENT(&w, 201, "POST", CLASSES, CLASS("c", "'labels':{" DEFAULT_ANN ":'true'}"));
+    assert_class(&w, "-");
+}
+
+TEST(the_newest_default_class_is_taken)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", CLASSES, DEFAULT_CLASS("m"));
+    assert_class(&w, "m");
+    ASSERT_SENT(&w, 201, "POST", CLASSES, DEFAULT_CLASS("z"));
+    assert_class(&w, "m"); /* as old as the other: the smaller name */
+    ASSERT_SENT(&w, 201, "POST", CLASSES, DEFAULT_CLASS("b"));
+    assert_class(&w, "b");
+    served_pass(&w, 1);
+    ASSERT_SENT(&w, 201, "POST", CLASSES, CLASS("x", "'annotations':{" DEFAULT_ANN_BETA ":'true'}"));
+    assert_class(&w, "x");
+    ASSERT_SENT(&w, 200, "MERGE", CLASSES "/x", "{'metadata':{'annotations':null}}");
+    assert_class(&w, "b");
+    ASSERT_SENT(&w, 200, "DELETE", CLASSES, NULL);
+    assert_class(&w, "-");
+}
+
+TEST(a_choice_of_class_is_kept)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", CLASSES, DEFAULT_CLASS("m"));
+    ASSERT_SENT(&w, 201, "POST", CLAIMS,
+                "{'metadata':{'name':'none'},'spec':{'storageClassName':'','accessModes':['ReadWriteOnce'],"
+                "'resources':{'requests':{'storage':'1Gi'}}}}");
+    ASSERT_SENT(&w, 200, "GET", CLAIMS "/none", NULL);
+    ASSERT_GOT(&w, "", "spec/storageClassName");
+    ASSERT_SENT(&w, 201, "POST", CLAIMS,
+                "{'metadata':{'name':'other'},'spec':{'storageClassName':'o','accessModes':['ReadWriteOnce'],"
+                "'resources':{'requests':{'storage':'1Gi'}}}}");
+    ASSERT_GOT(&w, "o", "spec/storageClassName");
+    ASSERT_SENT(&w, 201, "POST", CLAIMS,
+                "{'metadata':{'name':'beta','annotations':{" CLASS_ANN_BETA ":'o'}}," CLAIM_SPEC "}");
+    ASSERT_GOT(&w, "-", "spec/storageClassName");
+    ASSERT_SENT(&w, 201, "POST", CLAIMS,
+                "{'metadata':{'name':'null'},'spec':{'storageClassName':null,'accessModes':['ReadWriteOnce'],"
+                "'resources':{'requests':{'storage':'1Gi'}}}}");
+    ASSERT_GOT(&w, "m", "spec/storageClassName");
+}
+
+/* Only creations are given a class: what was there before stays without. */
+TEST(an_update_gets_no_class)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", CLAIMS, "{'metadata':{'name':'c'}," CLAIM_SPEC "}");
+    ASSERT_SENT(&w, 201, "POST", CLASSES, DEFAULT_CLASS("m"));
+    ASSERT_SENT(&w, 200, "PUT", CLAIMS "/c", "{'metadata':{'name':'c','labels':{'a':'b'}}," CLAIM_SPEC "}");
+    ASSERT_GOT(&w, "-", "spec/storageClassName");
+    ASSERT_SENT(&w, 200, "MERGE", CLAIMS "/c", "{'spec':{'storageClassName':'m'}}"); /* once, by hand */
+    ASSERT_GOT(&w, "m", "spec/storageClassName");
+    ASSERT_SENT(&w, 422, "MERGE", CLAIMS "/c", "{'spec':{'storageClassName':'n'}}");
+}
+
+/* apiserver-27 */
+TEST(protection_is_added_at_creation_only)
+{
+    static const struct {
+        const char *path, *rest, *finalizer;
+    } rows[] = {
+        { VOLUMES, VOLUME_SPEC, "kubernetes.io/pv-protection" },
+        { CLAIMS, CLAIM_SPEC, "kubernetes.io/pvc-protection" },
+        { ATTRIBUTES_CLASSES, "'driverName':'d.io','parameters':{'a':'b'}", "kubernetes.io/vac-protection" },
+    };
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char body[512], one[256], both[512], expected[128];
+
+        (void)snprintf(expected, sizeof expected, "['%s']", rows[i].finalizer);
+        (void)snprintf(body, sizeof body, "{'metadata':{'name':'x'},%s}", rows[i].rest);
+        (void)snprintf(one, sizeof one, "%s/x", rows[i].path);
+        ASSERT_SENT(&w, 201, "POST", rows[i].path, body);
+        ASSERT_GOT(&w, expected, "metadata/finalizers");
+        ASSERT_SENT(&w, 200, "PUT", one, body);
+        ASSERT_GOT(&w, "-", "metadata/finalizers");
+        (void)snprintf(body, sizeof body, "{'metadata':{'name':'y','finalizers':['a/b']},%s}", rows[i].rest);
+        (void)snprintf(both, sizeof both, "['a/b','%s']", rows[i].finalizer);
+        ASSERT_SENT(&w, 201, "POST", rows[i].path, body);
+        ASSERT_GOT(&w, both, "metadata/finalizers");
+        (void)snprintf(body, sizeof body, "{'metadata':{'name':'z','finalizers':['%s']},%s}",
+                       rows[i].finalizer, rows[i].rest);
+        ASSERT_SENT(&w, 201, "POST", rows[i].path, body);
+        ASSERT_GOT(&w, expected, "metadata/finalizers");
+    }
+    ASSERT_SENT(&w, 201, "POST", CLASSES, CLASS("x", "'labels':{}"));
+    ASSERT_GOT(&w, "-", "metadata/finalizers");
+}
+
+#define TOLERATION(key) \
+    "{'key':'node.kubernetes.io/" key "','operator':'Exists','effect':'NoExecute','tolerationSeconds':300}"
+
+/* One pod with these tolerations, and those it has in the end. */
+static void assert_tolerations(struct served *w, const char *expected, const char *tolerations)
+{
+    char body[1024];
+
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'p'},'spec':{%s'containers':[{'name':'c','image':'i:1'}]}}",
+                   tolerations);
+    ASSERT_SENT(w, 201, "POST", PODS "?dryRun=All", body);
+    ASSERT_GOT(w, expected, "spec/tolerations");
+}
+
+TEST(pods_tolerate_a_while)
+{
+    static const struct {
+        const char *expected, *tolerations;
+    } rows[] = {
+        { "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "" },
+        { "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "'tolerations':[]," },
+        { "[{'operator':'Exists'}]", "'tolerations':[{'operator':'Exists'}]," },
+        { "[{'operator':'Exists','effect':'NoSchedule'}," TOLERATION("not-ready") "," TOLERATION(
+              "unreachable") "]",
+          "'tolerations':[{'operator':'Exists','effect':'NoSchedule'}]," },
+        { "[{'key':'node.kubernetes.io/not-ready','operator':'Exists'}," TOLERATION("unreachable") "]",
+          "'tolerations':[{'key':'node.kubernetes.io/not-ready','operator':'Exists'}]," },
+        { "[" TOLERATION("unreachable") "," TOLERATION("not-ready") "]",
+          "'tolerations':[" TOLERATION("unreachable") "]," },
+    };
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_tolerations(&w, rows[i].expected, rows[i].tolerations);
+}
+
+#define GROW(size) "{'spec':{'resources':{'requests':{'storage':'" size "'}}}}"
+
+/* A claim of that class, bound, with 1Gi. */
+static void bind_claim(struct served *w, const char *class)
+{
+    char body[512];
+
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'c'},'spec':{'storageClassName':'%s','volumeName':'v',"
+                   "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}}",
+                   class);
+    ASSERT_SENT(w, 201, "POST", CLAIMS, body);
+    ASSERT_SENT(w, 200, "MERGE", CLAIMS "/c/status",
+                "{'status':{'phase':'Bound','capacity':{'storage':'1Gi'}}}");
+}
+
+/* apiserver-38 */
+TEST(claims_that_may_not_grow)
+{
+    static const char *const classes[] = { "", "missing", "rigid" };
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", CLASSES, CLASS("rigid", "'labels':{}"));
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
+        bind_claim(&w, classes[i]);
+        ASSERT_REFUSED(&w, 403, "Forbidden", NOT_RESIZABLE, "MERGE", CLAIMS "/c", GROW("6Gi"));
+        ASSERT_SENT(&w, 200, "MERGE", CLAIMS "/c", GROW("1024Mi")); /* as much as before */
+        ASSERT_SENT(&w, 200, "MERGE", CLAIMS "/c", "{'metadata':{'labels':{'a':'b'}}}");
+        ASSERT_SENT(&w, 200, "MERGE", CLAIMS "/c", "{'metadata':{'finalizers':null}}");
+        ASSERT_SENT(&w, 200, "DELETE", CLAIMS "/c", NULL);
+    }
+    ASSERT_SENT(&w, 201, "POST", CLAIMS, "{'metadata':{'name':'c'}," CLAIM_SPEC "}");
+    ASSERT_SENT(&w, 422, "MERGE", CLAIMS "/c", GROW("6Gi")); /* not bound: apiserver-37 */
+}
+
+/* apiserver-39 */
+TEST(claims_that_may_grow)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", CLASSES,
+                "{'metadata':{'name':'soft'},'provisioner':'x.y/z','allowVolumeExpansion':true}");
+    bind_claim(&w, "soft");
+    ASSERT_SENT(&w, 200, "MERGE", CLAIMS "/c", GROW("6Gi"));
+    ASSERT_SENT(&w, 200, "MERGE", CLAIMS "/c", GROW("2Gi")); /* what nobody has given yet may be taken back */
+    ASSERT_GOT(&w, "2Gi", "spec/resources/requests/storage");
+    ASSERT_SENT(&w, 422, "MERGE", CLAIMS "/c", GROW("1Mi"));
+    assert_non_null(strstr(got(&w, "message"), "field can not be less than status.capacity"));
+    ASSERT_SENT(&w, 200, "MERGE", CLASSES "/soft", "{'allowVolumeExpansion':false}");
+    ASSERT_REFUSED(&w, 403, "Forbidden", NOT_RESIZABLE, "MERGE", CLAIMS "/c", GROW("3Gi"));
+}
+
+/* --- Nodes --- */
+
+static void nodes_init(struct served *w)
+{
+    served_make(w, false, 0, 0);
+    served_settle(w);
+    w->peer = &(const struct peer){ "admin", (const char *const[]){ "system:masters", NULL } };
+    ASSERT_SENT(w, 201, "POST", NODES, "{'metadata':{'name':'n1'}}");
+    ASSERT_SENT(w, 201, "POST", NODES, "{'metadata':{'name':'n2'}}");
+    ASSERT_SENT(w, 201, "POST", PODS, "{'metadata':{'name':'mine'}," POD_ON("n1") "}");
+    ASSERT_SENT(w, 201, "POST", PODS, "{'metadata':{'name':'other'}," POD_ON("n2") "}");
+    w->peer = &node_1;
+}
+
+/* apiserver-84 */
+TEST(a_node_writes_its_own_node)
+{
+    _cleanup_(served_done) struct served w;
+
+    nodes_init(&w);
+    ASSERT_SENT(&w, 200, "STRATEGIC", NODES "/n1/status", "{'status':{'capacity':{'cpu':'1'}}}");
+    ASSERT_SENT(&w, 200, "MERGE", NODES "/n1", "{'metadata':{'labels':{'kubernetes.io/hostname':'n1'}}}");
+    ASSERT_SENT(&w, 403, "MERGE", NODES "/n2", "{'metadata':{'labels':{'a':'b'}}}");
+    ASSERT_GOT(&w, "Forbidden", "reason");
+    ASSERT_REFUSED(&w, 403, "Forbidden",
+                   "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify taints", "MERGE",
+                   NODES "/n1", "{'spec':{'taints':[{'key':'a','effect':'NoSchedule'}]}}");
+    ASSERT_REFUSED(
+        &w, 403, "Forbidden",
+        "nodes \"n1\" is forbidden: is not allowed to modify labels: a.k8s.io/x, "
+        "node-restriction.kubernetes.io/y",
+        "MERGE", NODES "/n1",
+        "{'metadata':{'labels':{'node-restriction.kubernetes.io/y':'1','a.k8s.io/x':'1','z':'1'}}}");
+    ASSERT_SENT(&w, 200, "GET", NODES "/n1", NULL);
+    ASSERT_GOT(&w, "-", "spec/taints");
+    ASSERT_GOT(&w, "{'kubernetes.io/hostname':'n1'}", "metadata/labels");
+}
+
+TEST(a_node_writes_its_own_pods)
+{
+    _cleanup_(served_done) struct served w;
+
+    nodes_init(&w);
+    ASSERT_SENT(&w, 200, "STRATEGIC", PODS "/mine/status", "{'status':{'phase':'Running'}}");
+    ASSERT_REFUSED(&w, 403, "Forbidden",
+                   "pods \"other\" is forbidden: node \"n1\" can only update pod status for pods with "
+                   "spec.nodeName set to itself",
+                   "STRATEGIC", PODS "/other/status", "{'status':{'phase':'Running'}}");
+    ASSERT_REFUSED(&w, 403, "Forbidden",
+                   "pods \"other\" is forbidden: node \"n1\" can only delete pods with spec.nodeName set to "
+                   "itself",
+                   "DELETE", PODS "/other", "{'gracePeriodSeconds':0}");
+    ASSERT_SENT(&w, 403, "POST", PODS "/other/eviction", "{'metadata':{'name':'other'}}");
+    ASSERT_SENT(&w, 403, "POST", PODS, "{'metadata':{'name':'p'}," POD_ON("n1") "}");
+    ASSERT_SENT(
+        &w, 201, "POST", PODS,
+        "{'metadata':{'name':'m','annotations':{'kubernetes.io/config.mirror':'x'}}," POD_ON("n1") "}");
+    ASSERT_SENT(
+        &w, 403, "POST", PODS,
+        "{'metadata':{'name':'q','annotations':{'kubernetes.io/config.mirror':'x'}}," POD_ON("n2") "}");
+    ASSERT_SENT(&w, 200, "DELETE", PODS "/mine", "{'gracePeriodSeconds':0}");
+    ASSERT_SENT(&w, 404, "GET", PODS "/mine", NULL);
+    ASSERT_SENT(&w, 200, "GET", PODS "/other", NULL);
+    ASSERT_GOT(&w, "Pending", "status/phase");
+}
+
+TEST(a_node_writes_its_own_lease_and_drivers)
+{
+    _cleanup_(served_done) struct served w;
+
+    nodes_init(&w);
+    ASSERT_SENT(&w, 201, "POST", NODE_LEASES, "{'metadata':{'name':'n1'},'spec':{'holderIdentity':'n1'}}");
+    ASSERT_SENT(&w, 403, "POST", NODE_LEASES, "{'metadata':{'name':'n2'},'spec':{'holderIdentity':'n1'}}");
+    ASSERT_SENT(&w, 403, "POST", LEASES, "{'metadata':{'name':'n1'},'spec':{'holderIdentity':'n1'}}");
+    ASSERT_SENT(&w, 201, "POST", CSI_NODES, "{'metadata':{'name':'n1'},'spec':{'drivers':[]}}");
+    ASSERT_SENT(&w, 403, "POST", CSI_NODES, "{'metadata':{'name':'n2'},'spec':{'drivers':[]}}");
+    ASSERT_GOT(&w, "Forbidden", "reason");
+}
+
+/* The name alone makes no node of anybody. */
+TEST(a_name_without_its_group)
+{
+    _cleanup_(served_done) struct served w;
+
+    nodes_init(&w);
+    w.peer = &not_a_node;
+    ASSERT_SENT(&w, 403, "MERGE", NODES "/n1", "{'metadata':{'labels':{'a':'b'}}}");
+    ASSERT_SENT(&w, 403, "GET", PODS, NULL);
+}
+
+TEST_MAIN()
