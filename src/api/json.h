@@ -140,9 +140,10 @@ int json_check(const struct json *d, struct error *err);
 /* Writing: compact, or indented by two blanks. Failures stick in the buffer. */
 void json_write(const struct json *d, json_ref v, struct buf *out);
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
-/* A text as a JSON string, quoted. */
+/* A text as a JSON string, quoted. Bytes that are no UTF-8 become U+FFFD each. */
 void json_write_string(struct buf *out, struct str text);
-/* The inside of a string, escaped and without the quotes: for a string that is written in pieces. */
+/* The inside of a string, escaped and without the quotes: for a string that is written in pieces, of
+ * whole characters. */
 void json_write_chars(struct buf *out, struct str text);
 
 #endif

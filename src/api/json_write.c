@@ -1,4 +1,7 @@
-/* Writing JSON. Deep trees are walked through their links, without recursion. */
+/* Writing JSON. Deep trees are walked through their links, without recursion.
+ *
+ * What comes out is JSON whatever the texts hold: messages repeat what a client has sent, which may be any
+ * bytes. Those that are no UTF-8 become U+FFFD each. */
 #include "api/json.h"
 
 #include <string.h>
@@ -11,18 +14,24 @@ static const char json_escapes[256] = {
     'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', ['"'] = '"', ['\\'] = '\\',
 };
 
-/* True when one of eight characters is a quote, a backslash or a control character. Each test leaves the high
- * bit set in the bytes it means (and perhaps in those above one, which changes nothing for the whole). */
+/* True when one of eight characters is a quote, a backslash, a control character or not ASCII. Each test
+ * leaves the high bit set in the bytes it means (and perhaps in those above one, which changes nothing for
+ * the whole). */
 static bool json_any_special(uint64_t eight)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
     uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
     uint64_t below = (eight - ones * 0x20) & ~eight;
 
-    return ((below | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs) != 0;
+    return ((eight | below | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs) != 0;
 }
 
-/* How many characters stand in front of the first that needs an escape. */
+static bool json_is_plain(char c)
+{
+    return (unsigned char)c < 0x80 && !json_escapes[(unsigned char)c];
+}
+
+/* How many characters stand in front of the first that needs a closer look. */
 static size_t json_plain_len(struct str text)
 {
     size_t len = 0;
@@ -39,9 +48,29 @@ static size_t json_plain_len(struct str text)
         if (!json_any_special(eight))
             return text.len;
     }
-    while (len < text.len && !json_escapes[(unsigned char)text.s[len]])
+    while (len < text.len && json_is_plain(text.s[len]))
         len++;
     return len;
+}
+
+/* Writes the characters beyond ASCII that text begins with, and returns how many bytes they had. */
+static size_t json_write_foreign(struct buf *out, struct str text)
+{
+    size_t len = 0;
+
+    while (len < text.len && (unsigned char)text.s[len] >= 0x80) {
+        size_t one = str_utf8_first((struct str){ text.s + len, text.len - len });
+
+        if (one == 0)
+            break;
+        len += one;
+    }
+    if (len > 0) {
+        (void)buf_add(out, text.s, len);
+        return len;
+    }
+    (void)buf_add_cstr(out, "\xEF\xBF\xBD");
+    return 1;
 }
 
 void json_write_chars(struct buf *out, struct str text)
@@ -52,11 +81,15 @@ void json_write_chars(struct buf *out, struct str text)
         if (plain == text.len)
             break;
         unsigned char c = (unsigned char)text.s[plain];
-        if (json_escapes[c] == 'u')
+        text = (struct str){ text.s + plain, text.len - plain };
+        size_t done = 1;
+        if (c >= 0x80)
+            done = json_write_foreign(out, text);
+        else if (json_escapes[c] == 'u')
             (void)buf_addf(out, "\\u%04x", c);
         else
             (void)buf_add(out, (const char[]){ '\\', json_escapes[c] }, 2);
-        text = (struct str){ text.s + plain + 1, text.len - plain - 1 };
+        text = (struct str){ text.s + done, text.len - done };
     }
 }
 

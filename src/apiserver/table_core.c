@@ -145,11 +145,16 @@ static struct event_times event_times(const struct event *e)
 /* "persistentvolumeclaim/data" */
 static void cell_involved(struct cells *c, const struct event_object *involved)
 {
-    cell_open(c);
-    for (const char *s = involved->kind; *s; s++) {
-        char lower = *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s;
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-        json_write_chars(c->out, (struct str){ &lower, 1 });
+    cell_open(c);
+    for (const char *s = involved->kind; *s;) {
+        size_t len = strcspn(s, capitals);
+
+        json_write_chars(c->out, (struct str){ s, len });
+        s += len;
+        if (*s)
+            json_write_chars(c->out, (struct str){ (const char[]){ (char)(*s++ - 'A' + 'a') }, 1 });
     }
     if (involved->name[0]) {
         cell_add(c, "/");

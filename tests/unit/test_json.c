@@ -905,6 +905,28 @@ TEST(every_control_character_is_escaped)
     assert_true(str_eq(json_text(&d, v), (struct str){ text, sizeof text }));
 }
 
+/* Messages repeat what was sent: the answer must be JSON all the same. */
+TEST(bytes_that_are_no_text_are_replaced)
+{
+    static const struct {
+        const char *expected, *text;
+    } rows[] = {
+        { "\"\xEF\xBF\xBD\"", "\x93" },
+        { "\"caf\xC3\xA9 \xE2\x82\xAC\"", "caf\xC3\xA9 \xE2\x82\xAC" },
+        { "\"12345678\xEF\xBF\xBD\\n9\"", "12345678\xFF\n9" },
+        { "\"\xC3\xA9\xEF\xBF\xBD\"", "\xC3\xA9\xC3" },
+        { "\"\xEF\xBF\xBD\xEF\xBF\xBD/\"", "\xC0\xAF/" },
+        { "\"\xF0\x9F\x98\x80\"", "\xF0\x9F\x98\x80" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        _cleanup_(buf_done_p) struct buf out = BUF_INIT(1000);
+
+        json_write_string(&out, str_of(rows[i].text));
+        ASSERT_STR(rows[i].expected, buf_cstr(&out));
+    }
+}
+
 TEST(writing_past_the_ceiling_fails)
 {
     _cleanup_(json_done_p) struct json d;
