@@ -1,8 +1,9 @@
 /* Garbage collection: what becomes of an object when its owners go.
  *
- * An object whose every owner is gone is deleted. An owner that is deleted in the foreground waits for the
- * dependents that block it; one that is deleted with its dependents orphaned waits until they have let go of
- * it. An owner of a kind that is not served here cannot be looked up: it counts as there.
+ * An object whose every owner is gone is deleted. An owner that is deleted in the foreground takes along
+ * those that have no other owner to stay for, and waits for those that block it, but not in a circle; one
+ * that is deleted with its dependents orphaned waits until they have let go of it. An owner of a kind that is
+ * not served here cannot be looked up: it counts as there.
  *
  * Known dependents are kept by uid, with an index from the uid of each owner to them. Few objects have
  * owners, so this is small. */
@@ -232,6 +233,48 @@ static const struct object *newest(const struct garbage *g, const char *uid)
     return now && strcmp(now->uid, uid) == 0 ? now : NULL;
 }
 
+static bool waits_in_foreground(const struct object *o)
+{
+    return o->is_deleting && object_has_finalizer(o, FINALIZER_FOREGROUND);
+}
+
+static bool has_staying_owner(const struct garbage *g, const struct object *o)
+{
+    for (uint32_t i = 0; i < o->owners_count; i++) {
+        bool is_known;
+        const struct object *owner = owner_object(g, o, &o->owners[i], &is_known);
+
+        if (!is_known || (owner && !waits_in_foreground(owner)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_waiting_dependent(const struct garbage *g, const struct object *o)
+{
+    const struct owner_entry *e = map_get(&g->owners, str_of(o->uid));
+
+    for (size_t i = 0; e && i < e->dependents.count; i++) {
+        const struct object *d = newest(g, e->dependents.items[i]);
+
+        if (d && waits_in_foreground(d))
+            return true;
+    }
+    return false;
+}
+
+/* A dependent of one that waits in the foreground. When one of its own dependents waits already, the owners
+ * go in a circle: it is deleted without waiting, which opens the circle. */
+static void end_dependent(struct garbage *g, const struct object *d, const char *owner_uid)
+{
+    if (d->is_deleting)
+        return;
+    if (has_staying_owner(g, d))
+        remove_owner(g, d, owner_uid);
+    else
+        send_delete(g, d, has_waiting_dependent(g, d) ? "Background" : "Foreground");
+}
+
 static void end_in_foreground(struct garbage *g, const struct object *o)
 {
     const struct owner_entry *e = map_get(&g->owners, str_of(o->uid));
@@ -242,9 +285,9 @@ static void end_in_foreground(struct garbage *g, const struct object *o)
 
         if (!d)
             continue;
-        is_blocked = is_blocked || blocks(d, o->uid);
-        if (!d->is_deleting)
-            send_delete(g, d, "Foreground");
+        /* Of two that wait for one another, neither blocks; nor does one block itself. */
+        is_blocked = is_blocked || (blocks(d, o->uid) && !(waits_in_foreground(d) && blocks(o, d->uid)));
+        end_dependent(g, d, o->uid);
     }
     if (!is_blocked)
         remove_finalizer(g, o, FINALIZER_FOREGROUND);
@@ -324,6 +367,19 @@ static void garbage_looked(void *ctx)
 
 /* --- What is seen --- */
 
+/* Whether they are owned alike, as far as an owner that waits is concerned. */
+static bool owners_are_equal(const struct object *a, const struct object *b)
+{
+    if (a->owners_count != b->owners_count)
+        return false;
+    for (uint32_t i = 0; i < a->owners_count; i++) {
+        if (strcmp(a->owners[i].uid, b->owners[i].uid) != 0 ||
+            a->owners[i].blocks_deletion != b->owners[i].blocks_deletion)
+            return false;
+    }
+    return true;
+}
+
 static void garbage_see(void *duty, const struct store_event *ev)
 {
     struct garbage *g = duty;
@@ -332,7 +388,7 @@ static void garbage_see(void *duty, const struct store_event *ev)
 
     if (known) {
         index_remove(g, known);
-        if (ev->is_delete || known->owners_count != o->owners_count)
+        if (ev->is_delete || !owners_are_equal(known, o))
             suspect_waiting_owners(g, known);
         (void)object_unref(known);
     }
