@@ -2,6 +2,7 @@
 #include "apiserver/duties.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/namespace.h"
 
@@ -36,6 +37,17 @@ static size_t empty_kind(struct namespaces *n, enum kind k, const char *ns)
     return left;
 }
 
+static bool is_held_by_us(const struct object *o)
+{
+    const struct namespace *ns = namespace_of(o);
+
+    for (uint32_t i = 0; i < ns->spec_finalizers.count; i++) {
+        if (strcmp(ns->spec_finalizers.items[i], FINALIZER_NAMESPACE) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Takes our finalizer out of the spec: the namespace as it is, sent back with one finalizer less. */
 static void let_go(struct namespaces *n, const struct object *o)
 {
@@ -45,7 +57,7 @@ static void let_go(struct namespaces *n, const struct object *o)
     struct error ignored;
 
     json_clear(d);
-    if (namespace_of(o)->spec_finalizers.count == 0 || json_parse(d, o->text, &root, &ignored) < 0)
+    if (!is_held_by_us(o) || json_parse(d, o->text, &root, &ignored) < 0)
         return;
     list = json_path(d, root, "spec", "finalizers");
     for (json_ref m = json_first(d, list); m; m = next) {

@@ -209,6 +209,127 @@ TEST(generated_names)
     }
 }
 
+/* Each creation draws the same names, of which there is one more every time. */
+TEST(names_that_are_all_taken)
+{
+    _cleanup_(served_done) struct served w;
+    struct rng saved;
+    char message[256];
+
+    served_init(&w);
+    saved = w.server->rng;
+    for (int i = 0; i < 8; i++) {
+        w.server->rng = saved;
+        ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'generateName':'gen-'}}");
+    }
+    w.server->rng = saved;
+    ASSERT_SENT(&w, 409, "POST", MAPS, "{'metadata':{'generateName':'gen-'}}");
+    ASSERT_GOT(&w, "AlreadyExists", "reason");
+    ASSERT_GOT(&w, "1", "details/retryAfterSeconds");
+    (void)snprintf(message, sizeof message,
+                   "configmaps \"%s\" already exists, the server was not able to generate a unique name for "
+                   "the object",
+                   got(&w, "details/name"));
+    ASSERT_STR(message, got(&w, "message"));
+    ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'generateName':'gen-'}}");
+}
+
+/* A body that is a string of so many bytes between two others. */
+static void fill_body(struct buf *body, const char *before, size_t count, const char *after)
+{
+    buf_clear(body);
+    (void)buf_add_cstr(body, before);
+    char *at = buf_grow(body, count);
+    assert_non_null(at);
+    memset(at, 'x', count);
+    (void)buf_add_cstr(body, after);
+}
+
+/* apiserver-82 */
+TEST(what_is_too_large)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT((size_t)8 << 20);
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    fill_body(&body, "{'metadata':{'name':'a'},'data':{'k':'", (size_t)4 << 20, "'}}");
+    ASSERT_REFUSED(&w, 413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728", "POST",
+                   MAPS, buf_cstr(&body));
+    ASSERT_SENT(&w, 413, "PUT", MAPS "/a", buf_cstr(&body));
+    ASSERT_SENT(&w, 413, "MERGE", MAPS "/a", buf_cstr(&body));
+    ASSERT_SENT(&w, 413, "APPLY", MAPS "/a?fieldManager=m", buf_cstr(&body));
+    ASSERT_SENT(&w, 413, "DELETE", MAPS "/a", buf_cstr(&body));
+    fill_body(&body, "{'metadata':{'name':'a'},'data':{'k':'", 1200000, "'}}");
+    ASSERT_SENT(&w, 422, "POST", MAPS, buf_cstr(&body));
+    assert_non_null(strstr(got(&w, "message"), "Too long: may not be more than 1048576 bytes"));
+    fill_body(&body, "{'metadata':{'name':'p'}," POD_SPEC ",'unknown':'", 1600000, "'}");
+    ASSERT_REFUSED(&w, 413, "RequestEntityTooLarge", "Request entity too large: limit is 1572864", "POST",
+                   PODS, buf_cstr(&body));
+    fill_body(&body, "{'metadata':{'name':'p'}," POD_SPEC ",'unknown':'", 1500000, "'}");
+    ASSERT_SENT(&w, 201, "POST", PODS, buf_cstr(&body));
+    ASSERT_SENT(&w, 200, "GET", PODS "/p", NULL);
+    ASSERT_SENT(&w, 404, "GET", MAPS "/a", NULL);
+}
+
+/* apiserver-65 */
+TEST(status_writes_that_keep_the_metadata)
+{
+    static const struct {
+        const char *path, *body, *status, *set;
+    } rows[] = {
+        { ATTACHMENTS,
+          "{'metadata':{'name':'x','labels':{'a':'b'}},'spec':{'attacher':'d.io','nodeName':'n1','source':"
+          "{'persistentVolumeName':'v'}}}",
+          "'spec':{'attacher':'other.io'},'status':{'attached':true}", "status/attached" },
+        { SNAPSHOTS,
+          "{'apiVersion':'snapshot.storage.k8s.io/v1','kind':'VolumeSnapshot','metadata':{'name':'x',"
+          "'labels':{'a':'b'}},'spec':{'source':{'persistentVolumeClaimName':'c'}}}",
+          "'spec':{'source':{'persistentVolumeClaimName':'d'}},'status':{'readyToUse':true}",
+          "status/readyToUse" },
+    };
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char target[128], body[512], spec[256];
+
+        ASSERT_SENT(&w, 201, "POST", rows[i].path, rows[i].body);
+        (void)snprintf(spec, sizeof spec, "%s", got(&w, "spec"));
+        (void)snprintf(target, sizeof target, "%s/x/status", rows[i].path);
+        (void)snprintf(body, sizeof body, "{'metadata':{'labels':{'c':'d'},'finalizers':['e/f']},%s}",
+                       rows[i].status);
+        ASSERT_SENT(&w, 200, "MERGE", target, body);
+        ASSERT_GOT(&w, "true", rows[i].set);
+        ASSERT_GOT(&w, "{'a':'b'}", "metadata/labels");
+        ASSERT_GOT(&w, "-", "metadata/finalizers");
+        ASSERT_GOT(&w, spec, "spec");
+    }
+}
+
+TEST(finalizers_of_namespaces)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", NAMESPACES, "{'metadata':{'name':'t'}}");
+    ASSERT_SENT(&w, 404, "PUT", NAMESPACES "/u/finalize", "{'metadata':{'name':'u'}}");
+    ASSERT_SENT(&w, 405, "GET", NAMESPACES "/t/finalize", NULL);
+    ASSERT_SENT(&w, 422, "PUT", NAMESPACES "/t/finalize",
+                "{'metadata':{'name':'t'},'spec':{'finalizers':['bare']}}");
+    ASSERT_SENT(&w, 200, "PUT", NAMESPACES "/t", "{'metadata':{'name':'t'},'spec':{'finalizers':['a/b']}}");
+    ASSERT_GOT(&w, "['kubernetes']", "spec/finalizers"); /* not this way */
+    ASSERT_SENT(&w, 200, "PUT", NAMESPACES "/t/finalize",
+                "{'metadata':{'name':'t'},'spec':{'finalizers':['a/b','kubernetes']},"
+                "'status':{'phase':'Terminating'}}");
+    ASSERT_GOT(&w, "['a/b','kubernetes']", "spec/finalizers");
+    ASSERT_GOT(&w, "Active", "status/phase");
+    ASSERT_SENT(&w, 200, "DELETE", NAMESPACES "/t", NULL);
+    ASSERT_SENT(&w, 200, "GET", NAMESPACES "/t", NULL); /* empty by now, and held */
+    ASSERT_GOT(&w, "['a/b']", "spec/finalizers");
+    ASSERT_SENT(&w, 200, "PUT", NAMESPACES "/t/finalize", "{'metadata':{'name':'t'},'spec':{}}");
+    ASSERT_SENT(&w, 404, "GET", NAMESPACES "/t", NULL);
+}
+
 /* One event, two forms. (apiserver-85) */
 TEST(events_in_both_groups)
 {
