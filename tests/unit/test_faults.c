@@ -119,6 +119,66 @@ TEST(events_whose_deletion_failed_expire_later)
     ASSERT_SENT(&w, 404, "GET", NAMESPACES "/default/events/e", NULL);
 }
 
+/* One transaction of several fails: the rest is deleted, and the answer says that not all is. */
+TEST(a_collection_of_which_a_part_fails)
+{
+    _cleanup_(served_done) struct served w;
+    size_t left;
+
+    served_init(&w);
+    for (int i = 0; i < 200; i++)
+        ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'generateName':'a-'}}");
+    w.log.fails_from = w.log.fails_to = w.log.appends + 2;
+    ASSERT_SENT(&w, 500, "DELETE", MAPS, NULL);
+    ASSERT_GOT(&w, "InternalError", "reason");
+    ASSERT_SENT(&w, 200, "GET", MAPS, NULL);
+    left = got_items(&w);
+    assert_true(left > 0 && left < 200);
+    ASSERT_SENT(&w, 200, "DELETE", MAPS, NULL);
+    ASSERT_INT(left, got_items(&w));
+    ASSERT_SENT(&w, 200, "GET", MAPS, NULL);
+    ASSERT_INT(0, got_items(&w));
+}
+
+/* A condition that one of them meets. */
+TEST(a_collection_of_which_a_part_is_refused)
+{
+    _cleanup_(served_done) struct served w;
+    char body[128];
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'name':'a'}}");
+    ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'name':'b'}}");
+    (void)snprintf(body, sizeof body, "{'preconditions':{'uid':'%s'}}", got(&w, "metadata/uid"));
+    ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'name':'c'}}");
+    ASSERT_SENT(&w, 409, "DELETE", MAPS, body);
+    ASSERT_GOT(&w, "Conflict", "reason");
+    ASSERT_GOT(&w, "a", "details/name");
+    ASSERT_SENT(&w, 200, "GET", MAPS, NULL);
+    ASSERT_INT(2, got_items(&w));
+    ASSERT_GOT(&w, "c", "items/1/metadata/name");
+}
+
+/* It waits no longer than it would have without the end. */
+TEST(an_end_with_a_read_that_waits_for_a_revision)
+{
+    _cleanup_(served_done) struct served w;
+    struct sent list, get;
+
+    served_init(&w);
+    send_begin(&w, &list, "GET", MAPS "?resourceVersion=1000", NULL);
+    send_begin(&w, &get, "GET", MAPS "/a?resourceVersion=1000", NULL);
+    apiserver_stop(w.server);
+    served_settle(&w);
+    served_pass(&w, 3);
+    assert_true(list.is_answered && get.is_answered);
+    ASSERT_INT(504, sent_wait(&list));
+    ASSERT_GOT(&w, "ResourceVersionTooLarge", "details/causes/0/reason");
+    ASSERT_INT(504, sent_wait(&get));
+    sent_done(&list);
+    sent_done(&get);
+}
+
 /* The server ends: a write and a watch. */
 TEST(an_end_with_calls_under_way)
 {
