@@ -13,8 +13,6 @@
 
 enum propagation { PROPAGATE_DEFAULT, PROPAGATE_ORPHAN, PROPAGATE_BACKGROUND, PROPAGATE_FOREGROUND };
 
-#define FINALIZER_ORPHAN "orphan"
-#define FINALIZER_FOREGROUND "foregroundDeletion"
 #define GRACE_UNSET (-1)
 #define GRACE_SECONDS_MAX INT32_MAX /* some 68 years: further away no time can be told */
 
@@ -223,16 +221,6 @@ static void mark_deleted(struct write *w, struct timestamp at, int64_t grace_sec
         json_set(w->d, meta, "generation", json_new_int(w->d, generation + 1));
 }
 
-static bool normalize(struct write *w)
-{
-    struct error err;
-
-    if (schema_normalize(w->kind->schema, w->d, w->object, SCHEMA_KEEP_UNKNOWN, NULL, &err) == 0)
-        return true;
-    call_fail(w->c, &err, NULL);
-    return false;
-}
-
 /* How long a pod has to end; 0 when nobody is running it. */
 static int64_t pod_grace(const struct write *w, const struct delete_options *o)
 {
@@ -274,7 +262,7 @@ static bool delete_gracefully(struct write *w, const struct delete_options *o)
     if (grace == 0)
         return false;
     mark_deleted(w, at, grace);
-    if (normalize(w))
+    if (write_normalize(w))
         write_commit(w, false);
     return true;
 }
@@ -294,7 +282,7 @@ static void delete_namespace(struct write *w)
         status = json_ensure_object(w->d, w->object, "status");
         json_set_string(w->d, status, "phase", "Terminating");
     }
-    if (normalize(w))
+    if (write_normalize(w))
         write_commit(w, false);
 }
 
@@ -311,13 +299,13 @@ static void delete_loaded(struct write *w, const struct delete_options *o)
     if (w->kind->kind == KIND_POD && delete_gracefully(w, o))
         return;
     if (json_count(w->d, finalizers_of(w)) == 0) {
-        if (normalize(w))
+        if (write_normalize(w))
             remove_now(w);
         return;
     }
     if (!w->old_object->is_deleting || w->old_object->deletion_grace_seconds > 0)
         mark_deleted(w, apiserver_now(w->c->server), 0);
-    if (normalize(w))
+    if (write_normalize(w))
         write_commit(w, false);
 }
 

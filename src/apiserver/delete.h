@@ -4,6 +4,10 @@
 
 #include "apiserver/call.h"
 
+/* In an object that is being deleted: what is to become of its dependents first. */
+#define FINALIZER_ORPHAN "orphan"
+#define FINALIZER_FOREGROUND "foregroundDeletion"
+
 void delete_one(struct call *c);
 void delete_collection(struct call *c);
 /* Whether the options of a deletion are right; answers the call when they are not. */

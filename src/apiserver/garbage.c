@@ -13,11 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/delete.h"
 #include "base/map.h"
 #include "base/vec.h"
-
-#define FINALIZER_ORPHAN "orphan"
-#define FINALIZER_FOREGROUND "foregroundDeletion"
 
 /* An owner's uid and those that name it. */
 struct owner_entry {

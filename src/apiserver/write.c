@@ -320,7 +320,7 @@ static bool own_fields(struct write *w)
     return false;
 }
 
-static bool normalize_again(struct write *w)
+bool write_normalize(struct write *w)
 {
     struct error err;
 
@@ -445,7 +445,7 @@ void write_finish_create(struct write *w)
         return;
     fill_in_new(w, meta);
     prepare(w);
-    if (!normalize_again(w) || !validate(w) || !refuse_version(w, version) ||
+    if (!write_normalize(w) || !validate(w) || !refuse_version(w, version) ||
         !find_free_name(w, is_generated))
         return;
     warn_writer(w);
@@ -475,7 +475,7 @@ void write_finish_update(struct write *w)
     if (!own_fields(w) || !admit_update(w))
         return;
     prepare(w);
-    if (!normalize_again(w) || !validate(w) || !admit_valid_update(w))
+    if (!write_normalize(w) || !validate(w) || !admit_valid_update(w))
         return;
     warn_writer(w);
     write_commit(w, lets_go(w));

@@ -59,6 +59,8 @@ struct write *write_begin(struct call *c, const char *options);
 bool write_load_old(struct write *w);
 /* metadata.name and .namespace against the path; the name may only be missing when the object is new. */
 bool write_check_names(struct write *w);
+/* Brings w->object into canonical form after edits. */
+bool write_normalize(struct write *w);
 /* The uid and the resourceVersion in w->object, if there, are those of w->old_object. */
 bool write_check_preconditions(struct write *w);
 /* Creates w->object, which is normalized. */
