@@ -17,3 +17,12 @@ void default_int(struct json *d, json_ref object, const char *key, int64_t value
     if (!json_get(d, object, key))
         json_set(d, object, key, json_new_int(d, value));
 }
+
+void set_time(struct json *d, json_ref object, const char *key, struct timestamp t)
+{
+    struct buf text = BUF_INIT(64);
+
+    (void)timestamp_format(t, &text);
+    json_set(d, object, key, json_new_string(d, buf_str(&text)));
+    buf_done(&text);
+}

@@ -6,10 +6,14 @@
 #include <stdint.h>
 
 #include "api/json.h"
+#include "api/times.h"
 
 /* Sets the member when it is not there. */
 void default_text(struct json *d, json_ref object, const char *key, const char *text);
 void default_bool(struct json *d, json_ref object, const char *key, bool value);
 void default_int(struct json *d, json_ref object, const char *key, int64_t value);
+
+/* Sets the member to a time of whole seconds, whether or not it is there. */
+void set_time(struct json *d, json_ref object, const char *key, struct timestamp t);
 
 #endif

@@ -48,7 +48,7 @@ const struct schema binding_schema = {
     },
 };
 
-static const struct schema resource_attributes_schema = {
+const struct schema resource_attributes_schema = {
     "ResourceAttributes",
     (const struct field[]){
         { "namespace", FIELD_STRING },
@@ -62,7 +62,7 @@ static const struct schema resource_attributes_schema = {
     },
 };
 
-static const struct schema non_resource_attributes_schema = {
+const struct schema non_resource_attributes_schema = {
     "NonResourceAttributes",
     (const struct field[]){
         { "path", FIELD_STRING },

@@ -10,6 +10,8 @@
 extern const struct schema delete_options_schema;
 extern const struct schema eviction_schema;
 extern const struct schema binding_schema;
+extern const struct schema resource_attributes_schema; /* of every access review */
+extern const struct schema non_resource_attributes_schema;
 extern const struct schema access_review_schema; /* SelfSubjectAccessReview */
 extern const struct schema rules_review_schema;  /* SelfSubjectRulesReview */
 extern const struct schema self_review_schema;   /* SelfSubjectReview */

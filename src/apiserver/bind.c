@@ -1,5 +1,6 @@
 #include "apiserver/bind.h"
 
+#include "api/defaults.h"
 #include "api/pod.h"
 #include "apiserver/admission.h"
 #include "apiserver/read.h"
@@ -75,7 +76,6 @@ static void set_scheduled(struct write *w)
 {
     json_ref status = json_ensure_object(w->d, w->object, "status");
     json_ref list = json_get(w->d, status, "conditions"), condition = json_new_object(w->d);
-    struct buf now = BUF_INIT(64);
 
     if (!list) {
         list = json_new_array(w->d);
@@ -87,12 +87,10 @@ static void set_scheduled(struct write *w)
             break;
         }
     }
-    (void)timestamp_format(apiserver_now(w->c->server), &now);
     json_set_string(w->d, condition, "type", CONDITION_SCHEDULED);
     json_set_string(w->d, condition, "status", "True");
-    json_set(w->d, condition, "lastTransitionTime", json_new_string(w->d, buf_str(&now)));
+    set_time(w->d, condition, "lastTransitionTime", apiserver_now(w->c->server));
     json_append(w->d, list, condition);
-    buf_done(&now);
 }
 
 static void merge_annotations(struct write *w, json_ref binding)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/defaults.h"
 #include "api/namespace.h"
 #include "api/pod.h"
 #include "apiserver/admission.h"
@@ -208,12 +209,9 @@ static void mark_policy(struct write *w, enum propagation policy)
 static void mark_deleted(struct write *w, struct timestamp at, int64_t grace_seconds)
 {
     json_ref meta = json_ensure_object(w->d, w->object, "metadata");
-    struct buf text = BUF_INIT(64);
     int64_t generation = 0;
 
-    (void)timestamp_format(at, &text);
-    json_set(w->d, meta, "deletionTimestamp", json_new_string(w->d, buf_str(&text)));
-    buf_done(&text);
+    set_time(w->d, meta, "deletionTimestamp", at);
     if (grace_seconds >= 0)
         json_set(w->d, meta, "deletionGracePeriodSeconds", json_new_int(w->d, grace_seconds));
     (void)json_int64(w->d, json_get(w->d, meta, "generation"), &generation);

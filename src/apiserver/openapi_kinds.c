@@ -169,29 +169,6 @@ static const struct schema token_review_schema = {
     },
 };
 
-static const struct schema resource_attributes_schema = {
-    "ResourceAttributes",
-    (const struct field[]){
-        { "namespace", FIELD_STRING },
-        { "verb", FIELD_STRING },
-        { "group", FIELD_STRING },
-        { "version", FIELD_STRING },
-        { "resource", FIELD_STRING },
-        { "subresource", FIELD_STRING },
-        { "name", FIELD_STRING },
-        { 0 },
-    },
-};
-
-static const struct schema non_resource_attributes_schema = {
-    "NonResourceAttributes",
-    (const struct field[]){
-        { "path", FIELD_STRING },
-        { "verb", FIELD_STRING },
-        { 0 },
-    },
-};
-
 static const struct schema access_status_schema = {
     "SubjectAccessReviewStatus",
     (const struct field[]){

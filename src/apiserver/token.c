@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/defaults.h"
 #include "api/quote.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/jwt.h"
@@ -148,14 +149,6 @@ static json_ref answer_spec(struct json *d, json_ref spec, const struct jwt *t)
     if (t->bound.kind != KIND_COUNT)
         json_set(d, out, "boundObjectRef", json_copy(d, ref));
     return out;
-}
-
-static void set_time(struct json *d, json_ref object, const char *key, struct timestamp t)
-{
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
-
-    (void)timestamp_format(t, &text);
-    json_set_string(d, object, key, buf_cstr(&text));
 }
 
 static json_ref answer(const struct token_order *q, struct json *d, json_ref spec, const struct jwt *t,

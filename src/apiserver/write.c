@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/defaults.h"
 #include "api/event.h"
 #include "api/managed_fields.h"
 #include "api/namespace.h"
@@ -251,15 +252,6 @@ static void drop_twin_owners(struct write *w, json_ref meta)
     warn_of_twins(w, &twins);
     map_done(&seen);
     buf_done(&twins);
-}
-
-static void set_time(struct json *d, json_ref object, const char *key, struct timestamp t)
-{
-    struct buf text = BUF_INIT(64);
-
-    (void)timestamp_format(t, &text);
-    json_set(d, object, key, json_new_string(d, buf_str(&text)));
-    buf_done(&text);
 }
 
 /* What the server alone says about a new object. The resourceVersion is a place for the one to come. */
