@@ -1,0 +1,220 @@
+#include "client/target.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/json.h"
+
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+/* --- What may stand in a path --- */
+
+/* The server would read another path than we wrote. */
+static int check_segment(const char *what, const char *s, struct error *err)
+{
+    if (strcmp(s, ".") == 0 || strcmp(s, "..") == 0)
+        return error_set(err, ERR_INVALID, "invalid %s '%s': may not be '%s'", what, s, s);
+    if (strpbrk(s, "/%"))
+        return error_set(err, ERR_INVALID, "invalid %s '%s': may not contain '%c'", what, s,
+                         *strpbrk(s, "/%"));
+    return 0;
+}
+
+int target_check(const struct client_request *q, struct error *err)
+{
+    int r;
+
+    assert(q->verb < CLIENT_VERB_COUNT);
+    if (q->verb == CLIENT_RAW) {
+        assert(q->path && q->path[0] == '/');
+        return 0;
+    }
+    assert(q->kind);
+    if (q->verb == CLIENT_GET || q->verb == CLIENT_PATCH || q->verb == CLIENT_DELETE) {
+        if (or_empty(q->name)[0] == '\0')
+            return error_set(err, ERR_INVALID, "resource name may not be empty");
+        if (q->kind->is_namespaced && or_empty(q->ns)[0] == '\0')
+            return error_set(err, ERR_INVALID,
+                             "an empty namespace may not be set when a resource name is "
+                             "provided");
+    }
+    r = check_segment("namespace", or_empty(q->ns), err);
+    return r < 0 ? r : check_segment("resource name", or_empty(q->name), err);
+}
+
+/* --- Path --- */
+
+static bool is_plain(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("-._~", c));
+}
+
+static void write_escaped(struct str s, struct buf *out)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (is_plain((unsigned char)s.s[i]))
+            (void)buf_add(out, &s.s[i], 1);
+        else
+            (void)buf_addf(out, "%%%02X", (unsigned char)s.s[i]);
+}
+
+static void write_segment(const char *s, struct buf *out)
+{
+    if (or_empty(s)[0] == '\0')
+        return;
+    (void)buf_add(out, "/", 1);
+    write_escaped(str_of(s), out);
+}
+
+static void write_path(const struct client_request *q, struct buf *out)
+{
+    const struct kind_info *k = q->kind;
+
+    if (k->group[0] == '\0')
+        (void)buf_addf(out, "/api/%s", k->version);
+    else
+        (void)buf_addf(out, "/apis/%s/%s", k->group, k->version);
+    if (k->is_namespaced && or_empty(q->ns)[0] != '\0') {
+        (void)buf_add_cstr(out, "/namespaces");
+        write_segment(q->ns, out);
+    }
+    (void)buf_addf(out, "/%s", k->plural);
+    write_segment(q->name, out);
+    write_segment(q->subresource, out);
+}
+
+/* --- Query --- */
+
+struct query {
+    struct buf *out;
+    bool has_any;
+};
+
+static void add_param(struct query *x, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    (void)buf_addf(x->out, "%c%s=", x->has_any ? '&' : '?', name);
+    write_escaped(str_of(value), x->out);
+    x->has_any = true;
+}
+
+static void add_number(struct query *x, const char *name, uint64_t value)
+{
+    char text[24];
+
+    if (value == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%" PRIu64, value);
+    add_param(x, name, text);
+}
+
+static void add_flag(struct query *x, const char *name, bool is_set)
+{
+    add_param(x, name, is_set ? "true" : NULL);
+}
+
+static void write_query(const struct client_request *q, struct buf *out)
+{
+    struct query x = { .out = out };
+
+    add_flag(&x, "watch", q->verb == CLIENT_WATCH);
+    add_flag(&x, "allowWatchBookmarks", q->wants_bookmarks);
+    add_param(&x, "labelSelector", q->label_selector);
+    add_param(&x, "fieldSelector", q->field_selector);
+    add_number(&x, "limit", q->limit);
+    add_param(&x, "continue", q->continue_token);
+    add_param(&x, "resourceVersion", q->resource_version);
+    add_param(&x, "resourceVersionMatch", q->version_match);
+    add_flag(&x, "sendInitialEvents", q->wants_initial_events);
+    add_number(&x, "timeoutSeconds", q->timeout_seconds);
+    add_param(&x, "fieldManager", q->field_manager);
+    add_flag(&x, "force", q->is_forced);
+    add_param(&x, "dryRun", q->is_dry_run ? "All" : NULL);
+}
+
+void target_write(const struct client_request *q, struct buf *out)
+{
+    if (q->verb == CLIENT_RAW) {
+        (void)buf_add_cstr(out, q->path);
+        return;
+    }
+    write_path(q, out);
+    write_query(q, out);
+}
+
+/* --- Method and body --- */
+
+const char *target_method(const struct client_request *q)
+{
+    switch (q->verb) {
+    case CLIENT_CREATE:
+        return "POST";
+    case CLIENT_PATCH:
+        return "PATCH";
+    case CLIENT_DELETE:
+        return "DELETE";
+    case CLIENT_GET:
+    case CLIENT_LIST:
+    case CLIENT_WATCH:
+    case CLIENT_RAW:
+    case CLIENT_VERB_COUNT:
+        break;
+    }
+    return "GET";
+}
+
+const char *target_content_type(const struct client_request *q)
+{
+    static const char *const patches[] = {
+        [CLIENT_PATCH_MERGE] = "application/merge-patch+json",
+        [CLIENT_PATCH_JSON] = "application/json-patch+json",
+        [CLIENT_PATCH_STRATEGIC] = "application/strategic-merge-patch+json",
+        [CLIENT_PATCH_APPLY] = "application/apply-patch+yaml",
+    };
+
+    if (q->verb == CLIENT_PATCH)
+        return patches[q->patch];
+    return q->verb == CLIENT_CREATE || q->verb == CLIENT_DELETE ? "application/json" : NULL;
+}
+
+static void add_member(struct query *x, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    (void)buf_addf(x->out, "%s\"%s\":", x->has_any ? "," : "", name);
+    json_write_string(x->out, str_of(value));
+    x->has_any = true;
+}
+
+static void write_preconditions(const struct client_request *q, struct buf *out)
+{
+    struct query x = { .out = out };
+
+    if (!q->if_uid && !q->if_version)
+        return;
+    (void)buf_add_cstr(out, ",\"preconditions\":{");
+    add_member(&x, "uid", q->if_uid);
+    add_member(&x, "resourceVersion", q->if_version);
+    (void)buf_add_cstr(out, "}");
+}
+
+void target_write_delete(const struct client_request *q, struct buf *out)
+{
+    struct query x = { .out = out, .has_any = true };
+
+    if (!q->if_uid && !q->if_version && !q->has_grace && !q->propagation)
+        return;
+    (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
+    write_preconditions(q, out);
+    if (q->has_grace)
+        (void)buf_addf(out, ",\"gracePeriodSeconds\":%" PRIu64, q->grace_seconds);
+    add_member(&x, "propagationPolicy", q->propagation);
+    (void)buf_add_cstr(out, "}");
+}
