@@ -107,6 +107,7 @@ struct client_answer {
     const struct status_info *status;
     /* A write that may have taken effect although no answer says so: look before it is sent again. */
     bool may_have_happened;
+    bool was_connected;          /* no answer came, but the connection had been made */
     int64_t retry_after_seconds; /* of the header; -1 when there was none */
 
     struct object *object;   /* get, create, patch; delete where the server answers with the object */
