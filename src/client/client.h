@@ -33,6 +33,8 @@ struct client;
 #define CLIENT_RETRIES_MAX 10
 /* What a server may ask us to wait. */
 #define CLIENT_RETRY_AFTER_NS_MAX (30 * NS_PER_S)
+/* All texts of a request, its body included. */
+#define CLIENT_REQUEST_BYTES_MAX ((size_t)16 << 20)
 
 enum client_verb {
     CLIENT_GET,
@@ -150,22 +152,28 @@ struct client_call {
     client_done_fn *done;
     client_event_fn *on_event;
     void *ctx;
-    unsigned state;   /* client.c's */
-    unsigned retries; /* made so far */
+    unsigned state;    /* client.c's */
+    unsigned retries;  /* made so far */
+    bool is_uncertain; /* a try before this one may have taken effect */
     uint64_t started_ns;
+    uint64_t queued_ns; /* for the limit */
     uint64_t sent_ns;
     struct timer timer; /* of the deadline, or the next try */
     struct deferred deferred;
     uint64_t retry_at_ns;
+    struct error *failure; /* in the arena: what is still to be told, or why the last try failed */
 };
+
+/* How long a watch took is of no interest: as long as it may. */
+#define CLIENT_TOOK_NONE UINT64_MAX
 
 /* Whoever counts (machinery/client_metrics.h). `method` is HTTP's; `code` 0 when no answer came. */
 struct client_observer {
-    /* An attempt ended. */
+    /* An attempt ended, other than by client_cancel(). took_ns is CLIENT_TOOK_NONE for a watch. */
     void (*on_attempt)(void *ctx, const char *method, int code, uint64_t took_ns);
     /* It will be tried again. */
     void (*on_retry)(void *ctx, const char *method, int code);
-    /* A request waited for the limit before it left. */
+    /* A request that the limit holds for left, after so long: 0 when it did not have to wait. */
     void (*on_waited)(void *ctx, const char *method, uint64_t waited_ns);
     void *ctx;
 };

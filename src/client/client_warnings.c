@@ -1,0 +1,83 @@
+/* Texts come from a server that may be hostile: at most CLIENT_WARNINGS_MAX are kept, of bounded length, in
+ * an ordered map, which no choice of texts makes slow. About a megabyte at worst. */
+#include "client/client_warnings.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+struct warning {
+    size_t len;
+    char text[];
+};
+
+static struct str warning_str(const struct warning *w)
+{
+    return (struct str){ w->text, w->len };
+}
+
+static int warning_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return str_cmp(warning_str(a), warning_str(b));
+}
+
+static int warning_cmp_key(void *ctx, const void *key, const void *item)
+{
+    (void)ctx;
+    return str_cmp(*(const struct str *)key, warning_str(item));
+}
+
+/* The first bytes, the first one highest: never orders two texts the wrong way round. */
+static uint64_t warning_rank(struct str s)
+{
+    uint64_t rank = 0;
+
+    for (size_t i = 0; i < sizeof rank; i++)
+        rank = rank << 8 | (i < s.len ? (unsigned char)s.s[i] : 0);
+    return rank;
+}
+
+void client_warnings_init(struct client_warnings *w)
+{
+    w->is_full = false;
+    omap_init(&w->texts, (struct omap_order){ .cmp = warning_cmp, .cmp_key = warning_cmp_key });
+}
+
+void client_warnings_done(struct client_warnings *w)
+{
+    struct omap_cursor c;
+
+    for (struct warning *x = omap_first(&w->texts, &c); x; x = omap_next(&c))
+        free(x);
+    omap_done(&w->texts);
+}
+
+/* Without memory the text is logged again when it comes again, which is no harm. */
+static void remember(struct client_warnings *w, struct str text)
+{
+    struct warning *x = malloc(sizeof *x + text.len);
+
+    if (!x)
+        return;
+    x->len = text.len;
+    if (text.len)
+        memcpy(x->text, text.s, text.len);
+    if (omap_insert(&w->texts, warning_rank(text), x) < 0)
+        free(x);
+}
+
+void client_warnings_note(struct client_warnings *w, struct str text)
+{
+    if (text.len > CLIENT_WARNING_BYTES_MAX)
+        text.len = CLIENT_WARNING_BYTES_MAX;
+    if (w->is_full || omap_find(&w->texts, warning_rank(text), &text))
+        return;
+    if (w->texts.count == CLIENT_WARNINGS_MAX) {
+        w->is_full = true;
+        log_warn("too many different warnings from the server, no more are logged");
+        return;
+    }
+    log_warn("warning from the server", LOG_TEXT("warning", text));
+    remember(w, text);
+}
