@@ -25,6 +25,28 @@ static int check_segment(const char *what, const char *s, struct error *err)
     return 0;
 }
 
+/* Is it about one object? What is made below an object is, too: a pod's binding. */
+static bool needs_name(const struct client_request *q)
+{
+    return q->verb == CLIENT_GET || q->verb == CLIENT_PATCH || q->verb == CLIENT_DELETE ||
+           (q->verb == CLIENT_CREATE && or_empty(q->subresource)[0] != '\0');
+}
+
+/* A path with a part left out is another path. */
+static int check_missing(const struct client_request *q, struct error *err)
+{
+    bool lacks_ns = q->kind->is_namespaced && or_empty(q->ns)[0] == '\0';
+
+    if (needs_name(q) && or_empty(q->name)[0] == '\0')
+        return error_set(err, ERR_INVALID, "resource name may not be empty");
+    if (lacks_ns && needs_name(q))
+        return error_set(err, ERR_INVALID,
+                         "an empty namespace may not be set when a resource name is provided");
+    if (lacks_ns && q->verb == CLIENT_CREATE)
+        return error_set(err, ERR_INVALID, "an empty namespace may not be set during creation");
+    return 0;
+}
+
 int target_check(const struct client_request *q, struct error *err)
 {
     int r;
@@ -35,14 +57,9 @@ int target_check(const struct client_request *q, struct error *err)
         return 0;
     }
     assert(q->kind);
-    if (q->verb == CLIENT_GET || q->verb == CLIENT_PATCH || q->verb == CLIENT_DELETE) {
-        if (or_empty(q->name)[0] == '\0')
-            return error_set(err, ERR_INVALID, "resource name may not be empty");
-        if (q->kind->is_namespaced && or_empty(q->ns)[0] == '\0')
-            return error_set(err, ERR_INVALID,
-                             "an empty namespace may not be set when a resource name is "
-                             "provided");
-    }
+    r = check_missing(q, err);
+    if (r < 0)
+        return r;
     r = check_segment("namespace", or_empty(q->ns), err);
     return r < 0 ? r : check_segment("resource name", or_empty(q->name), err);
 }

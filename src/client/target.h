@@ -7,7 +7,8 @@
 #include "client/client.h"
 
 /* Refuses what no path can say: a name that is "." or "..", or has a '/' or '%'; ERR_INVALID. Also a request
- * that is put together wrongly (a patch without a name): those are asserted. */
+ * that lacks its name or namespace. What is put together wrongly (no kind, a raw path without its slash) is
+ * asserted. */
 int target_check(const struct client_request *q, struct error *err);
 
 /* "/apis/storage.k8s.io/v1/storageclasses/fast?…"; names and values escaped. Failures stick in the buffer. */
