@@ -16,7 +16,8 @@ struct raw_answer {
 /* An answer and what it stands on. Zeroed before use. */
 struct read_answer {
     struct client_answer answer;
-    struct arena arena; /* of the status' texts */
+    struct status_info status; /* what answer.status points to, if it does */
+    struct arena arena;        /* of its texts, and the list's */
     VEC(struct object *) items;
 };
 

@@ -1,0 +1,476 @@
+/* What a server says is decided on here, once for every carrier.
+ *
+ * A refusal is decided by its Status, whose reason goes before its code. Who refuses without one (a proxy, a
+ * path that is not served) gets a Status made up from the HTTP status, so that nobody above asks which it
+ * was; all but a 404, which then speaks of the path and not of an object.
+ *
+ * The text is parsed once. Objects are made out of the tree, item by item: an item that cannot be read costs
+ * its place in the list and nothing else. Costs are linear in the text, whatever it holds. */
+#include "client/answer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/list.h"
+#include "api/quote.h"
+#include "api/schema.h"
+
+/* Of a refusal's texts and a list's metadata. */
+#define ANSWER_TEXT_BYTES_MAX ((size_t)16 << 20)
+#define ANSWER_BODY_SHOWN_BYTES_MAX ((size_t)2 << 10)
+#define ANSWER_NAME_SHOWN_BYTES 128
+
+#define INITIAL_EVENTS_END "k8s.io/initial-events-end"
+
+/* --- Refusals --- */
+
+/* What an HTTP status means when nothing else is said. The row with 0 is for all others. */
+static const struct {
+    int http;
+    const char *reason;
+    const char *words; /* "the server …" */
+} refusals[] = {
+    { 400, "BadRequest", "did not understand the request" },
+    { 401, "Unauthorized", "does not know who is asking" },
+    { 403, "Forbidden", "does not allow the request" },
+    { 404, "NotFound", "does not serve this path" },
+    { 405, "MethodNotAllowed", "does not take this method here" },
+    { 406, "NotAcceptable", "cannot answer in JSON" },
+    { 409, "Conflict", "holds something that stands against the request" },
+    { 410, "Gone", "no longer has what was asked for" },
+    { 413, "RequestEntityTooLarge", "does not take a request as large as this" },
+    { 415, "UnsupportedMediaType", "does not take this type of body" },
+    { 422, "Invalid", "takes the request for invalid" },
+    { 429, "TooManyRequests", "has too many requests at the moment" },
+    { 503, "ServiceUnavailable", "is not available at the moment" },
+    { 504, "Timeout", "did not get the answer ready in time" },
+    { 0, "", "answered with an unexpected status" },
+};
+
+static size_t refusal_row(int http_status)
+{
+    size_t i = 0;
+
+    while (refusals[i].http && refusals[i].http != http_status)
+        i++;
+    return i;
+}
+
+static const char *refusal_reason(const struct client_request *q, int http_status)
+{
+    if (http_status == 409 && q->verb == CLIENT_CREATE)
+        return "AlreadyExists";
+    if (http_status >= 500 && refusals[refusal_row(http_status)].http == 0)
+        return "InternalError";
+    return refusals[refusal_row(http_status)].reason;
+}
+
+/* The beginning of a body that may be anything, fit to be shown: what is no text becomes a blank. */
+static void add_body_shown(struct str body, struct buf *out)
+{
+    struct str rest = str_trim(body);
+
+    if (rest.len > ANSWER_BODY_SHOWN_BYTES_MAX)
+        rest.len = ANSWER_BODY_SHOWN_BYTES_MAX;
+    if (rest.len)
+        (void)buf_add_cstr(out, ": ");
+    while (rest.len) {
+        size_t n = str_utf8_first(rest);
+        bool is_text = n > 1 || (n == 1 && rest.s[0] >= ' ' && rest.s[0] != 0x7f);
+
+        n = n ? n : 1;
+        (void)buf_add(out, is_text ? rest.s : " ", is_text ? n : 1);
+        rest.s += n;
+        rest.len -= n;
+    }
+}
+
+static void make_up_status(const struct client_request *q, const struct raw_answer *raw,
+                           struct read_answer *ret)
+{
+    _cleanup_(buf_done_p) struct buf message = BUF_INIT(ANSWER_BODY_SHOWN_BYTES_MAX + 256);
+    const char *copy;
+
+    (void)buf_addf(&message, "the server %s (HTTP %d)", refusals[refusal_row(raw->http_status)].words,
+                   raw->http_status);
+    add_body_shown(raw->body, &message);
+    copy = message.failed ? NULL : arena_dup(&ret->arena, buf_str(&message));
+    ret->status = (struct status_info){
+        .code = raw->http_status,
+        .message = copy ? copy : "",
+        .reason = refusal_reason(q, raw->http_status),
+        .continue_token = "",
+        .has_details = raw->retry_after_seconds > 0,
+        .name = "",
+        .group = "",
+        .kind = "",
+        .uid = "",
+        .retry_after_seconds = raw->retry_after_seconds > 0 ? raw->retry_after_seconds : 0,
+    };
+}
+
+/* False when the body holds no Status that refuses. */
+static bool read_refusal(const struct answer_reader *reader, const struct raw_answer *raw,
+                         struct read_answer *ret)
+{
+    struct status_info s;
+    struct error ignored;
+    json_ref v;
+
+    json_clear(reader->scratch);
+    if (json_parse(reader->scratch, raw->body, &v, &ignored) < 0 ||
+        status_read(reader->scratch, v, &ret->arena, &s, &ignored) < 0 || s.is_success)
+        return false;
+    s.code = s.code ? s.code : raw->http_status;
+    ret->status = s;
+    return true;
+}
+
+static bool is_write(const struct client_request *q)
+{
+    return q->verb == CLIENT_CREATE || q->verb == CLIENT_PATCH || q->verb == CLIENT_DELETE;
+}
+
+static void fail_with_status(struct read_answer *ret)
+{
+    ret->answer.r = status_error(&ret->status, &ret->answer.error);
+    ret->answer.status = &ret->status;
+}
+
+static void answer_refusal(const struct answer_reader *reader, const struct client_request *q,
+                           const struct raw_answer *raw, struct read_answer *ret)
+{
+    bool is_said = read_refusal(reader, raw, ret);
+
+    if (!is_said)
+        make_up_status(q, raw, ret);
+    fail_with_status(ret);
+    if (!is_said && raw->http_status == 404) {
+        ret->answer.error.code = ERR_UNSUPPORTED;
+        ret->answer.r = -ERR_UNSUPPORTED;
+    }
+    /* A server that fails, or a proxy that lost it, does not know how far the write came. */
+    ret->answer.may_have_happened = is_write(q) && raw->http_status >= 500;
+}
+
+/* --- Objects --- */
+
+/* The kind that the tree says it is must be the one that was asked for; one that says nothing gets it. */
+static int check_kind(const struct kind_info *k, struct json *d, json_ref v, struct error *err)
+{
+    struct str name = json_get_text(d, v, "kind"), api_version = json_get_text(d, v, "apiVersion");
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(256);
+    char said[ANSWER_NAME_SHOWN_BYTES], version[ANSWER_NAME_SHOWN_BYTES];
+
+    if (name.len || api_version.len) {
+        if (kind_by_api_version(api_version, name) == k)
+            return 0;
+        return error_set(err, ERR_BAD_REQUEST, "a %s was expected, not a %s of %s", k->name,
+                         quote(said, sizeof said, name), quote(version, sizeof version, api_version));
+    }
+    kind_api_version(k, &text);
+    json_set_string(d, v, "kind", k->name);
+    json_set_string(d, v, "apiVersion", buf_cstr(&text));
+    return json_check(d, err);
+}
+
+static void drop_managed_fields(const struct answer_reader *reader, json_ref object)
+{
+    if (!reader->keeps_managed_fields)
+        (void)json_remove(reader->scratch, json_get(reader->scratch, object, "metadata"), "managedFields");
+}
+
+static int read_object(const struct answer_reader *reader, const struct kind_info *k, json_ref v,
+                       struct object **ret, struct error *err)
+{
+    struct json *d = reader->scratch;
+    int r;
+
+    if (json_type(d, v) != JSON_OBJECT)
+        return error_set(err, ERR_BAD_REQUEST, "a %s was expected, not %s", k->name,
+                         v ? json_type_name(json_type(d, v)) : "nothing");
+    r = check_kind(k, d, v, err);
+    if (r < 0)
+        return r;
+    drop_managed_fields(reader, v);
+    r = schema_normalize(k->schema, d, v, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, err);
+    return r < 0 ? r : object_new(k, d, v, ret, err);
+}
+
+/* --- What was asked for --- */
+
+/* Answers with a Status in place of an object: deletes, and subresources that make none ("binding"). */
+static bool may_answer_status(const struct client_request *q)
+{
+    return q->verb == CLIENT_DELETE || (q->verb == CLIENT_CREATE && q->subresource);
+}
+
+static int answer_object(const struct answer_reader *reader, const struct client_request *q, json_ref v,
+                         struct read_answer *ret, struct error *err)
+{
+    struct object *o = NULL;
+    int r;
+
+    if (json_is_string(reader->scratch, json_get(reader->scratch, v, "kind"), "Status")) {
+        r = status_read(reader->scratch, v, &ret->arena, &ret->status, err);
+        if (r < 0)
+            return r;
+        if (!ret->status.is_success) {
+            fail_with_status(ret); /* the HTTP status said otherwise: the words count */
+            return 0;
+        }
+        if (may_answer_status(q))
+            return 0;
+    }
+    r = read_object(reader, q->kind, v, &o, err);
+    if (r < 0)
+        return r;
+    r = vec_push(&ret->items, o);
+    if (r < 0) {
+        (void)object_unref(o);
+        return error_no_memory(err);
+    }
+    ret->answer.object = o;
+    return 0;
+}
+
+static int answer_items(const struct answer_reader *reader, struct list_reader *l, struct read_answer *ret,
+                        struct error *err)
+{
+    struct client_list *list = &ret->answer.list;
+    struct error why;
+    int r;
+
+    if (vec_reserve(&ret->items, l->count) < 0)
+        return error_no_memory(err);
+    for (;;) {
+        struct object *o = NULL;
+        drop_managed_fields(reader, json_first(l->d, l->items));
+        r = list_next(l, &o, &why);
+        if (r == 0)
+            break;
+        if (r == -ERR_NO_MEMORY) { /* a list with holes that are ours would look complete */
+            *err = why;
+            return r;
+        }
+        if (r < 0)
+            list->undecodable++;
+        else
+            ret->items.items[ret->items.count++] = o;
+    }
+    list->items = ret->items.items;
+    list->count = ret->items.count;
+    return 0;
+}
+
+static int answer_list(const struct answer_reader *reader, const struct client_request *q, json_ref v,
+                       struct read_answer *ret, struct error *err)
+{
+    struct json *d = reader->scratch;
+    json_ref meta = json_get(d, v, "metadata");
+    struct decoder x = { .d = d, .arena = &ret->arena, .err = err };
+    struct list_reader l;
+    int r = list_open(d, v, q->kind, &l, err);
+
+    if (r < 0)
+        return r;
+    ret->answer.list = (struct client_list){
+        .resource_version = decode_text(&x, meta, "resourceVersion"),
+        .continue_token = decode_text(&x, meta, "continue"),
+        .remaining = l.meta.remaining,
+    };
+    return x.r < 0 ? x.r : answer_items(reader, &l, ret, err);
+}
+
+static int answer_success(const struct answer_reader *reader, const struct client_request *q,
+                          const struct raw_answer *raw, struct read_answer *ret, struct error *err)
+{
+    json_ref v;
+    int r;
+
+    if (q->verb == CLIENT_WATCH)
+        return 0; /* what it has to say came as events */
+    if (q->verb == CLIENT_RAW) {
+        ret->answer.text = raw->body;
+        return 0;
+    }
+    json_clear(reader->scratch);
+    r = json_parse(reader->scratch, raw->body, &v, err);
+    if (r < 0)
+        return r;
+    return q->verb == CLIENT_LIST ? answer_list(reader, q, v, ret, err)
+                                  : answer_object(reader, q, v, ret, err);
+}
+
+static void forget_items(struct read_answer *a)
+{
+    for (size_t i = 0; i < a->items.count; i++)
+        (void)object_unref(a->items.items[i]);
+    vec_clear(&a->items);
+}
+
+static const struct client_list no_list = { .resource_version = "", .continue_token = "", .remaining = -1 };
+
+void answer_read(const struct answer_reader *reader, const struct client_request *q,
+                 const struct raw_answer *raw, struct read_answer *ret)
+{
+    struct error err;
+    int r;
+
+    ret->arena = ARENA_INIT(ANSWER_TEXT_BYTES_MAX);
+    ret->answer = (struct client_answer){
+        .http_status = raw->http_status,
+        .retry_after_seconds = raw->retry_after_seconds,
+        .list = no_list,
+    };
+    if (raw->http_status < 200 || raw->http_status > 299) {
+        answer_refusal(reader, q, raw, ret);
+        return;
+    }
+    r = answer_success(reader, q, raw, ret, &err);
+    if (r < 0) {
+        forget_items(ret);
+        ret->answer.list = no_list;
+        ret->answer.r = error_wrap(&err, "the server's answer cannot be read");
+        ret->answer.error = err;
+        ret->answer.may_have_happened = is_write(q);
+    }
+}
+
+void read_answer_done(struct read_answer *a)
+{
+    forget_items(a);
+    vec_done(&a->items);
+    arena_done(&a->arena);
+}
+
+/* --- Watches --- */
+
+static const char *const event_types[] = {
+    [CLIENT_ADDED] = "ADDED",       [CLIENT_MODIFIED] = "MODIFIED", [CLIENT_DELETED] = "DELETED",
+    [CLIENT_BOOKMARK] = "BOOKMARK", [CLIENT_ERROR] = "ERROR",
+};
+
+/* An event and what it stands on. */
+struct read_event {
+    struct client_event event;
+    struct object *object;
+    struct status_info status;
+    struct error error;
+    struct arena arena;
+};
+
+/* A watch goes on from the version of its last event: one without would send it back to the beginning. */
+static int read_version(const struct json *d, json_ref object, struct read_event *ret, struct error *err)
+{
+    struct decoder x = { .d = d, .arena = &ret->arena, .err = err };
+
+    ret->event.version = decode_text(&x, json_get(d, object, "metadata"), "resourceVersion");
+    if (x.r == 0 && ret->event.version[0] == '\0')
+        return error_set(err, ERR_BAD_REQUEST, "metadata.resourceVersion: Required value");
+    return x.r;
+}
+
+static void read_error_event(const struct json *d, json_ref object, struct read_event *ret)
+{
+    struct error ignored;
+
+    if (status_read(d, object, &ret->arena, &ret->status, &ignored) < 0)
+        ret->status = (struct status_info){
+            .code = 500,
+            .message = "the server ended the watch without saying why",
+            .reason = "InternalError",
+            .continue_token = "",
+            .name = "",
+            .group = "",
+            .kind = "",
+            .uid = "",
+        };
+    (void)status_error(&ret->status, &ret->error);
+    ret->event.error = &ret->error;
+    ret->event.status = &ret->status;
+}
+
+static int read_event(const struct answer_reader *reader, const struct client_request *q, struct str line,
+                      struct read_event *ret, struct error *err)
+{
+    struct json *d = reader->scratch;
+    char shown[ANSWER_NAME_SHOWN_BYTES];
+    json_ref v, object;
+    struct str type;
+    int n, r;
+
+    json_clear(d);
+    r = json_parse(d, line, &v, err);
+    if (r < 0)
+        return r;
+    type = json_get_text(d, v, "type");
+    object = json_get(d, v, "object");
+    n = name_index(type, event_types, (int)ARRAY_LEN(event_types), -1);
+    if (n < 0)
+        return error_set(err, ERR_BAD_REQUEST, "unknown type of event %s", quote(shown, sizeof shown, type));
+    ret->event.type = (enum client_event_type)n;
+    if (ret->event.type == CLIENT_ERROR) {
+        read_error_event(d, object, ret);
+        return 0;
+    }
+    if (object)
+        json_unlink(d, object); /* so that paths in errors begin there */
+    r = read_version(d, object, ret, err);
+    if (r < 0)
+        return r;
+    if (ret->event.type == CLIENT_BOOKMARK) {
+        ret->event.ends_initial_events =
+            json_is_string(d, json_path(d, object, "metadata", "annotations", INITIAL_EVENTS_END), "true");
+        return 0;
+    }
+    return read_object(reader, q->kind, object, &ret->object, err);
+}
+
+void answer_read_event(const struct answer_reader *reader, const struct client_request *q, struct str line,
+                       client_event_fn *fn, void *ctx)
+{
+    struct read_event x = { .arena = ARENA_INIT(ANSWER_TEXT_BYTES_MAX) };
+
+    if (read_event(reader, q, line, &x, &x.error) < 0)
+        x.event = (struct client_event){ .type = CLIENT_UNREADABLE, .error = &x.error };
+    x.event.object = x.object;
+    x.event.version = x.event.version ? x.event.version : "";
+    fn(ctx, &x.event);
+    (void)object_unref(x.object);
+    arena_done(&x.arena);
+}
+
+/* --- What an answer means --- */
+
+bool client_is_conflict(const struct client_answer *a)
+{
+    if (a->r == -ERR_CONFLICT)
+        return true;
+    if (a->r != -ERR_INVALID || !a->status)
+        return false;
+    for (uint32_t i = 0; i < a->status->causes_count; i++)
+        if (strcmp(a->status->causes[i].field, "metadata.uid") == 0)
+            return true;
+    return false;
+}
+
+bool client_is_terminating(const struct client_answer *a)
+{
+    return a->r == -ERR_DENIED && a->status && status_has_cause(a->status, "NamespaceTerminating");
+}
+
+bool client_is_too_large_version(const struct status_info *s)
+{
+    static const char words[] = "Too large resource version";
+
+    if (!s || status_code(s) != ERR_TIMEOUT)
+        return false;
+    if (status_has_cause(s, "ResourceVersionTooLarge") || strstr(s->message, words))
+        return true;
+    for (uint32_t i = 0; i < s->causes_count; i++)
+        if (strstr(s->causes[i].message, words))
+            return true;
+    return false;
+}
