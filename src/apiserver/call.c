@@ -24,6 +24,9 @@ void call_init(struct call *c, const struct carrier *carrier, void *carrier_ctx)
 void call_done(struct call *c)
 {
     (void)object_unref(TAKE(c->result));
+    for (size_t i = 0; i < c->items.count; i++)
+        (void)object_unref(c->items.items[i]);
+    vec_done(&c->items);
     vec_done(&c->headers);
     buf_done(&c->reply);
     arena_done(&c->arena);
@@ -157,6 +160,11 @@ void call_answer_stream(struct call *c, struct stream *s, const char *content_ty
 {
     c->stream = s;
     call_end(c, 200, content_type);
+}
+
+void call_answer_objects(struct call *c, int status)
+{
+    call_end(c, status, /* content_type= */ NULL);
 }
 
 void call_fail_status(struct call *c, const struct status_info *s)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "api/list.h"
 #include "api/object.h"
 #include "api/status.h"
 #include "api/validate.h"
@@ -31,6 +32,7 @@
 
 struct apiserver;
 struct call;
+struct watch_line;
 
 enum http_method {
     HTTP_GET,
@@ -67,10 +69,16 @@ struct carrier {
     void (*answer)(struct call *c);
 };
 
+/* What a watch tells of an object. */
+enum watch_event_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_EVENT_TYPE_COUNT };
+
 /* An answer without an end known beforehand. Made by the server, run by the carrier. */
 struct stream {
     /* Writes up to room bytes and returns how many; 0: nothing for now, wake() will follow; -1: the end. */
     ssize_t (*pull)(struct stream *s, char *to, size_t room);
+    /* In the place of pull() when the call wants objects: 1 and the next line (watch_queue.h), a reference;
+     * 0: nothing for now, wake() will follow; -1: the end. */
+    int (*next)(struct stream *s, struct watch_line **ret);
     /* The carrier lets go of it: the client went away or the end was sent. Frees the stream. Called once. */
     void (*close)(struct stream *s);
     /* Set by the carrier before the first pull: there is something to pull. May be called at any time between
@@ -129,6 +137,7 @@ struct call {
     const struct peer *peer; /* NULL without a client certificate */
     bool peer_is_invalid;    /* there is one, but not of our client CA's: no peer, and no access either */
     bool is_trusted;         /* a caller in this process: nobody asks who it is, and it is not counted */
+    bool wants_objects;      /* a client in this process: gets objects for text, and is not counted either */
 
     /* The server's. */
     struct apiserver *server;
@@ -148,7 +157,10 @@ struct call {
     struct buf reply;
     struct stream *stream;
     VEC(struct answer_header) headers;
-    struct object *result; /* a reference: the object answered, for a caller that needs no text */
+    /* For a caller that wants objects; the reply is empty then. All are references. */
+    struct object *result;
+    VEC(struct object *) items; /* of a list */
+    struct list_meta list;      /* of the same; texts in the arena, NUL-terminated */
 };
 
 /* A zeroed call made ready, and released with everything in it. */
@@ -179,6 +191,8 @@ void call_answer_json_text(struct call *c, int status, struct str json);
 /* The same for JSON that stands in c->reply already. */
 void call_answer_json_reply(struct call *c, int status);
 void call_answer_stream(struct call *c, struct stream *s, const char *content_type);
+/* What stands in c->result, or in c->items and c->list. */
+void call_answer_objects(struct call *c, int status);
 
 /* Failures, as a Status. `about` gives details; NULL for none. */
 void call_fail(struct call *c, const struct error *e, const struct status_info *about);

@@ -13,7 +13,7 @@ struct own_request {
     const struct user *user; /* in whose name; NULL: the server's own */
 };
 
-/* The answer, valid within the callback: status, reply, result. */
+/* The answer, valid within the callback: status and reply. */
 typedef void own_call_fn(void *ctx, const struct call *answered);
 
 /* Makes the call; done comes once, perhaps before this returns. Target and body are copied. Without memory

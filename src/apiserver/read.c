@@ -194,6 +194,27 @@ void page_done(struct page *p)
 
 /* --- List --- */
 
+/* For a caller that wants objects: the page goes over as it is. */
+static void list_answer_objects(struct call *c, const struct rendering *r, const struct page *p)
+{
+    struct error err;
+
+    c->list = p->meta;
+    if (vec_reserve(&c->items, p->objects.count) < 0) {
+        (void)error_no_memory(&err);
+        call_fail(c, &err, /* about= */ NULL);
+        return;
+    }
+    for (size_t i = 0; i < p->objects.count; i++) {
+        if (render_as_object(r, p->objects.items[i], &c->items.items[i], &err) < 0) {
+            call_fail(c, &err, /* about= */ NULL);
+            return;
+        }
+        c->items.count++;
+    }
+    call_answer_objects(c, 200);
+}
+
 static void list_serve(struct call *c)
 {
     _cleanup_(page_done_p) struct page p = { 0 };
@@ -207,6 +228,10 @@ static void list_serve(struct call *c)
         };
     else if (!read_page(c, o, &p))
         return;
+    if (c->wants_objects) {
+        list_answer_objects(c, &r, &p);
+        return;
+    }
     render_list(&r, &p.meta, p.objects.items, p.objects.count, &c->reply);
     call_answer_json_reply(c, 200);
 }

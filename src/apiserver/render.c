@@ -41,23 +41,37 @@ static bool needs_event_v1(const struct rendering *r)
            (r->view.shape == SHAPE_TABLE && r->view.include == INCLUDE_OBJECT);
 }
 
+static int make_event_v1(const struct rendering *r, const struct object *o, struct object **ret,
+                         struct error *err)
+{
+    json_ref v;
+    int e;
+
+    json_clear(r->scratch);
+    e = json_parse(r->scratch, o->text, &v, err);
+    if (e == 0)
+        e = event_to_v1(r->scratch, v, err);
+    return e == 0 ? object_new(&event_v1_kind, r->scratch, v, ret, err) : e;
+}
+
 /* NULL after a failure, which then sticks in the buffer. */
 static struct object *event_v1_of(const struct rendering *r, const struct object *o, struct buf *out)
 {
     struct object *converted = NULL;
     struct error err;
-    json_ref v;
-    int e;
 
-    json_clear(r->scratch);
-    e = json_parse(r->scratch, o->text, &v, &err);
-    if (e == 0)
-        e = event_to_v1(r->scratch, v, &err);
-    if (e == 0)
-        e = object_new(&event_v1_kind, r->scratch, v, &converted, &err);
-    if (e < 0 && !out->failed)
+    if (make_event_v1(r, o, &converted, &err) < 0 && !out->failed)
         out->failed = err.code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE;
     return converted;
+}
+
+int render_as_object(const struct rendering *r, const struct object *o, struct object **ret,
+                     struct error *err)
+{
+    if (needs_event_v1(r))
+        return make_event_v1(r, o, ret, err);
+    *ret = object_ref(o);
+    return 0;
 }
 
 /* --- Objects and lists --- */
@@ -231,9 +245,22 @@ void render_watch_error(const struct error *e, struct buf *out)
 
 /* --- Answers --- */
 
+static void answer_as_object(struct call *c, int status, const struct object *o, const struct rendering *r)
+{
+    struct error err;
+
+    if (render_as_object(r, o, &c->result, &err) == 0)
+        call_answer_objects(c, status);
+    else
+        call_fail(c, &err, /* about= */ NULL);
+}
+
 static void answer(struct call *c, int status, const struct object *o, const struct rendering *r)
 {
-    c->result = object_ref(o);
+    if (c->wants_objects) {
+        answer_as_object(c, status, o, r);
+        return;
+    }
     render_object(r, o, &c->reply);
     call_answer_json_reply(c, status);
 }

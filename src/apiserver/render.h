@@ -24,10 +24,11 @@ struct rendering {
     struct json *scratch; /* for what must be parsed; cleared first */
 };
 
-enum watch_event_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_EVENT_TYPE_COUNT };
-
 struct rendering rendering_of(const struct call *c);
 
+/* The object as the resource has it, a reference: itself, or an event in its other form. */
+int render_as_object(const struct rendering *r, const struct object *o, struct object **ret,
+                     struct error *err);
 void render_object(const struct rendering *r, const struct object *o, struct buf *out);
 void render_list(const struct rendering *r, const struct list_meta *meta, const struct object *const *objects,
                  size_t count, struct buf *out);

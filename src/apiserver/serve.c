@@ -41,10 +41,10 @@ static bool is_write(const struct call *c)
     return c->method != HTTP_GET && c->method != HTTP_HEAD;
 }
 
-/* Calls of the server's own, and those that stay, are not counted. */
+/* Calls from within this process, and those that stay, are not counted. */
 static bool is_counted(const struct call *c)
 {
-    return !c->is_trusted && !(c->route.is_resource && c->route.verb == VERB_WATCH);
+    return !c->is_trusted && !c->wants_objects && !(c->route.is_resource && c->route.verb == VERB_WATCH);
 }
 
 static unsigned *in_flight(struct call *c)

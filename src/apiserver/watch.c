@@ -19,6 +19,10 @@
 /* How much one pull reads ahead. */
 #define REFILL_LINES_MAX 64
 #define REFILL_BYTES_MAX ((size_t)256 << 10)
+/* The same where nothing is written: most objects are in the store anyway. Far enough below the queue's bound
+ * for one object more. */
+#define REFILL_OBJECTS_MAX 512
+#define REFILL_OBJECTS_BYTES_MAX ((size_t)4 << 20)
 
 #define BOOKMARK_EVERY_NS (60 * NS_PER_S)
 #define BOOKMARK_BEFORE_END_NS (2 * NS_PER_S)
@@ -32,6 +36,8 @@
 
 static bool is_filled(const struct watch *w)
 {
+    if (w->wants_objects)
+        return w->queue.count >= REFILL_OBJECTS_MAX || w->queue.bytes >= REFILL_OBJECTS_BYTES_MAX;
     return w->queue.count >= REFILL_LINES_MAX || w->queue.bytes >= REFILL_BYTES_MAX;
 }
 
@@ -142,17 +148,40 @@ static struct watch *watch_of(struct stream *s)
     return CONTAINER_OF(s, struct watch, stream);
 }
 
+static void watch_fill(struct watch *w)
+{
+    while (w->queue.count == 0 && is_lagging(w))
+        refill(w);
+}
+
+static bool is_over(const struct watch *w)
+{
+    return w->state == WATCH_ENDED || !w->all;
+}
+
 static ssize_t watch_pull(struct stream *s, char *to, size_t room)
 {
     struct watch *w = watch_of(s);
     size_t done;
 
-    while (w->queue.count == 0 && is_lagging(w))
-        refill(w);
+    watch_fill(w);
     done = watch_queue_pull(&w->queue, to, room);
     if (done)
         return (ssize_t)done;
-    return w->state == WATCH_ENDED || !w->all ? -1 : 0;
+    return is_over(w) ? -1 : 0;
+}
+
+static int watch_next(struct stream *s, struct watch_line **ret)
+{
+    struct watch *w = watch_of(s);
+    struct watch_line *l;
+
+    watch_fill(w);
+    l = watch_queue_next(&w->queue);
+    if (!l)
+        return is_over(w) ? -1 : 0;
+    *ret = l;
+    return 1;
 }
 
 static struct watch *watch_free(struct watch *w)
@@ -257,12 +286,13 @@ static struct watch *watch_new(const struct call *c)
 
     if (!w)
         return NULL;
-    w->stream = (struct stream){ .pull = watch_pull, .close = watch_close };
+    w->stream = (struct stream){ .pull = watch_pull, .next = watch_next, .close = watch_close };
     w->arena = ARENA_INIT(SELECTION_BYTES_MAX);
     arena_reserve(&w->arena, SELECTION_BYTES_USUAL);
     w->resource = c->route.resource;
     w->view = c->view;
     w->wants_columns = c->view.shape == SHAPE_TABLE;
+    w->wants_objects = c->wants_objects;
     return w;
 }
 
@@ -275,7 +305,7 @@ static bool may_watch(struct call *c)
         call_fail(c, &err, &(struct status_info){ .has_details = true, .retry_after_seconds = 1 });
         return false;
     }
-    if (watches_count(c->server->watches) >= WATCHES_COUNT_MAX) {
+    if (!c->is_trusted && !c->wants_objects && watches_count(c->server->watches) >= WATCHES_COUNT_MAX) {
         call_add_header(c, "Retry-After", "1");
         call_answer_text(c, 429, "Too many requests, please try again later.");
         return false;

@@ -43,6 +43,7 @@ struct watch {
     bool wants_columns; /* no event of the Table has been sent yet */
     bool has_bookmarks;
     bool marks_initial_end;
+    bool wants_objects; /* its lines about objects are the objects */
     const struct resource *resource;
     struct view view;
     struct arena arena; /* of the selection */
@@ -57,7 +58,7 @@ struct watch {
 
 TAILQ_HEAD(watch_list, watch);
 
-/* A line for one kind of view, as long as the event it is of is being told. */
+/* A line for one kind of view, or the object itself, as long as the event it is of is being told. */
 struct encoding {
     const struct resource *resource;
     enum shape shape;
@@ -65,6 +66,7 @@ struct encoding {
     enum include_object include;
     enum watch_event_type type;
     bool has_columns;
+    bool wants_objects;
     struct watch_line *line;
 };
 

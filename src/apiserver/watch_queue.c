@@ -11,10 +11,21 @@ struct watch_line *watch_line_new(struct str text)
 
     if (!l)
         return NULL;
+    *l = (struct watch_line){ .len = text.len };
     refcount_init(&l->refs);
-    l->len = text.len;
     if (text.len)
         memcpy(l->text, text.s, text.len);
+    return l;
+}
+
+struct watch_line *watch_line_new_object(enum watch_event_type type, const struct object *o)
+{
+    struct watch_line *l = malloc(sizeof *l);
+
+    if (!l)
+        return NULL;
+    *l = (struct watch_line){ .type = type, .object = object_ref(o), .len = o->text.len };
+    refcount_init(&l->refs);
     return l;
 }
 
@@ -26,8 +37,10 @@ struct watch_line *watch_line_ref(struct watch_line *l)
 
 struct watch_line *watch_line_unref(struct watch_line *l)
 {
-    if (l && refcount_dec(&l->refs))
-        free(l);
+    if (!l || !refcount_dec(&l->refs))
+        return NULL;
+    (void)object_unref(l->object);
+    free(l);
     return NULL;
 }
 
@@ -36,15 +49,22 @@ static struct watch_line **queue_slot(const struct watch_queue *q, size_t index)
     return &q->ring[(q->first + index) & (q->cap - 1)];
 }
 
-static void queue_drop_first(struct watch_queue *q)
+struct watch_line *watch_queue_next(struct watch_queue *q)
 {
-    struct watch_line *l = *queue_slot(q, 0);
+    struct watch_line *l = q->count ? *queue_slot(q, 0) : NULL;
 
+    if (!l)
+        return NULL;
     q->bytes -= l->len;
     q->sent = 0;
     q->first = (q->first + 1) & (q->cap - 1);
     q->count--;
-    (void)watch_line_unref(l);
+    return l;
+}
+
+static void queue_drop_first(struct watch_queue *q)
+{
+    (void)watch_line_unref(watch_queue_next(q));
 }
 
 void watch_queue_done(struct watch_queue *q)

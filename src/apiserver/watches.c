@@ -141,11 +141,23 @@ static struct watch_line *line_of_text(struct watches *all)
     return text->failed ? NULL : watch_line_new(buf_str(text));
 }
 
+/* The same for a watch whose caller wants the object. */
+static struct watch_line *line_of_itself(const struct rendering *r, enum watch_event_type type,
+                                         const struct object *o)
+{
+    _cleanup_(object_unref_p) struct object *shown = NULL;
+    struct error err;
+
+    return render_as_object(r, o, &shown, &err) == 0 ? watch_line_new_object(type, shown) : NULL;
+}
+
 static struct watch_line *line_of_object(const struct watch *w, enum watch_event_type type,
                                          const struct object *o)
 {
     struct rendering r = watch_rendering(w);
 
+    if (w->wants_objects)
+        return line_of_itself(&r, type, o);
     buf_clear(&w->all->server->text);
     render_watch_event(&r, type, o, w->wants_columns, &w->all->server->text);
     return line_of_text(w->all);
@@ -182,7 +194,7 @@ static bool encoding_fits(const struct encoding *e, const struct watch *w, enum 
 {
     return e->resource == w->resource && e->type == type && e->shape == w->view.shape &&
            e->include == w->view.include && e->has_columns == w->wants_columns &&
-           strcmp(e->shape_version, w->view.shape_version) == 0;
+           e->wants_objects == w->wants_objects && strcmp(e->shape_version, w->view.shape_version) == 0;
 }
 
 static struct watch_line *encode(struct watch *w, const struct store_event *ev, struct watch_change change)
@@ -205,6 +217,7 @@ static struct watch_line *encoding_get(struct watch *w, const struct store_event
         .include = w->view.include,
         .type = change.type,
         .has_columns = w->wants_columns,
+        .wants_objects = w->wants_objects,
     };
 
     for (size_t i = 0; i < all->encodings.count; i++)

@@ -505,12 +505,10 @@ static void answer_written(const struct commit *m)
 {
     struct call *c = m->c;
 
-    if (m->answers_success) {
-        c->result = object_ref(m->object);
+    if (m->answers_success)
         answer_success(c, m->status, m->kind, m->object);
-    } else {
-        call_answer_written(c, m->status, m->object); /* keeps the object too */
-    }
+    else
+        call_answer_written(c, m->status, m->object);
 }
 
 static void commit_done(void *ctx, int r, const struct error *err)
