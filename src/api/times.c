@@ -1,6 +1,7 @@
 #include "api/times.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "api/quote.h"
 #include "base/civil.h"
@@ -289,6 +290,40 @@ int duration_human(int64_t seconds, struct buf *out)
     if (years < 2)
         return buf_addf(out, "%lldd", (long long)days);
     return add_two_units(out, years, 'y', years < 8 ? days % 365 : 0, 'd');
+}
+
+/* A number of units of so many nanoseconds, with as many digits behind the point as it takes. */
+static int add_decimal(struct buf *out, uint64_t ns, uint64_t unit_ns, const char *unit)
+{
+    char digits[sizeof ".000000000"] = ".", *at = digits + 1;
+
+    (void)buf_addf(out, "%" PRIu64, ns / unit_ns); /* the last addition tells */
+    for (uint64_t rest = ns % unit_ns; rest; rest %= unit_ns) {
+        unit_ns /= 10;
+        *at++ = (char)('0' + rest / unit_ns);
+    }
+    if (at > digits + 1)
+        (void)buf_add(out, digits, (size_t)(at - digits));
+    return buf_add_cstr(out, unit);
+}
+
+int duration_write(int64_t ns, struct buf *out)
+{
+    const uint64_t second = NANOS_PER_SECOND, minute = 60 * second, hour = 60 * minute;
+    uint64_t rest = ns < 0 ? -(uint64_t)ns : (uint64_t)ns; /* the least number has no positive twin */
+
+    if (ns < 0)
+        (void)buf_add_char(out, '-'); /* the last addition tells */
+    if (rest > 0 && rest < second) {
+        if (rest < 1000)
+            return add_decimal(out, rest, 1, "ns");
+        return rest < 1000000 ? add_decimal(out, rest, 1000, "µs") : add_decimal(out, rest, 1000000, "ms");
+    }
+    if (rest >= hour)
+        (void)buf_addf(out, "%" PRIu64 "h", rest / hour);
+    if (rest >= minute)
+        (void)buf_addf(out, "%" PRIu64 "m", rest % hour / minute);
+    return add_decimal(out, rest % minute, second, "s");
 }
 
 int timestamp_age(struct timestamp t, struct timestamp now, struct buf *out)

@@ -51,6 +51,9 @@ int timestamp_format_micro(struct timestamp t, struct buf *out);
  * future. */
 int duration_human(int64_t seconds, struct buf *out);
 
+/* A duration as Go prints one: "0s", "500ms", "1.5s", "2m2s", "1h0m0s". */
+int duration_write(int64_t ns, struct buf *out);
+
 /* The age of something made at t: "<unknown>" for no time. */
 int timestamp_age(struct timestamp t, struct timestamp now, struct buf *out);
 

@@ -199,4 +199,50 @@ TEST(ages)
     }
 }
 
+TEST(durations_are_written_as_go_does)
+{
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } rows[] = {
+        { 0, "0s" },
+        { 1, "1ns" },
+        { 999, "999ns" },
+        { 1000, "1µs" },
+        { 1001, "1.001µs" },
+        { 999999, "999.999µs" },
+        { 1000000, "1ms" },
+        { 1500000, "1.5ms" },
+        { 500000000, "500ms" },
+        { 999999999, "999.999999ms" },
+        { 1000000000, "1s" },
+        { 1000000001, "1.000000001s" },
+        { 1100000000, "1.1s" },
+        { 59999999999, "59.999999999s" },
+        { 60000000000, "1m0s" },
+        { 122000000000, "2m2s" },
+        { 90500000000, "1m30.5s" },
+        { 3600000000000, "1h0m0s" },
+        { 7323000000000, "2h2m3s" },
+        { 360000000000000, "100h0m0s" },
+        { -1, "-1ns" },
+        { -122000000000, "-2m2s" },
+        { INT64_MAX, "2562047h47m16.854775807s" },
+        { INT64_MIN, "-2562047h47m16.854775808s" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
+        ASSERT_INT(0, duration_write(rows[i].ns, &out));
+        ASSERT_STR(rows[i].text, buf_cstr(&out));
+    }
+}
+
+TEST(a_duration_that_does_not_fit_is_told)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(5);
+
+    ASSERT_INT(-ERR_TOO_LARGE, duration_write(3600000000000, &out));
+}
+
 TEST_MAIN()
