@@ -240,6 +240,30 @@ int metrics_add_family(struct metrics *m, const struct metric_desc *desc, struct
     return 0;
 }
 
+static bool families_agree(const struct metric_desc *a, const struct metric_desc *b)
+{
+    size_t i = 0;
+
+    if (a->type != b->type || a->bounds_count != b->bounds_count || !a->labels != !b->labels)
+        return false;
+    while (a->labels && a->labels[i] && b->labels[i] && strcmp(a->labels[i], b->labels[i]) == 0)
+        i++;
+    return !a->labels || (!a->labels[i] && !b->labels[i]);
+}
+
+int metrics_share_family(struct metrics *m, const struct metric_desc *desc, struct metric_family **ret,
+                         struct error *err)
+{
+    bool is_there;
+    size_t at = family_index(m, desc->name, &is_there);
+
+    if (!is_there)
+        return metrics_add_family(m, desc, ret, err);
+    assert(families_agree(&m->families.items[at]->desc, desc));
+    *ret = m->families.items[at];
+    return 0;
+}
+
 int metrics_add_metric(struct metrics *m, const struct metric_desc *desc, struct metric **ret,
                        struct error *err)
 {

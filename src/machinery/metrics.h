@@ -55,6 +55,10 @@ DEFINE_CLEANUP(struct metrics, metrics_free)
  * them. */
 int metrics_add_family(struct metrics *m, const struct metric_desc *desc, struct metric_family **ret,
                        struct error *err);
+/* The same for a family of several owners, such as one queue among many: whoever comes first registers it,
+ * the others get what is there. They must agree on type and labels. */
+int metrics_share_family(struct metrics *m, const struct metric_desc *desc, struct metric_family **ret,
+                         struct error *err);
 /* A family without labels, and its one child. */
 int metrics_add_metric(struct metrics *m, const struct metric_desc *desc, struct metric **ret,
                        struct error *err);
@@ -71,7 +75,8 @@ void metric_add(struct metric *m, double amount);
 void metric_set(struct metric *m, double value);
 /* Histograms. */
 void metric_observe(struct metric *m, double value);
-/* From now on the value of a counter or gauge is what read() says when it is asked for. */
+/* From now on the value of a counter or gauge is what read() says when it is asked for; NULL: what was set
+ * and added, again. */
 void metric_set_reader(struct metric *m, metric_read_fn *read, void *ctx);
 
 /* The value of a counter or gauge, the sum of a histogram. */

@@ -262,6 +262,48 @@ TEST(a_name_is_taken_once)
     ASSERT_STR("metric 'c' is there already", err.msg);
 }
 
+static double read_seven(void *ctx)
+{
+    (void)ctx;
+    return 7;
+}
+
+TEST(a_family_can_be_shared)
+{
+    _cleanup_(metrics_free_p) struct metrics *m = metrics_new(seed);
+    static const char *const verb[] = { "verb", NULL }, *const code[] = { "code", NULL };
+    const struct metric_desc rows[] = {
+        { "shared", "", METRIC_GAUGE, .labels = verb_and_code },
+        { "shared", "", METRIC_COUNTER, .labels = verb },
+        { "shared", "", METRIC_COUNTER, .labels = code },
+        { "shared", "", METRIC_COUNTER },
+        { "shared", "", METRIC_COUNTER, .bounds = bounds, .bounds_count = 4, .labels = verb_and_code },
+    };
+    struct metric_desc desc = { "shared", "", METRIC_COUNTER, .labels = verb_and_code };
+    struct metric_family *first = NULL, *second = NULL;
+
+    ASSERT_OK(metrics_share_family(m, &desc, &first, &err));
+    ASSERT_OK(metrics_share_family(m, &desc, &second, &err));
+    assert_non_null(first);
+    assert_ptr_equal(first, second);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ASSERT_ABORTS((void)metrics_share_family(m, &rows[i], &second, &err));
+    desc.name = "0";
+    ASSERT_ERR(ERR_INVALID, metrics_share_family(m, &desc, &second, &err));
+}
+
+TEST(a_reader_can_be_taken_away)
+{
+    _cleanup_(metrics_free_p) struct metrics *m = metrics_new(seed);
+    struct metric *gauge = add_metric(m, (struct metric_desc){ "g", "", METRIC_GAUGE });
+
+    metric_set(gauge, 3);
+    metric_set_reader(gauge, read_seven, NULL);
+    assert_true(metric_value(gauge) == 7);
+    metric_set_reader(gauge, NULL, NULL);
+    assert_true(metric_value(gauge) == 3);
+}
+
 TEST(descriptions_are_checked)
 {
     static const double down[] = { 1, 1 }, endless[] = { 1, (double)INFINITY };
