@@ -36,7 +36,7 @@ static inline void controller_add(struct controller *c, struct str key)
 {
     workqueue_add(controller_queue(c), key);
 }
-/* The end of a sync that said SYNC_LATER: SYNC_DONE or SYNC_AGAIN. */
+/* The end of a sync that says SYNC_LATER: SYNC_DONE or SYNC_AGAIN. May come from inside the sync. */
 void controller_finish(struct controller *c, struct str key, enum sync_result result);
 /* The same as SYNC_DONE, and again after a while. */
 void controller_finish_after(struct controller *c, struct str key, uint64_t delay_ns);

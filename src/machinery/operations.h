@@ -5,7 +5,9 @@
  * a failure with ERR_BACKOFF; both are expected (error_is_expected()). The controller's key comes back by
  * itself: on_settled() is told when a key may be tried again.
  *
- * Another operation for a key that failed may start at once: the delay belongs to the operation's name. */
+ * Another operation for a key that failed may start at once: the delay belongs to the operation's name. So
+ * does a success, which forgets the failures of its own name. Failures are forgotten too when nobody has
+ * tried again for twice the longest delay. Costs: O(log n) in the keys that run or have failed. */
 #ifndef BERTH_MACHINERY_OPERATIONS_H
 #define BERTH_MACHINERY_OPERATIONS_H
 
@@ -30,7 +32,8 @@ struct operations_options {
     const struct clock *clock; /* for the words of ERR_BACKOFF */
     uint64_t backoff_ns;       /* 0: as above */
     uint64_t backoff_ns_max;
-    /* The key's operation is over and its delay, if any, has passed. May be NULL. */
+    /* The key's operation is over and its delay, if any, has passed. On the loop, never from inside
+     * operation_end(). It may start the next. Not told once operations_stop() was called. May be NULL. */
     void (*on_settled)(void *ctx, struct str key);
     void *ctx;
 };
@@ -39,8 +42,8 @@ struct operation_work {
     const char *name; /* "provision": a literal */
     /* Begins the work; operation_end() follows, from inside or later, once. */
     void (*start)(void *ctx, struct operation *op);
-    /* The process is going, or operations_cancel(): the end must still be told, as soon as may be. May be
-     * NULL. */
+    /* operations_stop() or operations_free(): operation_end() must still come, as soon as may be, or at once
+     * from inside. May be NULL. */
     void (*cancel)(void *ctx, struct operation *op);
     /* Told at the end, whatever it was, before anybody may start another. May be NULL. */
     void (*done)(void *ctx, struct str key, int r, const struct error *err);
@@ -50,8 +53,8 @@ struct operation_work {
 };
 
 int operations_new(const struct operations_options *o, struct operations **ret, struct error *err);
-/* Those under way are cancelled and forgotten: an operation_end() that comes later is harmless. Tells nobody
- * anything. Takes NULL. */
+/* Those under way are cancelled and forgotten: the operation_end() that follows releases what was handed over
+ * and tells nobody anything. Takes NULL. */
 struct operations *operations_free(struct operations *all);
 DEFINE_CLEANUP(struct operations, operations_free)
 
@@ -65,9 +68,9 @@ struct str operation_key(const struct operation *op);
 
 bool operations_is_pending(const struct operations *all, struct str key);
 size_t operations_pending(const struct operations *all);
-/* When a key that failed may be tried again; 0 for now. For explanations. */
+/* When all that failed for a key may be tried again; 0 for now. For explanations. */
 uint64_t operations_retry_at_ns(const struct operations *all, struct str key);
-/* Failures of a key are forgotten. */
+/* Failures of a key are forgotten; what waited may be tried again, and that is told. */
 void operations_forget(struct operations *all, struct str key);
 
 /* No more starts; cancels what is under way; drained when the last has ended. */

@@ -25,7 +25,7 @@ struct workqueue_options {
     struct loop *loop;
     const char *name;        /* label of its metrics: a literal */
     struct metrics *metrics; /* NULL: nothing is counted */
-    uint64_t seed;           /* of jitter */
+    uint64_t seed;           /* of jitter, and of the table of keys: secret where names come from outside */
     uint64_t base_ns;        /* 0: 5 ms */
     uint64_t max_ns;         /* 0: 1000 s; Berth's controllers say WORKQUEUE_CONTROLLER_MAX_NS */
     unsigned jitter_percent; /* of the delay, up and down */
