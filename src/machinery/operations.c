@@ -28,11 +28,12 @@ struct record {
     uint64_t forget_at_ns;
     struct timer timer;
 };
+LIST_HEAD(record_list, record);
 
 struct slot {
     struct operations *all;
     struct operation *running; /* NULL for none */
-    LIST_HEAD(, record) records;
+    struct record_list records;
     struct deferred settled;
     bool is_deferred;
     bool is_telling; /* the callback runs, with the slot's key */
@@ -91,10 +92,12 @@ static void record_free(struct record *rec)
 
 static void slot_free(struct slot *s)
 {
-    struct record *rec;
+    struct record *next;
 
-    while ((rec = LIST_FIRST(&s->records)))
+    for (struct record *rec = LIST_FIRST(&s->records); rec; rec = next) {
+        next = LIST_NEXT(rec, link);
         record_free(rec);
+    }
     loop_undefer(&s->settled);
     free(s);
 }
@@ -156,11 +159,9 @@ static struct slot *slot_new(struct operations *all, struct str key)
 
 static struct record *record_find(const struct slot *s, const char *name)
 {
-    struct record *rec;
-
-    LIST_FOREACH(rec, &s->records, link)
-    if (strcmp(rec->name, name) == 0)
-        return rec;
+    for (struct record *rec = LIST_FIRST(&s->records); rec; rec = LIST_NEXT(rec, link))
+        if (strcmp(rec->name, name) == 0)
+            return rec;
     return NULL;
 }
 
@@ -264,8 +265,8 @@ static void operations_orphan(struct operations *all)
 {
     struct operation *op;
 
-    TAILQ_FOREACH(op, &all->cancelled, link)
-    op->all = NULL;
+    for (op = TAILQ_FIRST(&all->cancelled); op; op = TAILQ_NEXT(op, link))
+        op->all = NULL;
     while ((op = TAILQ_FIRST(&all->running))) {
         TAILQ_REMOVE(&all->running, op, link);
         op->all = NULL;
@@ -424,14 +425,13 @@ size_t operations_pending(const struct operations *all)
 uint64_t operations_retry_at_ns(const struct operations *all, struct str key)
 {
     const struct slot *s = slot_find(all, key);
-    const struct record *rec;
     uint64_t at_ns = 0;
 
     if (!s)
         return 0;
-    LIST_FOREACH(rec, &s->records, link)
-    if (record_is_waiting(rec) && rec->retry_at_ns > at_ns)
-        at_ns = rec->retry_at_ns;
+    for (const struct record *rec = LIST_FIRST(&s->records); rec; rec = LIST_NEXT(rec, link))
+        if (record_is_waiting(rec) && rec->retry_at_ns > at_ns)
+            at_ns = rec->retry_at_ns;
     return at_ns;
 }
 

@@ -33,7 +33,8 @@ struct operations_options {
     uint64_t backoff_ns;       /* 0: as above */
     uint64_t backoff_ns_max;
     /* The key's operation is over and its delay, if any, has passed. On the loop, never from inside
-     * operation_end(). It may start the next. Not told once operations_stop() was called. May be NULL. */
+     * operation_end(). It may start the next. When ends crowd, a key may be told once too often and
+     * still be refused. Not told once operations_stop() was called. May be NULL. */
     void (*on_settled)(void *ctx, struct str key);
     void *ctx;
 };
