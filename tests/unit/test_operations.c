@@ -23,7 +23,8 @@ struct world {
     bool forgets;            /* on_settled() forgets the key */
     bool ends_inside;        /* of start, with r */
     bool ends_when_cancelled;
-    bool tries_when_done; /* done() starts another */
+    struct operation *other; /* ends when one is cancelled */
+    bool tries_when_done;    /* done() starts another */
     int r;
 };
 
@@ -65,6 +66,8 @@ static void on_cancel(void *ctx, struct operation *op)
     struct world *w = ctx;
 
     note(w, "cancel", operation_key(op));
+    if (w->other)
+        operation_end(TAKE(w->other), 0, NULL);
     if (w->ends_when_cancelled)
         operation_end(op, error_set(&err, ERR_CANCELLED, "cancelled"), &err);
 }
@@ -494,6 +497,22 @@ TEST(a_delay_that_ends_while_another_runs_is_not_lost)
     }
 }
 
+TEST(what_was_to_be_told_when_another_began_is_not_lost)
+{
+    _cleanup_(world_done) struct world w;
+
+    world_open(&w);
+    fail_now(&w, "a", "attach");
+    operations_forget(w.all, STR_LIT("a"));
+    ASSERT_OK(start(&w, "a", "detach"));
+    w.trace[0] = '\0';
+    pass(&w, 0);
+    ASSERT_TRACE(&w, "");
+    end(&w, -ERR_IO);
+    pass(&w, 0);
+    ASSERT_TRACE(&w, "done no luck a, release , settled a");
+}
+
 /* --- The end --- */
 
 TEST(stopping_cancels_and_drains)
@@ -588,6 +607,24 @@ TEST(operations_that_go_may_end_inside_the_cancellation)
     w.trace[0] = '\0';
     w.all = operations_free(w.all);
     ASSERT_TRACE(&w, "cancel a, release , cancel b, release ");
+    pass(&w, 1000 * NS_PER_S);
+    ASSERT_TRACE(&w, "");
+    world_done(&w);
+}
+
+TEST(operations_that_go_may_end_inside_anothers_cancellation)
+{
+    struct world w;
+
+    world_open(&w);
+    ASSERT_OK(start(&w, "a", "provision"));
+    ASSERT_OK(start(&w, "b", "provision"));
+    w.other = TAKE(w.op);
+    w.trace[0] = '\0';
+    ASSERT_OK(start(&w, "c", "provision"));
+    w.ends_when_cancelled = true;
+    w.all = operations_free(w.all);
+    ASSERT_TRACE(&w, "start c, cancel a, release , release , cancel c, release ");
     pass(&w, 1000 * NS_PER_S);
     ASSERT_TRACE(&w, "");
     world_done(&w);
