@@ -32,6 +32,20 @@ int io_exists(const char *path, bool *ret, struct error *err)
     return 0;
 }
 
+int io_absolute(const char *path, char ret[PATH_MAX], struct error *err)
+{
+    char dir[PATH_MAX] = "";
+    int n;
+
+    if (path[0] != '/' && !getcwd(dir, sizeof dir))
+        return error_set_errno(err, errno, "cannot tell the working directory, where '%s' is looked for",
+                               path);
+    n = snprintf(ret, PATH_MAX, "%s%s%s", dir, path[0] == '/' || strcmp(dir, "/") == 0 ? "" : "/", path);
+    if (n < 0 || n >= PATH_MAX)
+        return error_set_errno(err, ENAMETOOLONG, "cannot use '%s'", path);
+    return 0;
+}
+
 bool io_is_same_file(const char *a, const char *b)
 {
     struct stat x, y;

@@ -13,6 +13,8 @@
 
 /* Anything of that name, a dangling link too. */
 int io_exists(const char *path, bool *ret, struct error *err);
+/* The path, put below the working directory when it is relative. Links and ".." stay in it. */
+int io_absolute(const char *path, char ret[PATH_MAX], struct error *err);
 /* True when both are there and are one file, by whatever names. */
 bool io_is_same_file(const char *a, const char *b);
 /* True when there is no such directory, or nothing in it but its lock and temporary files (io/file.h). */

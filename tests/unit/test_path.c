@@ -25,6 +25,36 @@ TEST(exists_tells_what_is_there)
     assert_non_null(strstr(err.msg, "f/x"));
 }
 
+TEST(relative_paths_start_in_the_working_directory)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    char cwd[PATH_MAX], here[PATH_MAX], path[PATH_MAX], expected[PATH_MAX + 8], *too_long;
+
+    ASSERT_OK(io_absolute("/a/../b", path, &err));
+    ASSERT_STR("/a/../b", path);
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_int_equal(chdir(d.path), 0);
+    assert_non_null(getcwd(here, sizeof here));
+    ASSERT_OK(io_absolute("a/b", path, &err));
+    (void)snprintf(expected, sizeof expected, "%s/a/b", here);
+    ASSERT_STR(expected, path);
+    too_long = malloc(PATH_MAX);
+    assert_non_null(too_long);
+    memset(too_long, 'x', PATH_MAX - 1);
+    too_long[PATH_MAX - 1] = '\0';
+    ASSERT_ERR(ERR_IO, io_absolute(too_long, path, &err));
+    free(too_long);
+    assert_int_equal(chdir("/"), 0);
+    ASSERT_OK(io_absolute("a", path, &err));
+    ASSERT_STR("/a", path);
+    assert_int_equal(chdir(d.path), 0);
+    test_dir_done(&d);
+    assert_true(io_absolute("a", path, &err) < 0); /* a working directory that is gone */
+    assert_non_null(strstr(err.msg, "working directory"));
+    assert_int_equal(chdir(cwd), 0);
+}
+
 TEST(one_file_under_two_names)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
