@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 
-/* Where to look. NULL texts are asked from the environment; tests set them. */
+/* Where to look. NULL texts are asked from the environment; tests set them. "" is none. */
 struct config_options {
     const char *file;    /* --kubeconfig */
     const char *context; /* --context; NULL: current-context */
