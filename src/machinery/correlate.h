@@ -10,7 +10,7 @@
  * What each step knows is a cache of CORRELATE_ENTRIES_MAX entries.
  *
  * Pure: time comes in, a decision goes out. One correlator serves one source (component and host), which
- * therefore stands in no key. Costs: O(1) and the length of the message; at worst some 8 MB. */
+ * therefore stands in no key. Costs: O(1) and the length of the message; full, some 3 MB, at worst 12. */
 #ifndef BERTH_MACHINERY_CORRELATE_H
 #define BERTH_MACHINERY_CORRELATE_H
 

@@ -1,7 +1,9 @@
 /* The recorder: events about objects, for people, counted together so that no storm of them hits the server.
  *
  * Best effort: recording never fails, never blocks and never delays whoever records. Similar events are
- * combined (correlate.h) as the stock recorder does; what is to be written waits in a bounded queue.
+ * combined (correlate.h, series.h) as the stock recorder does; what is to be written waits in a bounded queue
+ * (event_sender.h). What is lost on the way is counted in berth_events_total and logged here: nobody else
+ * hears of it.
  *
  * Two dialects of one stored object: core/v1 for controllers, events.k8s.io/v1 for the scheduler. */
 #ifndef BERTH_MACHINERY_RECORDER_H
