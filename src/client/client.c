@@ -154,9 +154,8 @@ static void call_end(struct client_call *call, const struct client_answer *answe
 /* Without an answer from anybody. */
 static void call_end_with(struct client_call *call, const struct error *e)
 {
-    struct client_answer answer = { .r = -(int)e->code, .error = *e, .retry_after_seconds = -1 };
+    struct client_answer answer = request_failed(e);
 
-    answer.list.remaining = -1;
     call_end(call, &answer);
 }
 

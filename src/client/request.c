@@ -49,3 +49,13 @@ int request_own_texts(struct client_request *q, struct arena *arena, struct erro
         q->body.s = arena_dup(arena, q->body);
     return arena_check(arena, err);
 }
+
+struct client_answer request_failed(const struct error *e)
+{
+    return (struct client_answer){
+        .r = -(int)e->code,
+        .error = *e,
+        .retry_after_seconds = -1,
+        .list = { .resource_version = "", .continue_token = "", .remaining = -1 },
+    };
+}

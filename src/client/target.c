@@ -102,7 +102,8 @@ static void write_path(const struct client_request *q, struct buf *out)
         write_segment(q->ns, out);
     }
     (void)buf_addf(out, "/%s", k->plural);
-    write_segment(q->name, out);
+    if (q->verb != CLIENT_CREATE || needs_name(q)) /* what is made has its name in the body */
+        write_segment(q->name, out);
     write_segment(q->subresource, out);
 }
 

@@ -47,6 +47,7 @@ TEST(paths)
           "/api/v1/namespaces/shop/persistentvolumeclaims/db/status" },
         { CLIENT_CREATE, KIND_POD, "shop", "p", "binding", "/api/v1/namespaces/shop/pods/p/binding" },
         { CLIENT_CREATE, KIND_POD, "shop", NULL, NULL, "/api/v1/namespaces/shop/pods" },
+        { CLIENT_CREATE, KIND_POD, "shop", "p", NULL, "/api/v1/namespaces/shop/pods" },
         { CLIENT_DELETE, KIND_VOLUME, "", "v", "", "/api/v1/persistentvolumes/v" },
         { CLIENT_LIST, KIND_CLAIM, NULL, NULL, NULL, "/api/v1/persistentvolumeclaims" },
         { CLIENT_LIST, KIND_CLAIM, "", "", "", "/api/v1/persistentvolumeclaims" },
