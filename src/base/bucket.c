@@ -39,3 +39,10 @@ uint64_t bucket_reserve(struct bucket *b, uint64_t now_ns)
         return 0;
     return (uint64_t)(-b->tokens / b->per_ns + 0.5);
 }
+
+void bucket_give_back(struct bucket *b)
+{
+    b->tokens += 1;
+    if (b->tokens > b->burst)
+        b->tokens = b->burst;
+}

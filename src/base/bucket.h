@@ -19,5 +19,7 @@ void bucket_init(struct bucket *b, double qps, unsigned burst, uint64_t now_ns);
 bool bucket_take(struct bucket *b, uint64_t now_ns);
 /* Takes the next token, there or not: how long until it is. */
 uint64_t bucket_reserve(struct bucket *b, uint64_t now_ns);
+/* The last token that was taken or reserved is not needed. */
+void bucket_give_back(struct bucket *b);
 
 #endif

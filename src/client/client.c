@@ -1,9 +1,8 @@
 /* What all carriers have in common: the limit, the gate, deadlines, retries, counts.
  *
  * A call is idle, or in one of the states below, and client->active counts those that are not idle. Calls
- * that wait for the limit stand in one queue, first come first served; while it is not empty one token is
- * reserved for its head and the token timer is armed for the moment it is there. A token that was reserved
- * and then not needed is kept for the next.
+ * that wait for the limit stand in one queue, first come first served; while it is not empty, and only then,
+ * one token is reserved for its head and the token timer is armed for the moment it is there.
  *
  * A call ends in one place, call_end(): it is idle and owns nothing any more when its owner hears of it, so
  * the owner may send it anew or free it.
@@ -112,6 +111,15 @@ static uint64_t call_deadline_ns(const struct client_call *call)
     return call->started_ns + after;
 }
 
+/* Nobody waits any more. */
+static void limit_rest(struct client *c)
+{
+    timer_disarm(&c->token_timer);
+    if (c->has_token)
+        bucket_give_back(&c->bucket);
+    c->has_token = false;
+}
+
 /* --- How a call ends --- */
 
 /* Idle again. What its texts live in is the caller's to release, when nobody reads them any more. */
@@ -125,7 +133,7 @@ static struct arena call_let_go(struct client_call *call)
     if (call->state == CALL_QUEUED) {
         TAILQ_REMOVE(&c->queue, call, link);
         if (TAILQ_EMPTY(&c->queue))
-            timer_disarm(&c->token_timer);
+            limit_rest(c);
     }
     assert(c->active > 0);
     c->active--;
@@ -244,6 +252,7 @@ static void call_enter_waiting(struct client_call *call, const struct client_ans
 {
     const struct client_observer *o = call->client->observer;
     uint64_t deadline_ns = call_deadline_ns(call);
+    uint64_t retry_at_ns = loop_now_ns(call->client->loop) + wait_ns;
 
     call->retries++;
     call_keep_error(call, &a->error);
@@ -251,11 +260,10 @@ static void call_enter_waiting(struct client_call *call, const struct client_ans
         o->on_retry(o->ctx, target_method(&call->request), a->http_status);
     log_retry(call, wait_ns);
     call->state = CALL_WAITING;
-    call->retry_at_ns = loop_now_ns(call->client->loop) + wait_ns;
-    timer_arm(&call->timer, call->retry_at_ns < deadline_ns ? call->retry_at_ns : deadline_ns);
+    timer_arm(&call->timer, retry_at_ns < deadline_ns ? retry_at_ns : deadline_ns);
 }
 
-static void on_end(struct client_attempt *a, const struct client_answer *answer)
+static void attempt_end(struct client_attempt *a, const struct client_answer *answer)
 {
     struct client_call *call = CONTAINER_OF(a, struct client_call, attempt);
     uint64_t wait_ns;
@@ -270,7 +278,7 @@ static void on_end(struct client_attempt *a, const struct client_answer *answer)
         call_end(call, answer);
 }
 
-static void on_event(struct client_attempt *a, const struct client_event *ev)
+static void attempt_event(struct client_attempt *a, const struct client_event *ev)
 {
     struct client_call *call = CONTAINER_OF(a, struct client_call, attempt);
 
@@ -278,7 +286,7 @@ static void on_event(struct client_attempt *a, const struct client_event *ev)
     call->on_event(call->ctx, ev);
 }
 
-static void on_warning(struct client_attempt *a, struct str text)
+static void attempt_warning(struct client_attempt *a, struct str text)
 {
     struct client_call *call = CONTAINER_OF(a, struct client_call, attempt);
 
@@ -309,9 +317,9 @@ static bool call_leave(struct client_call *call)
     call->sent_ns = loop_now_ns(c->loop);
     call->attempt = (struct client_attempt){
         .request = &call->request,
-        .on_event = on_event,
-        .on_end = on_end,
-        .on_warning = on_warning,
+        .on_event = attempt_event,
+        .on_end = attempt_end,
+        .on_warning = attempt_warning,
     };
     c->carrier->type->start(c->carrier, &call->attempt);
     return true;
@@ -362,7 +370,7 @@ static void queue_run(void *ctx)
     if (call)
         timer_arm(&c->token_timer, c->token_at_ns);
     else
-        timer_disarm(&c->token_timer);
+        limit_rest(c);
 }
 
 /* Every try passes here, the first and the others. */
@@ -447,11 +455,11 @@ void client_send(struct client *c, struct client_call *call, const struct client
 }
 
 void client_watch(struct client *c, struct client_call *call, const struct client_request *q,
-                  client_event_fn *fn, client_done_fn *done, void *ctx)
+                  client_event_fn *on_event, client_done_fn *done, void *ctx)
 {
     assert(!client_call_is_active(call));
     assert(q->verb == CLIENT_WATCH);
-    *call = (struct client_call){ .done = done, .on_event = fn, .ctx = ctx };
+    *call = (struct client_call){ .done = done, .on_event = on_event, .ctx = ctx };
     call_begin(c, call, q);
 }
 

@@ -160,7 +160,6 @@ struct client_call {
     uint64_t sent_ns;
     struct timer timer; /* of the deadline, or the next try */
     struct deferred deferred;
-    uint64_t retry_at_ns;
     struct error *failure; /* in the arena: what is still to be told, or why the last try failed */
 };
 

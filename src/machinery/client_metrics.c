@@ -20,7 +20,6 @@ static_assert(ARRAY_LEN(method_names) == METHOD_COUNT, "name every method");
 
 struct client_metrics {
     struct client_observer observer;
-    char *host;
     struct metric_family *requests;
     struct metric_family *retries;
     struct metric_family *seconds;
@@ -28,6 +27,7 @@ struct client_metrics {
     struct metric *requests_of[METHOD_COUNT][CODES_KEPT]; /* NULL where none was needed yet */
     struct metric *seconds_of[METHOD_COUNT];
     struct metric *waits_of[METHOD_COUNT];
+    char host[];
 };
 
 static enum method method_of(const char *name)
@@ -133,14 +133,13 @@ static int add_families(struct client_metrics *m, struct metrics *registry, stru
 int client_metrics_new(struct metrics *registry, const char *host, struct client_metrics **ret,
                        struct error *err)
 {
-    _cleanup_(client_metrics_free_p) struct client_metrics *m = calloc(1, sizeof *m);
+    size_t host_bytes = strlen(host) + 1;
+    _cleanup_(client_metrics_free_p) struct client_metrics *m = calloc(1, sizeof *m + host_bytes);
     int r;
 
     if (!m)
         return error_no_memory(err);
-    m->host = strdup(host);
-    if (!m->host)
-        return error_no_memory(err);
+    memcpy(m->host, host, host_bytes);
     r = add_families(m, registry, err);
     if (r < 0)
         return r;
@@ -155,9 +154,6 @@ int client_metrics_new(struct metrics *registry, const char *host, struct client
 
 struct client_metrics *client_metrics_free(struct client_metrics *m)
 {
-    if (!m)
-        return NULL;
-    free(m->host);
     free(m);
     return NULL;
 }

@@ -10,7 +10,8 @@
 struct client_metrics;
 
 /* host: "10.0.0.1:6443", copied. One a registry: the families are registered here. */
-int client_metrics_new(struct metrics *m, const char *host, struct client_metrics **ret, struct error *err);
+int client_metrics_new(struct metrics *registry, const char *host, struct client_metrics **ret,
+                       struct error *err);
 /* The client is gone by then. Takes NULL. */
 struct client_metrics *client_metrics_free(struct client_metrics *m);
 DEFINE_CLEANUP(struct client_metrics, client_metrics_free)

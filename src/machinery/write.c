@@ -120,6 +120,7 @@ static void on_read(void *ctx, const struct client_answer *a)
     struct write *w = ctx;
     bool is_patch = w->o.request.verb == CLIENT_PATCH;
 
+    assert(a->r < 0 || a->object);
     if (a->r < 0 && (a->r != -ERR_NOT_FOUND || is_patch)) {
         if (a->r == -ERR_NOT_FOUND)
             w->is_uncertain = false; /* nothing is left that could have been changed */

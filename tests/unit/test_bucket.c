@@ -50,6 +50,25 @@ TEST(reservations_queue_up)
     assert_false(bucket_take(&b, 100 * NS_PER_MS));
 }
 
+TEST(token_may_be_given_back)
+{
+    struct bucket b;
+
+    bucket_init(&b, 10, 2, 0);
+    assert_true(bucket_take(&b, 0));
+    assert_true(bucket_take(&b, 0));
+    assert_int_equal(bucket_reserve(&b, 0), 100 * NS_PER_MS);
+    bucket_give_back(&b);
+    assert_int_equal(bucket_reserve(&b, 0), 100 * NS_PER_MS);
+    bucket_give_back(&b);
+    bucket_give_back(&b);
+    bucket_give_back(&b);
+    bucket_give_back(&b); /* never more than the reserve */
+    assert_true(bucket_take(&b, 0));
+    assert_true(bucket_take(&b, 0));
+    assert_false(bucket_take(&b, 0));
+}
+
 TEST(a_clock_that_stands_gives_nothing)
 {
     struct bucket b;

@@ -119,6 +119,27 @@ TEST(token_is_not_lost_with_the_call_that_waited_for_it)
     world_answer(w, 200);
 }
 
+/* And it is not had twice: the burst stays what it is. */
+TEST(token_that_was_given_back_is_one)
+{
+    _cleanup_(world_free_p) struct world *w = world_new_with(/* qps= */ 1, /* burst= */ 2, NULL);
+    struct owner_call o[4];
+
+    for (size_t i = 0; i < ARRAY_LEN(o); i++) {
+        o[i] = OWNER(w, "o");
+        send_verb(&o[i], CLIENT_GET);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(o); i++)
+        client_cancel(&o[i].call);
+    world_advance_ms(w, 10000);
+    buf_clear(&w->sent);
+    for (size_t i = 0; i < ARRAY_LEN(o); i++)
+        send_verb(&o[i], CLIENT_GET);
+    assert_text(&w->sent, "10.000" GET_V "10.000" GET_V);
+    for (size_t i = 0; i < ARRAY_LEN(o); i++)
+        client_cancel(&o[i].call);
+}
+
 /* Each retry passes the limit again. */
 TEST(retry_waits_for_the_limit)
 {
