@@ -24,6 +24,7 @@
 #include "client/client.h"
 #include "io/loop.h"
 
+struct cache_bucket;
 struct informer;
 struct metrics;
 
@@ -82,7 +83,7 @@ struct informer_handler {
     TAILQ_ENTRY(informer_handler) link;
     struct informer *informer;
     struct timer timer;
-    bool has_heard; /* of what was there before */
+    uint64_t since; /* hears what is newer than this; UINT64_MAX until it has heard what was there before */
 };
 /* Embedded by its owner, who removes it before it goes. */
 void informer_add_handler(struct informer *i, struct informer_handler *h);
@@ -101,8 +102,8 @@ size_t informer_count(const struct informer *i);
  *     for (o = informer_first(i, &c); o; o = informer_next(&c)) */
 struct informer_cursor {
     struct omap_cursor at;
-    struct str value;
-    const void *bucket;
+    const struct cache_bucket *bucket; /* of an index; NULL: of the whole cache */
+    uint32_t next;                     /* in a small bucket */
 };
 const struct object *informer_first(const struct informer *i, struct informer_cursor *c);
 const struct object *informer_next(struct informer_cursor *c);
