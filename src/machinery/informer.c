@@ -82,23 +82,29 @@ static int informer_set(struct informer *i, const struct object *old, const stru
     return 0;
 }
 
-static int on_put(void *ctx, const struct object *o, struct error *err)
+/* Of what the cache has already, or has seen go. */
+static int informer_ignore(struct informer *i)
+{
+    reflector_metrics_add(&i->metrics, REFLECTOR_STALE, 1);
+    return 0;
+}
+
+static int on_put(void *ctx, const struct object *o, bool is_replay, struct error *err)
 {
     struct informer *i = ctx;
     const struct object *old = cache_get_like(&i->cache, o);
-    int c = old ? version_cmp(object_version(o), object_version(old)) : 1;
+    int c;
 
+    if (!old)
+        return is_replay ? informer_ignore(i) : informer_set(i, NULL, o, err);
+    c = version_cmp(object_version(o), object_version(old));
     if (c == 0 && strcmp(old->uid, o->uid) == 0)
         return 0;
-    if (c == -1) {
-        /* A replay, or the echo of what informer_observe() was quicker to tell. */
-        reflector_metrics_add(&i->metrics, REFLECTOR_STALE, 1);
-        return 0;
-    }
-    return informer_set(i, old, o, err);
+    /* Older: a replay, or overtaken by what informer_observe() was quicker to tell. */
+    return c == -1 ? informer_ignore(i) : informer_set(i, old, o, err);
 }
 
-static int on_remove(void *ctx, const struct object *o, struct error *err)
+static int on_remove(void *ctx, const struct object *o, bool is_replay, struct error *err)
 {
     struct informer *i = ctx;
     const struct object *old = cache_get_like(&i->cache, o);
@@ -107,11 +113,10 @@ static int on_remove(void *ctx, const struct object *o, struct error *err)
 
     if (!old)
         return 0;
-    if (is_other && version_cmp(object_version(o), object_version(old)) == -1) {
-        /* One that had the name before. */
-        reflector_metrics_add(&i->metrics, REFLECTOR_STALE, 1);
-        return 0;
-    }
+    /* An older one's end is news all the same where it left a selection and informer_observe() knows more of
+     * it; not where another has its name by now, or the stream was there before. */
+    if ((is_other || is_replay) && version_cmp(object_version(o), object_version(old)) == -1)
+        return informer_ignore(i);
     r = notices_reserve(&i->notices, 1, err);
     if (r < 0)
         return r;

@@ -363,15 +363,17 @@ static void on_watch_end(void *ctx, const struct client_answer *a)
 
 /* --- Events --- */
 
-static void reflector_advance(struct reflector *r, const struct client_event *ev)
+/* False when the stream has been past this event before: a replay does not set it back. */
+static bool reflector_advance(struct reflector *r, const struct client_event *ev)
 {
     if (ev->type != CLIENT_ADDED)
         r->is_unordered = false;
     if (r->is_unordered || !ev->version || !ev->version[0])
-        return;
-    /* A replay does not set it back. */
-    if (version_cmp(str_of(ev->version), str_of(r->version)) != -1)
-        (void)version_copy(r->version, ev->version);
+        return true;
+    if (version_cmp(str_of(ev->version), str_of(r->version)) == -1)
+        return false;
+    (void)version_copy(r->version, ev->version);
+    return true;
 }
 
 /* An event while the snapshot is gathered. */
@@ -405,7 +407,9 @@ static int reflector_gather(struct reflector *r, const struct client_event *ev, 
 
 static int reflector_apply(struct reflector *r, const struct client_event *ev, struct error *err)
 {
-    reflector_advance(r, ev);
+    const struct reflector_sink *sink = &r->o.sink;
+    bool is_replay = !reflector_advance(r, ev);
+
     r->failing_since_ns = 0;
     if (ev->type == CLIENT_BOOKMARK)
         return 0;
@@ -414,8 +418,8 @@ static int reflector_apply(struct reflector *r, const struct client_event *ev, s
         return 0;
     }
     if (ev->type == CLIENT_DELETED)
-        return r->o.sink.remove(r->o.sink.ctx, ev->object, err);
-    return r->o.sink.put(r->o.sink.ctx, ev->object, err);
+        return sink->remove(sink->ctx, ev->object, is_replay, err);
+    return sink->put(sink->ctx, ev->object, is_replay, err);
 }
 
 static void on_event(void *ctx, const struct client_event *ev)

@@ -28,9 +28,9 @@ struct reflector_sink {
      * came by another way and stay, unless the server has gone back in time (!keeps_newer). */
     int (*replace)(void *ctx, struct cache *snapshot, struct str version, bool keeps_newer,
                    struct error *err);
-    /* Added or changed: which, the sink finds out. */
-    int (*put)(void *ctx, const struct object *o, struct error *err);
-    int (*remove)(void *ctx, const struct object *o, struct error *err);
+    /* Added or changed: which, the sink finds out. is_replay: the stream was past this version before. */
+    int (*put)(void *ctx, const struct object *o, bool is_replay, struct error *err);
+    int (*remove)(void *ctx, const struct object *o, bool is_replay, struct error *err);
     /* The server does not know the path; it is asked again now and then. */
     void (*not_served)(void *ctx, const struct error *why);
     void *ctx;

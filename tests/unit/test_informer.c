@@ -79,6 +79,26 @@ TEST(events_of_one_that_had_the_name_before_are_stale)
     world_done(&w);
 }
 
+TEST(a_replay_brings_nothing_back)
+{
+    struct world w;
+
+    world_init(&w, NULL);
+    world_sync(&w, "7", "a/x@5");
+    play_event(&w, "DELETED", "a/x@8");
+    play_event(&w, "ADDED", "a/y@9");
+    buf_clear(&w.told);
+    play_event(&w, "MODIFIED", "a/x@5"); /* gone since */
+    play_event(&w, "DELETED", "a/y@6");  /* back since */
+    ASSERT_TOLD(&w, "");
+    ASSERT_METRIC(&w, "berth_reflector_stale_events_total", 2);
+    /* One that goes with the version it had last is gone, although the stream is past that. */
+    play_event(&w, "ADDED", "a/z@12");
+    play_event(&w, "DELETED", "a/y@9");
+    ASSERT_TOLD(&w, "+a/z@12 -a/y@9");
+    world_done(&w);
+}
+
 TEST(machinery_32_what_leaves_the_selection_is_deleted)
 {
     struct world w;

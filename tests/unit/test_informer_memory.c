@@ -9,14 +9,14 @@ static bool memory_is_short;
 int vec_grow(void *items, size_t *cap, size_t count, size_t more, size_t item_bytes)
 {
     size_t grown = 2 * (count + more);
-    void *moved;
+    void *old, *moved;
 
     if (count + more <= *cap)
         return 0;
     if (memory_is_short && item_bytes == sizeof(struct notice))
         return -ERR_NO_MEMORY;
-    memcpy(&moved, items, sizeof moved);
-    moved = realloc(moved, grown * item_bytes);
+    memcpy(&old, items, sizeof old);
+    moved = realloc(old, grown * item_bytes);
     assert_non_null(moved);
     memcpy(items, &moved, sizeof moved);
     *cap = grown;
