@@ -55,6 +55,9 @@ struct leader_options {
 };
 
 /* ERR_INVALID with the words of the rule when the times do not fit together. */
+int leader_check_times(uint64_t lease_ns, uint64_t renew_ns, uint64_t retry_ns, struct error *err);
+
+/* Checks the times, too. */
 int leader_new(const struct leader_options *o, struct leader **ret, struct error *err);
 /* Releases nothing on the server. Takes NULL. */
 struct leader *leader_free(struct leader *l);
@@ -72,6 +75,9 @@ bool leader_is_valid(const struct leader *l);
 bool leader_gate(void *leader, struct error *err);
 /* Who holds the lease, as far as is known; "" for nobody. */
 const char *leader_holder(const struct leader *l);
+/* Why the last try did not end in a renewed lease of ours, for a log: "" when it did, or when another simply
+ * leads. After the end: why the term was lost, or the lease could not be given back. */
+const char *leader_trouble(const struct leader *l);
 /* Health: 0, or `failed election to renew leadership on lease NAME`. */
 int leader_check(const struct leader *l, struct error *err);
 

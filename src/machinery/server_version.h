@@ -1,0 +1,21 @@
+/* Which Kubernetes a server is, from what it says at /version, and what may be expected of it. */
+#ifndef BERTH_MACHINERY_SERVER_VERSION_H
+#define BERTH_MACHINERY_SERVER_VERSION_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/str.h"
+
+struct server_version {
+    int major;
+    int minor;
+};
+
+/* Providers write "34+" for 34. ERR_BAD_REQUEST for a text that is no version. */
+int server_version_read(struct str text, struct server_version *ret, struct error *err);
+
+/* Lists as streams of events work, and cost the server less than pages: from 1.34 on. */
+bool server_version_streams_lists(const struct server_version *v);
+
+#endif
