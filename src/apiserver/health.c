@@ -1,169 +1,89 @@
 #include "apiserver/health.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "apiserver/server.h"
+#include "machinery/health.h"
 #include "store/store.h"
 
 /* The Kubernetes whose behaviour this is; clients compare it with theirs. */
 #define KUBERNETES_MAJOR "1"
 #define KUBERNETES_MINOR "34"
 
-static bool always(const struct apiserver *s)
+#define TEXT_BYTES_MAX ((size_t)256 << 10)
+
+static int check_nothing(void *ctx, struct error *err)
 {
-    (void)s;
-    return true;
+    (void)ctx;
+    (void)err;
+    return 0;
 }
 
-static bool store_is_well(const struct apiserver *s)
+static int check_store(void *ctx, struct error *err)
 {
-    struct error ignored;
+    const struct apiserver *s = ctx;
 
-    return store_check(s->store, &ignored) == 0;
+    return store_check(s->store, err);
 }
 
 /* A first start makes the predefined namespaces, this one last: whoever waited for readiness finds them. */
-static bool has_namespaces(const struct apiserver *s)
+static int check_namespaces(void *ctx, struct error *err)
 {
-    return store_get(s->store, KIND_NAMESPACE, "", "kube-system") != NULL;
+    const struct apiserver *s = ctx;
+
+    if (!store_get(s->store, KIND_NAMESPACE, "", "kube-system"))
+        return error_set(err, ERR_UNAVAILABLE, "there is no namespace 'kube-system' yet");
+    return 0;
 }
 
-static bool is_not_stopping(const struct apiserver *s)
+static int check_stopping(void *ctx, struct error *err)
 {
-    return !s->is_stopping;
+    const struct apiserver *s = ctx;
+
+    return s->is_stopping ? error_set(err, ERR_UNAVAILABLE, "the server is stopping") : 0;
 }
-
-enum { ENDPOINT_LIVEZ = 1 << 0, ENDPOINT_READYZ = 1 << 1, ENDPOINT_HEALTHZ = 1 << 2 };
-
-static const struct {
-    const char *name;
-    unsigned bit;
-} endpoints[] = { { "livez", ENDPOINT_LIVEZ },
-                  { "readyz", ENDPOINT_READYZ },
-                  { "healthz", ENDPOINT_HEALTHZ } };
 
 /* The image is in memory before the server listens, and admission is compiled in: their checks say that they
  * exist. */
-static const struct check {
+static const struct {
     const char *name;
-    bool (*is_well)(const struct apiserver *s);
-    unsigned endpoints;
+    unsigned when;
+    health_check_fn *check;
 } checks[] = {
-    { "ping", always, ENDPOINT_LIVEZ | ENDPOINT_READYZ | ENDPOINT_HEALTHZ },
-    { "store", store_is_well, ENDPOINT_READYZ | ENDPOINT_HEALTHZ },
-    { "informer-sync", has_namespaces, ENDPOINT_READYZ },
-    { "admission", always, ENDPOINT_LIVEZ | ENDPOINT_READYZ | ENDPOINT_HEALTHZ },
-    { "shutdown", is_not_stopping, ENDPOINT_READYZ },
+    { "store", HEALTH_READY | HEALTH_OLD, check_store },
+    { "informer-sync", HEALTH_READY, check_namespaces },
+    { "admission", HEALTH_ALL, check_nothing },
+    { "shutdown", HEALTH_READY, check_stopping },
 };
 
-/* "/readyz/store" is the check "store" of readyz; ret_check is "" for all of them. -1 for no such path. */
-static int endpoint_of(const char *path, const char **ret_check)
+int server_health_new(struct apiserver *s, struct health **ret, struct error *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
-        size_t len = strlen(endpoints[i].name);
+    _cleanup_(health_free_p) struct health *h = health_new();
+    int r = h ? 0 : error_no_memory(err);
 
-        if (strncmp(path + 1, endpoints[i].name, len) != 0)
-            continue;
-        *ret_check = path[1 + len] == '/' ? path + len + 2 : "";
-        if (path[1 + len] == '\0' || path[1 + len] == '/')
-            return (int)i;
+    for (size_t i = 0; i < ARRAY_LEN(checks) && r == 0; i++)
+        r = health_add(h, checks[i].name, checks[i].when, checks[i].check, s, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(h);
+    return 0;
+}
+
+void health_serve(const struct health *h, struct call *c)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEXT_BYTES_MAX);
+    struct health_ask ask = { .is_verbose = params_get(&c->params, "verbose").s != NULL };
+    struct str *excluded = arena_array(&c->arena, c->params.count + 1, sizeof *excluded);
+    int status;
+
+    for (size_t i = 0; i < c->params.count && excluded; i++) {
+        if (str_is(c->params.items[i].name, "exclude"))
+            excluded[ask.excluded_count++] = c->params.items[i].value;
     }
-    return -1;
-}
-
-bool health_has_path(const char *path)
-{
-    const char *ignored;
-
-    return path[0] == '/' && endpoint_of(path, &ignored) >= 0;
-}
-
-static bool is_excluded(const struct call *c, const char *check)
-{
-    for (size_t i = 0; i < c->params.count; i++) {
-        if (str_is(c->params.items[i].name, "exclude") && str_is(c->params.items[i].value, check))
-            return true;
-    }
-    return false;
-}
-
-static bool is_check_of(struct str name, unsigned endpoint)
-{
-    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-        if (str_is(name, checks[i].name) && (checks[i].endpoints & endpoint))
-            return true;
-    }
-    return false;
-}
-
-static void warn_of_unknown(const struct call *c, unsigned endpoint, struct buf *out)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < c->params.count; i++) {
-        const struct param *p = &c->params.items[i];
-
-        if (!str_is(p->name, "exclude") || is_check_of(p->value, endpoint))
-            continue;
-        buf_addf(out, "%s\"%.*s\"",
-                 any ? "," : "warn: some health checks cannot be excluded: no matches for ",
-                 STR_ARG(p->value));
-        any = true;
-    }
-    if (any)
-        buf_add_char(out, '\n');
-}
-
-static void serve_one(struct call *c, const char *name, unsigned endpoint)
-{
-    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-        if (strcmp(checks[i].name, name) != 0 || !(checks[i].endpoints & endpoint))
-            continue;
-        if (checks[i].is_well(c->server))
-            call_answer_text(c, 200, "ok");
-        else
-            call_answer_text(c, 500, call_text(c, "internal server error: %s failed\n", name));
-        return;
-    }
-    call_answer_text(c, 404, "404 page not found\n");
-}
-
-static void serve_all(struct call *c, int at)
-{
-    struct buf lines = BUF_INIT((size_t)64 << 10);
-    bool is_well = true, is_verbose = params_get(&c->params, "verbose").s != NULL;
-
-    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-        const struct check *k = &checks[i];
-
-        if (!(k->endpoints & endpoints[at].bit))
-            continue;
-        if (is_excluded(c, k->name)) {
-            buf_addf(&lines, "[+]%s excluded: ok\n", k->name);
-        } else if (k->is_well(c->server)) {
-            buf_addf(&lines, "[+]%s ok\n", k->name);
-        } else {
-            buf_addf(&lines, "[-]%s failed: reason withheld\n", k->name);
-            is_well = false;
-        }
-    }
-    warn_of_unknown(c, endpoints[at].bit, &lines);
-    buf_addf(&lines, "%s check %s\n", endpoints[at].name, is_well ? "passed" : "failed");
-    call_answer_text(c, is_well ? 200 : 500, is_well && !is_verbose ? "ok" : call_copy(c, buf_str(&lines)));
-    buf_done(&lines);
-}
-
-void health_serve(struct call *c)
-{
-    const char *check = "";
-    int at = endpoint_of(c->route.path, &check);
-
-    assert(at >= 0); /* health_has_path() */
-    if (check[0])
-        serve_one(c, check, endpoints[at].bit);
-    else
-        serve_all(c, at);
+    ask.excluded = excluded;
+    status = health_answer(h, str_of(c->route.path), &ask, &text);
+    assert(status > 0); /* health_has_path() */
+    call_answer_text(c, status, call_copy(c, buf_str(&text)));
 }
 
 void version_serve(struct call *c)

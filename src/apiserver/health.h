@@ -4,9 +4,13 @@
 
 #include "apiserver/call.h"
 
-/* True for paths that health_serve() answers. */
-bool health_has_path(const char *path);
-void health_serve(struct call *c);
+struct health;
+
+/* The server's own checks. */
+int server_health_new(struct apiserver *s, struct health **ret, struct error *err);
+
+/* Answers a path that health_has_path(). */
+void health_serve(const struct health *h, struct call *c);
 void version_serve(struct call *c);
 
 #endif

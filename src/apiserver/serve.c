@@ -22,6 +22,7 @@
 #include "apiserver/watch.h"
 #include "apiserver/write.h"
 #include "base/log.h"
+#include "machinery/health.h"
 
 #define READS_IN_FLIGHT_MAX 400
 #define WRITES_IN_FLIGHT_MAX 200
@@ -244,7 +245,7 @@ static bool path_is_below(const char *path, const char *root)
 static bool is_path(const char *path)
 {
     return strcmp(path, "/") == 0 || strcmp(path, "/version") == 0 || strcmp(path, "/metrics") == 0 ||
-           health_has_path(path) || path_is_below(path, "/openapi") || path_is_below(path, "/api") ||
+           health_has_path(str_of(path)) || path_is_below(path, "/openapi") || path_is_below(path, "/api") ||
            path_is_below(path, "/apis");
 }
 
@@ -266,8 +267,8 @@ static void serve_path(struct call *c)
     else if (c->method != HTTP_GET && c->method != HTTP_HEAD)
         fail_status(c, 405, "MethodNotAllowed", true,
                     "the server does not allow this method on the requested resource");
-    else if (health_has_path(path))
-        health_serve(c);
+    else if (health_has_path(str_of(path)))
+        health_serve(c->server->health, c);
     else if (strcmp(path, "/version") == 0)
         version_serve(c);
     else if (strcmp(path, "/metrics") == 0)

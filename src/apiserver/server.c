@@ -5,9 +5,11 @@
 #include "apiserver/counts.h"
 #include "apiserver/discovery.h"
 #include "apiserver/duties.h"
+#include "apiserver/health.h"
 #include "apiserver/openapi.h"
 #include "apiserver/store_facts.h"
 #include "apiserver/watch.h"
+#include "machinery/health.h"
 #include "store/store.h"
 
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
@@ -37,6 +39,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     buf_init(&s->text, SCRATCH_BYTES_MAX);
     r = counts_new(s, &s->counts, err);
     if (r == 0)
+        r = server_health_new(s, &s->health, err);
+    if (r == 0)
         r = watches_new(s, &s->watches, err);
     if (r == 0)
         r = discovery_new(o->address, &s->discovery, err);
@@ -58,6 +62,7 @@ struct apiserver *apiserver_free(struct apiserver *s)
     s->watches = watches_free(s->watches);
     s->openapi = openapi_free(s->openapi);
     s->discovery = discovery_free(s->discovery);
+    s->health = health_free(s->health);
     s->counts = counts_free(s->counts);
     buf_done(&s->text);
     json_done(&s->doc);

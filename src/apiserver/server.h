@@ -22,6 +22,7 @@ struct authenticator;
 struct apiserver_counts;
 struct discovery;
 struct duties;
+struct health;
 struct metrics;
 struct openapi;
 struct store;
@@ -50,6 +51,7 @@ struct apiserver {
     bool is_stopping; /* readyz fails, no new watches */
     struct metrics *metrics;
     struct apiserver_counts *counts;
+    struct health *health;
     struct discovery *discovery;
     struct openapi *openapi;
     struct watches *watches;

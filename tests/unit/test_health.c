@@ -1,6 +1,8 @@
 /* Whether the server is well, and which it is: the texts that probes and people read. */
 #include "tests/unit/test_served.h"
 
+#include "machinery/health.h"
+
 TEST(a_server_that_is_well)
 {
     static const struct {
@@ -102,6 +104,67 @@ TEST(a_store_that_fails_shows)
     ASSERT_SENT(&w, 200, "GET", "/livez", NULL);
     ASSERT_SENT(&w, 201, "POST", MAPS, "{'metadata':{'name':'a'}}");
     ASSERT_SENT(&w, 200, "GET", "/readyz", NULL);
+}
+
+/* --- The checks of any process --- */
+
+static int check_flag(void *ctx, struct error *e)
+{
+    return *(bool *)ctx ? 0 : error_set(e, ERR_UNAVAILABLE, "the secret reason");
+}
+
+TEST(health_of_a_process)
+{
+    static const struct {
+        const char *path;
+        int status;
+        const char *text;
+        bool is_verbose;
+        const char *excluded;
+    } rows[] = {
+        { "/livez", 200, "ok" },
+        { "/livez", 200, "[+]ping ok\nlivez check passed\n", true },
+        { "/livez/", 200, "ok" },
+        { "/readyz", 500, "[+]ping ok\n[-]cache failed: reason withheld\nreadyz check failed\n" },
+        { "/readyz", 200, "ok", false, "cache" },
+        { "/readyz", 200, "[+]ping ok\n[+]cache excluded: ok\nreadyz check passed\n", true, "cache" },
+        { "/healthz", 200,
+          "[+]ping ok\nwarn: some health checks cannot be excluded: no matches for \"cache\"\n"
+          "healthz check passed\n",
+          true, "cache" },
+        { "/readyz/ping", 200, "ok" },
+        { "/readyz/cache", 500, "internal server error: cache failed\n" },
+        { "/readyz/cache", 500, "internal server error: cache failed\n", false, "cache" },
+        { "/livez/cache", 404, "404 page not found\n" },
+        { "/readyz/cache/x", 404, "404 page not found\n" },
+        { "/livezz", 0, "" },
+        { "livez", 0, "" },
+        { "", 0, "" },
+        { "/", 0, "" },
+        { "/metrics", 0, "" },
+    };
+    _cleanup_(health_free_p) struct health *h = health_new();
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(4096);
+    bool is_well = false;
+
+    assert_non_null(h);
+    ASSERT_OK(health_add(h, "cache", HEALTH_READY, check_flag, &is_well, &err));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str excluded = str_of(rows[i].excluded ? rows[i].excluded : "");
+        struct health_ask ask = { rows[i].is_verbose, &excluded, rows[i].excluded ? 1 : 0 };
+
+        buf_clear(&out);
+        ASSERT_INT(rows[i].status, health_answer(h, str_of(rows[i].path), &ask, &out));
+        ASSERT_STR(rows[i].text, buf_cstr(&out));
+        ASSERT_INT(rows[i].status != 0, health_has_path(str_of(rows[i].path)));
+    }
+    ASSERT_ERR(ERR_UNAVAILABLE, health_ready(h, &err));
+    ASSERT_STR("cache: the secret reason", err.msg);
+    is_well = true;
+    ASSERT_OK(health_ready(h, &err));
+    ASSERT_ERR(ERR_EXISTS, health_add(h, "cache", HEALTH_LIVE, check_flag, &is_well, &err));
+    ASSERT_ERR(ERR_EXISTS, health_add(h, "ping", HEALTH_LIVE, check_flag, &is_well, &err));
+    assert_null(health_free(NULL));
 }
 
 TEST(version)
