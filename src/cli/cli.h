@@ -27,6 +27,7 @@ extern const struct cli_verb *const cli_verbs[];
 
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
+extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_help;
 extern const struct cli_verb cli_verb_restore;
 extern const struct cli_verb cli_verb_serve;

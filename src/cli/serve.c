@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "base/log.h"
 #include "cli/data_dir.h"
 #include "cli/flags.h"
+#include "cli/logging.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
@@ -57,8 +57,7 @@ static const struct flag serve_flags[] = {
     FLAG(struct settings, node_name, "node-name", "NAME",
          "what this machine's node is called; default its host name"),
     FLAG(struct settings, root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
-    FLAG(struct settings, log_level, "log-level", "LEVEL", "error, warn, info (default), debug or trace"),
-    FLAG(struct settings, log_format, "log-format", "FORMAT", "text (default) or json"),
+    CLI_LOG_FLAGS(struct settings),
     FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
             "provision hostPath volumes, for tests"),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
@@ -159,9 +158,8 @@ static int check_settings(struct running *r)
             "serve: --insecure listens on loopback addresses only, not on '%s': anybody could "
             "write there; leave out --insecure, or listen on 127.0.0.1:PORT",
             s->listen);
-    if (log_level_parse(s->log_level ? s->log_level : "info", &r->logger.level, &err) < 0 ||
-        log_format_parse(s->log_format ? s->log_format : "text", &r->logger.format, &err) < 0)
-        return cli_fail_usage("serve: %s", err.msg);
+    if (cli_logger("serve", s->log_level, s->log_format, &r->logger) != CLI_OK)
+        return CLI_USAGE;
     r->event_ttl_seconds = DEFAULT_EVENT_TTL_SECONDS;
     if (s->event_ttl &&
         (!str_to_int64(str_of(s->event_ttl), &r->event_ttl_seconds) || r->event_ttl_seconds < 1))
@@ -174,12 +172,6 @@ static int check_settings(struct running *r)
 }
 
 /* --- Starting --- */
-
-static void log_to_stderr(void *ctx, const char *line, size_t len)
-{
-    (void)ctx;
-    (void)fwrite(line, 1, len, stderr);
-}
 
 static void serve_call(void *ctx, struct call *c)
 {
@@ -326,7 +318,7 @@ static void running_done(struct running *r)
 
 static int serve_run(int argc, char **argv)
 {
-    struct running r = { .logger = { .clock = clock_system(), .sink = log_to_stderr } };
+    struct running r = { 0 };
     struct error err;
     int args, status;
 

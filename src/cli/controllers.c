@@ -1,0 +1,545 @@
+/* `berth controllers`: the controllers in front of any Kubernetes API server, found through a kubeconfig.
+ *
+ * The order of a start: the configuration (wrong: the end), the monitor, the server's version (asked until it
+ * answers), the caches, then, with --leader-elect, the lease, and on_started(). A process that waits for any
+ * of these is alive and not ready. The order of a stop: the lease is given back, the last events go out, the
+ * end; a lease that is lost ends the process with 1, and whoever watches over it starts it anew. */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/uid.h"
+#include "apiserver/monitor.h"
+#include "base/log.h"
+#include "cli/cluster.h"
+#include "cli/flags.h"
+#include "cli/logging.h"
+#include "io/clock.h"
+#include "io/hostname.h"
+#include "io/random.h"
+#include "machinery/health.h"
+#include "machinery/informer.h"
+#include "machinery/leader.h"
+#include "machinery/metrics.h"
+#include "machinery/process_metrics.h"
+#include "machinery/recorder.h"
+#include "machinery/server_version.h"
+
+#define COMPONENT "berth-controllers"
+#define LEASE_NAMESPACE "kube-system"
+#define QPS_DEFAULT 200
+#define BURST_DEFAULT 400
+#define RATE_MAX 1000000
+#define SECONDS_MAX 86400
+/* How often the caches are looked at until they are there, and how often it is said what is missing. */
+#define SYNC_POLL_NS (50 * NS_PER_MS)
+#define SYNC_SAY_NS (10 * NS_PER_S)
+/* From the signal to the end, and of that for events. */
+#define STOP_NS (4 * NS_PER_S)
+#define FLUSH_NS NS_PER_S
+#define STOP_POLL_NS (20 * NS_PER_MS)
+/* How often the lease is looked at for something to say. */
+#define LEASE_POLL_NS (500 * NS_PER_MS)
+
+#define SAID_BYTES 256
+#define IDENTITY_BYTES (IO_HOST_NAME_BYTES + UID_BYTES)
+
+struct settings {
+    const char *kubeconfig;
+    const char *context;
+    const char *lease_ns;
+    const char *lease_duration;
+    const char *renew_deadline;
+    const char *retry_period;
+    const char *metrics;
+    const char *qps;
+    const char *burst;
+    const char *log_level;
+    const char *log_format;
+    bool is_elected;
+};
+
+static const struct flag controllers_flags[] = {
+    FLAG(struct settings, kubeconfig, "kubeconfig", "FILE",
+         "which server, and as whom; else $KUBECONFIG, ~/.kube/config, or what a pod finds"),
+    FLAG(struct settings, context, "context", "NAME", "another than the current context of the kubeconfig"),
+    FLAG_ON(struct settings, is_elected, "leader-elect", "work only while holding a lease: of several, one"),
+    FLAG(struct settings, lease_ns, "leader-elect-namespace", "NS",
+         "where the lease is; default " LEASE_NAMESPACE),
+    FLAG(struct settings, lease_duration, "leader-elect-lease-duration", "SECONDS",
+         "how long others wait for a leader that is silent; default 15"),
+    FLAG(struct settings, renew_deadline, "leader-elect-renew-deadline", "SECONDS",
+         "how long a leader tries to renew before it gives up; default 10"),
+    FLAG(struct settings, retry_period, "leader-elect-retry-period", "SECONDS",
+         "how long between two tries; default 2"),
+    FLAG(struct settings, metrics, "metrics", "ADDR:PORT",
+         "where /metrics, /livez, /readyz and /healthz are served, in plain HTTP; default nowhere"),
+    FLAG(struct settings, qps, "kube-api-qps", "N", "requests a second; default 200, 0 for no limit"),
+    FLAG(struct settings, burst, "kube-api-burst", "N", "requests that may go at once; default 400"),
+    CLI_LOG_FLAGS(struct settings),
+    { 0 },
+};
+
+/* What the controllers read. */
+static const struct {
+    enum kind kind;
+    bool is_optional; /* a server may not have it, or not have it on */
+} cached_kinds[] = {
+    { KIND_VOLUME, false },   { KIND_CLAIM, false },      { KIND_CLASS, false },
+    { KIND_POD, false },      { KIND_NODE, false },       { KIND_ATTACHMENT, false },
+    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_ATTRIBUTES_CLASS, true },
+};
+
+/* What runs, in the order it is made. */
+struct running {
+    struct settings settings;
+    uint64_t lease_ns, renew_ns, retry_ns; /* 0: the default */
+    uint64_t qps, burst;
+    struct logger logger;
+    char host[IO_HOST_NAME_BYTES];
+    char identity[IDENTITY_BYTES];
+    uint64_t seed;
+    struct loop *loop;
+    struct metrics *metrics;
+    struct health *health;
+    struct cluster cluster;
+    struct monitor *monitor;
+    struct recorder *recorder; /* of the lease's events */
+    struct leader *leader;     /* NULL: nobody is elected */
+    struct informers *informers;
+    struct informer *caches[ARRAY_LEN(cached_kinds)];
+    struct timer lease_timer;
+    char said_holder[SAID_BYTES];
+    char said_trouble[SAID_BYTES];
+    struct timer sync_timer;
+    uint64_t sync_say_at_ns;
+    struct timer stop_timer;
+    uint64_t stop_at_ns;
+    uint64_t flush_until_ns; /* 0: the leader is not over yet */
+    bool is_stopping;
+    int status;
+};
+
+/* --- Settings --- */
+
+/* A flag that is a number; CLI_OK, or the complaint made. */
+static int read_number(const char *flag, const char *text, uint64_t least, uint64_t most, uint64_t *ret)
+{
+    uint64_t n;
+
+    if (!text)
+        return CLI_OK;
+    if (!str_to_uint64(str_of(text), &n) || n < least || n > most)
+        return cli_fail_usage("controllers: --%s %s: not a number from %llu to %llu", flag, text,
+                              (unsigned long long)least, (unsigned long long)most);
+    *ret = n;
+    return CLI_OK;
+}
+
+static int read_seconds(const char *flag, const char *text, uint64_t *ret_ns)
+{
+    uint64_t seconds = 0;
+    int status = read_number(flag, text, 1, SECONDS_MAX, &seconds);
+
+    *ret_ns = seconds * NS_PER_S;
+    return status;
+}
+
+static int check_settings(struct running *r)
+{
+    struct settings *s = &r->settings;
+    struct error err;
+
+    r->qps = QPS_DEFAULT;
+    r->burst = BURST_DEFAULT;
+    if (cli_logger("controllers", s->log_level, s->log_format, &r->logger) != CLI_OK ||
+        read_number("kube-api-qps", s->qps, 0, RATE_MAX, &r->qps) != CLI_OK ||
+        read_number("kube-api-burst", s->burst, 1, RATE_MAX, &r->burst) != CLI_OK ||
+        read_seconds("leader-elect-lease-duration", s->lease_duration, &r->lease_ns) != CLI_OK ||
+        read_seconds("leader-elect-renew-deadline", s->renew_deadline, &r->renew_ns) != CLI_OK ||
+        read_seconds("leader-elect-retry-period", s->retry_period, &r->retry_ns) != CLI_OK)
+        return CLI_USAGE;
+    if (leader_check_times(r->lease_ns, r->renew_ns, r->retry_ns, &err) < 0)
+        return cli_fail_usage("controllers: %s", err.msg);
+    return CLI_OK;
+}
+
+/* --- Leading --- */
+
+/* From here on this process may write: the controllers are started here. */
+static void on_started(void *ctx)
+{
+    const struct running *r = ctx;
+
+    log_info("leading", LOG_STR("identity", r->identity), LOG_BOOL("elected", r->leader != NULL));
+}
+
+static void begin_end(struct running *r)
+{
+    r->is_stopping = true;
+    timer_disarm(&r->lease_timer);
+    r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
+    timer_arm_after(&r->stop_timer, 0);
+}
+
+/* Keeps the beginning of the text; true when it is another than the one kept before. */
+static bool is_news(char kept[SAID_BYTES], const char *text)
+{
+    if (strncmp(kept, text, SAID_BYTES - 1) == 0)
+        return false;
+    (void)snprintf(kept, SAID_BYTES, "%s", text);
+    return true;
+}
+
+/* Who leads and what goes wrong, once each. */
+static void watch_lease(void *ctx)
+{
+    struct running *r = ctx;
+    bool is_leading = leader_state(r->leader) == LEADER_LEADING;
+    const char *holder = leader_holder(r->leader), *trouble = leader_trouble(r->leader);
+
+    if (is_news(r->said_holder, holder) && !is_leading && holder[0])
+        log_info("another leads", LOG_STR("holder", holder));
+    if (is_news(r->said_trouble, trouble) && trouble[0])
+        log_warn(is_leading ? "the lease could not be renewed" : "the lease could not be taken",
+                 LOG_STR("reason", trouble));
+    timer_arm_after(&r->lease_timer, LEASE_POLL_NS);
+}
+
+static void on_stopped(void *ctx, bool is_lost)
+{
+    struct running *r = ctx;
+
+    if (is_lost) {
+        log_error("the lease is lost, ending", LOG_STR("identity", r->identity),
+                  LOG_STR("reason", leader_trouble(r->leader)));
+        r->status = CLI_FAILED;
+        if (!r->is_stopping)
+            begin_end(r);
+    } else if (leader_trouble(r->leader)[0]) {
+        log_warn("the lease could not be given back", LOG_STR("reason", leader_trouble(r->leader)));
+    }
+    r->flush_until_ns = loop_now_ns(r->loop) + FLUSH_NS;
+}
+
+/* --- Caches --- */
+
+static bool cache_is_there(const struct running *r, size_t at)
+{
+    return informer_is_synced(r->caches[at]) ||
+           (cached_kinds[at].is_optional && informer_is_not_served(r->caches[at]));
+}
+
+/* The name of the first kind that is missing; NULL when all are there. */
+static const char *missing_cache(const struct running *r)
+{
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++) {
+        if (!cache_is_there(r, i))
+            return kind_info(cached_kinds[i].kind)->name;
+    }
+    return NULL;
+}
+
+static void on_synced(struct running *r)
+{
+    size_t objects = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
+        objects += informer_count(r->caches[i]);
+    log_info("the caches are filled", LOG_UINT("objects", objects));
+    if (r->leader) {
+        leader_start(r->leader);
+        log_info("waiting for the lease", LOG_STR("lease", COMPONENT), LOG_STR("identity", r->identity));
+        timer_arm_after(&r->lease_timer, LEASE_POLL_NS);
+    } else {
+        on_started(r);
+    }
+}
+
+static void check_synced(void *ctx)
+{
+    struct running *r = ctx;
+    const char *missing = missing_cache(r);
+
+    if (!missing) {
+        on_synced(r);
+        return;
+    }
+    if (loop_now_ns(r->loop) >= r->sync_say_at_ns) {
+        log_info("waiting for the caches", LOG_STR("kind", missing));
+        r->sync_say_at_ns = loop_now_ns(r->loop) + SYNC_SAY_NS;
+    }
+    timer_arm_after(&r->sync_timer, SYNC_POLL_NS);
+}
+
+static int open_caches(struct running *r, bool streams_lists, struct error *err)
+{
+    struct informer_options o = { .loop = r->loop,
+                                  .client = r->cluster.client,
+                                  .metrics = r->metrics,
+                                  .seed = r->seed,
+                                  .streams_lists = streams_lists };
+    int e = informers_new(&o, &r->informers, err);
+
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds) && e == 0; i++) {
+        r->caches[i] = informers_get(r->informers, cached_kinds[i].kind, err);
+        if (!r->caches[i])
+            e = -(int)err->code;
+    }
+    return e;
+}
+
+static void on_reached(void *ctx, const struct server_version *version)
+{
+    struct running *r = ctx;
+    bool streams_lists = server_version_streams_lists(version);
+    struct error err;
+
+    if (r->is_stopping)
+        return;
+    log_info("the server answers", LOG_STR("server", r->cluster.config.server),
+             LOG_INT("major", version->major), LOG_INT("minor", version->minor));
+    if (open_caches(r, streams_lists, &err) < 0) {
+        log_error("cannot make the caches, ending", LOG_ERR(&err));
+        r->status = CLI_FAILED;
+        loop_stop(r->loop);
+        return;
+    }
+    informers_start(r->informers);
+    r->sync_say_at_ns = loop_now_ns(r->loop) + SYNC_SAY_NS;
+    timer_arm_after(&r->sync_timer, 0);
+}
+
+/* --- Health --- */
+
+static int check_caches(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+    const char *missing = r->informers ? missing_cache(r) : "the server's version";
+
+    return missing ? error_set(err, ERR_UNAVAILABLE, "waiting for %s", missing) : 0;
+}
+
+static int check_stopping(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return r->is_stopping ? error_set(err, ERR_UNAVAILABLE, "stopping") : 0;
+}
+
+static int check_leader(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return r->leader ? leader_check(r->leader, err) : 0;
+}
+
+static int open_monitor(struct running *r, struct error *err)
+{
+    struct monitor_options o = {
+        .loop = r->loop, .address = r->settings.metrics, .metrics = r->metrics, .health = r->health
+    };
+    int e = health_add(r->health, "informer-sync", HEALTH_READY, check_caches, r, err);
+
+    if (e == 0)
+        e = health_add(r->health, "leaderElection", HEALTH_ALL, check_leader, r, err);
+    if (e == 0)
+        e = health_add(r->health, "shutdown", HEALTH_READY, check_stopping, r, err);
+    if (e == 0)
+        e = io_random(&o.seed, sizeof o.seed, err);
+    if (e == 0 && o.address)
+        e = monitor_new(&o, &r->monitor, err);
+    return e;
+}
+
+/* --- Starting --- */
+
+static int open_registry(struct running *r, struct error *err)
+{
+    uint8_t random[UID_RANDOM_BYTES];
+    char uid[UID_BYTES];
+    struct hash_seed seed;
+    int e = io_random(&seed, sizeof seed, err);
+
+    if (e == 0)
+        e = io_random(&r->seed, sizeof r->seed, err);
+    if (e == 0)
+        e = io_random(random, sizeof random, err);
+    if (e == 0)
+        e = io_host_name(r->host, err);
+    if (e < 0)
+        return e;
+    uid_make(random, uid);
+    (void)snprintf(r->identity, sizeof r->identity, "%s_%s", r->host, uid);
+    r->metrics = metrics_new(seed);
+    r->health = health_new();
+    if (!r->metrics || !r->health)
+        return error_no_memory(err);
+    return process_metrics_add(r->metrics, err);
+}
+
+static int open_cluster(struct running *r, struct error *err)
+{
+    struct cluster_options o = { .loop = r->loop,
+                                 .metrics = r->metrics,
+                                 .kubeconfig = r->settings.kubeconfig,
+                                 .context = r->settings.context,
+                                 .qps = (double)r->qps,
+                                 .burst = (unsigned)r->burst,
+                                 .seed = r->seed,
+                                 .on_reached = on_reached,
+                                 .ctx = r };
+
+    return cluster_open(&o, &r->cluster, err);
+}
+
+/* Nothing but the lease and its events is written by one who does not lead: the gate sees to it. */
+static int open_leader(struct running *r, struct error *err)
+{
+    struct leader_options o = { .loop = r->loop,
+                                .clock = clock_system(),
+                                .client = r->cluster.own,
+                                .metrics = r->metrics,
+                                .seed = r->seed,
+                                .ns = r->settings.lease_ns ? r->settings.lease_ns : LEASE_NAMESPACE,
+                                .name = COMPONENT,
+                                .identity = r->identity,
+                                .lease_ns = r->lease_ns,
+                                .renew_ns = r->renew_ns,
+                                .retry_ns = r->retry_ns,
+                                .on_started = on_started,
+                                .on_stopped = on_stopped,
+                                .ctx = r };
+    int e = recorder_new(&(struct recorder_options){ .loop = r->loop,
+                                                     .clock = clock_system(),
+                                                     .client = r->cluster.own,
+                                                     .metrics = r->metrics,
+                                                     .seed = r->seed,
+                                                     .dialect = RECORDER_CORE,
+                                                     .component = COMPONENT,
+                                                     .host = r->host },
+                         &r->recorder, err);
+
+    if (e < 0)
+        return e;
+    o.recorder = r->recorder;
+    e = leader_new(&o, &r->leader, err);
+    if (e == 0)
+        client_set_gate(r->cluster.client, leader_gate, r->leader);
+    return e;
+}
+
+/* --- Stopping --- */
+
+static void wait_for_end(void *ctx)
+{
+    struct running *r = ctx;
+    uint64_t now = loop_now_ns(r->loop);
+    bool is_flushed =
+        r->flush_until_ns && (!r->recorder || recorder_is_idle(r->recorder) || now >= r->flush_until_ns);
+
+    if (is_flushed || now >= r->stop_at_ns)
+        loop_stop(r->loop);
+    else
+        timer_arm_after(&r->stop_timer, STOP_POLL_NS);
+}
+
+static void on_signal(void *ctx, int signum)
+{
+    struct running *r = ctx;
+
+    if (r->is_stopping)
+        return;
+    log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
+    begin_end(r);
+    timer_disarm(&r->sync_timer);
+    if (r->leader)
+        leader_stop(r->leader); /* on_stopped() follows */
+    else
+        r->flush_until_ns = loop_now_ns(r->loop) + FLUSH_NS;
+}
+
+static int start(struct running *r, struct error *err)
+{
+    int e = loop_new(NULL, &r->loop, err);
+
+    if (e < 0)
+        return e;
+    timer_init(&r->lease_timer, r->loop, watch_lease, r);
+    timer_init(&r->sync_timer, r->loop, check_synced, r);
+    timer_init(&r->stop_timer, r->loop, wait_for_end, r);
+    e = loop_on_signal(r->loop, SIGTERM, on_signal, r, err);
+    if (e == 0)
+        e = loop_on_signal(r->loop, SIGINT, on_signal, r, err);
+    if (e == 0)
+        e = open_registry(r, err);
+    if (e == 0)
+        e = open_cluster(r, err);
+    if (e == 0)
+        e = open_monitor(r, err);
+    if (e == 0 && r->settings.is_elected)
+        e = open_leader(r, err);
+    return e;
+}
+
+static void running_done(struct running *r)
+{
+    timer_disarm(&r->lease_timer);
+    timer_disarm(&r->sync_timer);
+    timer_disarm(&r->stop_timer);
+    r->monitor = monitor_free(r->monitor);
+    r->informers = informers_free(r->informers);
+    r->leader = leader_free(r->leader);
+    r->recorder = recorder_free(r->recorder);
+    cluster_close(&r->cluster);
+    r->health = health_free(r->health);
+    r->metrics = metrics_free(r->metrics);
+    r->loop = loop_free(r->loop);
+}
+
+static void run(struct running *r)
+{
+    log_info("starting", LOG_STR("server", r->cluster.config.server),
+             LOG_STR("config", r->cluster.config.source),
+             LOG_STR("metrics", r->monitor ? monitor_address(r->monitor) : NULL),
+             LOG_BOOL("leader_elect", r->leader != NULL));
+    cluster_reach(&r->cluster);
+    loop_run(r->loop);
+}
+
+static int controllers_run(int argc, char **argv)
+{
+    struct running r = { 0 };
+    struct error err;
+    int args;
+
+    r.status = flags_parse(&cli_verb_controllers, argc, argv, &r.settings, &args);
+    if (r.status == CLI_OK && args > 0)
+        r.status =
+            cli_fail_usage("controllers: unexpected argument '%s': see 'berth help controllers'", argv[1]);
+    if (r.status == CLI_OK)
+        r.status = check_settings(&r);
+    if (r.status == CLI_OK) {
+        log_install(&r.logger);
+        if (start(&r, &err) < 0)
+            r.status = cli_fail("controllers: %s", err.msg);
+        else
+            run(&r);
+    }
+    running_done(&r);
+    if (r.status == CLI_OK)
+        log_info("stopped");
+    log_install(NULL);
+    return r.status;
+}
+
+const struct cli_verb cli_verb_controllers = {
+    .name = "controllers",
+    .usage = "controllers [FLAG...]",
+    .summary = "Run the controllers in front of any Kubernetes API server",
+    .flags = controllers_flags,
+    .run = controllers_run,
+};
