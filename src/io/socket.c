@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "base/str.h"
 
 #define SOCKET_BACKLOG 4096
+#define SOCKET_PROBES 3U
 
 union socket_address {
     struct sockaddr any;
@@ -130,6 +132,23 @@ void socket_abort(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
                      sizeof none); /* else the kernel keeps it for a while */
     socket_end(fd);
+}
+
+/* Fails on what is no TCP socket alone. */
+static void set_option(int fd, int level, int option, unsigned value)
+{
+    int v = (int)value;
+
+    (void)setsockopt(fd, level, option, &v, sizeof v);
+}
+
+void socket_notice_silence(int fd, unsigned idle_s, unsigned interval_s)
+{
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, SOCKET_PROBES);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (idle_s + SOCKET_PROBES * interval_s) * 1000);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 size_t socket_allow(size_t count)

@@ -22,6 +22,10 @@ void socket_end(int fd);
  * that does not read costs no memory any more. */
 void socket_abort(int fd);
 
+/* A TCP connection whose peer is gone without a word ends with an error after idle_s and three times
+ * interval_s: probes are sent when it is quiet for idle_s, and data may stay unconfirmed no longer. */
+void socket_notice_silence(int fd, unsigned idle_s, unsigned interval_s);
+
 /* Sees to it that this process may have this many descriptors open, as far as its hard limit allows, and
  * returns how many it may have. Never lowers the limit. */
 size_t socket_allow(size_t count);

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -153,6 +154,28 @@ TEST(the_limit_of_descriptors_is_raised_not_lowered)
     if (before.rlim_max != RLIM_INFINITY)
         ASSERT_INT(before.rlim_max, socket_allow((size_t)before.rlim_max + 1));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(silence_is_noticed)
+{
+    static const struct {
+        int level;
+        int option;
+        int value;
+    } rows[] = {
+        { SOL_SOCKET, SO_KEEPALIVE, 1 },          { IPPROTO_TCP, TCP_KEEPIDLE, 30 },
+        { IPPROTO_TCP, TCP_KEEPINTVL, 5 },        { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+        { IPPROTO_TCP, TCP_USER_TIMEOUT, 45000 },
+    };
+    _cleanup_(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    socket_notice_silence(fd, 30, 5);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int value = -1;
+        socklen_t len = sizeof value;
+        assert_int_equal(getsockopt(fd, rows[i].level, rows[i].option, &value, &len), 0);
+        ASSERT_INT(rows[i].value, value);
+    }
 }
 
 TEST_MAIN()
