@@ -8,8 +8,10 @@ struct asking {
     struct json scratch;
     struct answer_reader reader;
     struct client_request q;
-    struct read_answer got;
 };
+
+/* What the last one was answered. */
+static struct read_answer got;
 
 static void asking_init(struct asking *a, enum client_verb verb, enum kind kind)
 {
@@ -20,7 +22,7 @@ static void asking_init(struct asking *a, enum client_verb verb, enum kind kind)
 
 static void asking_done(struct asking *a)
 {
-    read_answer_done(&a->got);
+    read_answer_done(&got);
     json_done(&a->scratch);
 }
 
@@ -28,14 +30,14 @@ static struct client_answer *ask(struct asking *a, int http_status, const char *
 {
     struct raw_answer raw = { .http_status = http_status, .retry_after_seconds = -1 };
 
-    read_answer_done(&a->got);
-    a->got = (struct read_answer){ 0 };
+    read_answer_done(&got);
+    got = (struct read_answer){ 0 };
     raw.body = str_of(kind_row(body));
-    answer_read(&a->reader, &a->q, &raw, &a->got);
-    assert_int_equal(a->got.answer.http_status, http_status);
-    if (a->got.answer.r < 0)
-        assert_int_equal(a->got.answer.r, -(int)a->got.answer.error.code);
-    return &a->got.answer;
+    answer_read(&a->reader, &a->q, &raw, &got);
+    assert_int_equal(got.answer.http_status, http_status);
+    if (got.answer.r < 0)
+        assert_int_equal(got.answer.r, -(int)got.answer.error.code);
+    return &got.answer;
 }
 
 #define MAP(name, more) "{'kind':'ConfigMap','apiVersion':'v1','metadata':{'name':'" name "'" more "}}"
@@ -79,10 +81,10 @@ TEST(refusals_with_a_status)
         _cleanup_(asking_done) struct asking a;
         asking_init(&a, CLIENT_GET, KIND_CONFIG_MAP);
         ASSERT_INT(-(int)rows[i].code, ask(&a, rows[i].http_status, rows[i].body)->r);
-        ASSERT_STR("words", a.got.answer.error.msg);
-        assert_ptr_equal(a.got.answer.status, &a.got.status);
-        ASSERT_INT(rows[i].status_code, a.got.status.code);
-        assert_null(a.got.answer.object);
+        ASSERT_STR("words", got.answer.error.msg);
+        assert_ptr_equal(got.answer.status, &got.status);
+        ASSERT_INT(rows[i].status_code, got.status.code);
+        assert_null(got.answer.object);
     }
 }
 
@@ -143,10 +145,10 @@ TEST(refusals_without_a_status_get_one)
         _cleanup_(asking_done) struct asking a;
         asking_init(&a, rows[n].verb, KIND_CONFIG_MAP);
         ASSERT_INT(-(int)rows[n].code, ask(&a, rows[n].http_status, bodies[i % ARRAY_LEN(bodies)])->r);
-        ASSERT_STR(rows[n].reason, a.got.answer.status->reason);
-        ASSERT_INT(rows[n].http_status, a.got.answer.status->code);
-        assert_true(str_has_prefix(str_of(a.got.answer.error.msg), "the server "));
-        assert_non_null(strstr(a.got.answer.status->message,
+        ASSERT_STR(rows[n].reason, got.answer.status->reason);
+        ASSERT_INT(rows[n].http_status, got.answer.status->code);
+        assert_true(str_has_prefix(str_of(got.answer.error.msg), "the server "));
+        assert_non_null(strstr(got.answer.status->message,
                                bodies[i % ARRAY_LEN(bodies)][0] == '<' ? ": <html>no</html>" : "(HTTP "));
     }
 }
@@ -158,9 +160,9 @@ TEST(path_that_is_not_served)
 
     asking_init(&a, CLIENT_LIST, KIND_SNAPSHOT);
     ASSERT_INT(-ERR_UNSUPPORTED, ask(&a, 404, "404 page not found\n")->r);
-    ASSERT_INT(ERR_UNSUPPORTED, a.got.answer.error.code);
-    ASSERT_STR("the server does not serve this path (HTTP 404): 404 page not found", a.got.answer.error.msg);
-    ASSERT_STR("NotFound", a.got.answer.status->reason);
+    ASSERT_INT(ERR_UNSUPPORTED, got.answer.error.code);
+    ASSERT_STR("the server does not serve this path (HTTP 404): 404 page not found", got.answer.error.msg);
+    ASSERT_STR("NotFound", got.answer.status->reason);
     ASSERT_INT(-ERR_NOT_FOUND, ask(&a, 404, STATUS(404, "NotFound", ""))->r);
 }
 
@@ -174,11 +176,11 @@ TEST(body_in_the_message_is_cut_and_cleaned)
     memset(body, 'x', sizeof body - 1);
     body[sizeof body - 1] = '\0';
     (void)ask(&a, 500, body);
-    len = strlen(a.got.status.message);
+    len = strlen(got.status.message);
     assert_true(len > 2048 && len < 2048 + 100);
     (void)ask(&a, 502, " \x1b[31mred\xff\n\xc3\xa9\x7f. ");
     ASSERT_STR("the server answered with an unexpected status (HTTP 502):  [31mred  \xc3\xa9 .",
-               a.got.status.message);
+               got.status.message);
 }
 
 TEST(retry_after_is_kept)
@@ -187,11 +189,11 @@ TEST(retry_after_is_kept)
     _cleanup_(asking_done) struct asking a;
 
     asking_init(&a, CLIENT_CREATE, KIND_POD);
-    answer_read(&a.reader, &a.q, &raw, &a.got);
-    ASSERT_INT(5, a.got.answer.retry_after_seconds);
-    ASSERT_INT(5, a.got.answer.status->retry_after_seconds);
+    answer_read(&a.reader, &a.q, &raw, &got);
+    ASSERT_INT(5, got.answer.retry_after_seconds);
+    ASSERT_INT(5, got.answer.status->retry_after_seconds);
     ASSERT_INT(-1, ask(&a, 429, "slow")->retry_after_seconds);
-    ASSERT_INT(0, a.got.answer.status->retry_after_seconds);
+    ASSERT_INT(0, got.answer.status->retry_after_seconds);
 }
 
 TEST(which_writes_may_have_happened)
@@ -230,16 +232,16 @@ TEST(object_comes_back)
 
     asking_init(&a, CLIENT_GET, KIND_CONFIG_MAP);
     ASSERT_INT(0, ask(&a, 200, MAP("a", ",'uid':'u','managedFields':[{'manager':'x'}],'odd':1"))->r);
-    ASSERT_STR("a", a.got.answer.object->name);
+    ASSERT_STR("a", got.answer.object->name);
     ASSERT_STR(kind_row("{'kind':'ConfigMap','apiVersion':'v1','metadata':{'name':'a','uid':'u','odd':1}}"),
-               a.got.answer.object->text.s);
-    assert_null(a.got.answer.status);
+               got.answer.object->text.s);
+    assert_null(got.answer.status);
     a.reader.keeps_managed_fields = true;
     (void)ask(&a, 200, MAP("a", ",'managedFields':[{'manager':'x'}]"));
-    assert_non_null(strstr(a.got.answer.object->text.s, "managedFields"));
+    assert_non_null(strstr(got.answer.object->text.s, "managedFields"));
     /* who does not say what it is, is what was asked for */
     (void)ask(&a, 201, "{'metadata':{'name':'b'}}");
-    ASSERT_STR(kind_row(MAP("b", "")), a.got.answer.object->text.s);
+    ASSERT_STR(kind_row(MAP("b", "")), got.answer.object->text.s);
 }
 
 TEST(answers_that_are_no_object)
@@ -264,8 +266,8 @@ TEST(answers_that_are_no_object)
         asking_init(&a, CLIENT_GET, KIND_CONFIG_MAP);
         if (ask(&a, 200, rows[i])->r == 0)
             fail_msg("read: %s", rows[i]);
-        assert_null(a.got.answer.object);
-        assert_true(str_has_prefix(str_of(a.got.answer.error.msg), "the server's answer cannot be read: "));
+        assert_null(got.answer.object);
+        assert_true(str_has_prefix(str_of(got.answer.error.msg), "the server's answer cannot be read: "));
     }
 }
 
@@ -276,10 +278,10 @@ TEST(status_where_an_object_might_be)
 
     asking_init(&a, CLIENT_DELETE, KIND_POD);
     ASSERT_INT(0, ask(&a, 200, success)->r);
-    assert_null(a.got.answer.object);
-    assert_null(a.got.answer.status);
+    assert_null(got.answer.object);
+    assert_null(got.answer.status);
     ASSERT_INT(0, ask(&a, 200, "{'kind':'Pod','apiVersion':'v1','metadata':{'name':'p'},'spec':{}}")->r);
-    ASSERT_STR("p", a.got.answer.object->name);
+    ASSERT_STR("p", got.answer.object->name);
     ASSERT_INT(-ERR_CONFLICT, ask(&a, 200, STATUS(409, "Conflict", ""))->r);
     asking_done(&a);
     asking_init(&a, CLIENT_CREATE, KIND_POD);
@@ -287,7 +289,7 @@ TEST(status_where_an_object_might_be)
     ASSERT_INT(0, ask(&a, 201, success)->r);
     a.q.subresource = NULL;
     ASSERT_INT(-ERR_BAD_REQUEST, ask(&a, 201, success)->r);
-    assert_true(a.got.answer.may_have_happened);
+    assert_true(got.answer.may_have_happened);
 }
 
 TEST(raw_text_is_handed_on)
@@ -297,7 +299,7 @@ TEST(raw_text_is_handed_on)
     asking_init(&a, CLIENT_RAW, KIND_POD);
     a.q.kind = NULL;
     ASSERT_INT(0, ask(&a, 200, "ok")->r);
-    assert_true(str_is(a.got.answer.text, "ok"));
+    assert_true(str_is(got.answer.text, "ok"));
     ASSERT_INT(-ERR_UNSUPPORTED, ask(&a, 404, "no")->r);
 }
 
@@ -323,7 +325,7 @@ TEST(list_with_holes)
              "'remainingItemCount':3},'items':[{'metadata':{'name':'a','managedFields':[{}]}},7,"
              "{'metadata':{'name':7}},{'metadata':{'name':'b'}}]}")
              ->list;
-    ASSERT_INT(0, a.got.answer.r);
+    ASSERT_INT(0, got.answer.r);
     ASSERT_INT(2, l->count);
     ASSERT_INT(2, l->undecodable);
     ASSERT_STR(kind_row(MAP("a", "")), l->items[0]->text.s);
@@ -356,9 +358,9 @@ TEST(answers_that_are_no_list)
         asking_init(&a, CLIENT_LIST, KIND_CONFIG_MAP);
         if (ask(&a, 200, rows[i])->r == 0)
             fail_msg("read: %s", rows[i]);
-        ASSERT_INT(0, a.got.answer.list.count);
-        ASSERT_STR("", a.got.answer.list.resource_version);
-        ASSERT_INT(-1, a.got.answer.list.remaining);
+        ASSERT_INT(0, got.answer.list.count);
+        ASSERT_STR("", got.answer.list.resource_version);
+        ASSERT_INT(-1, got.answer.list.remaining);
     }
 }
 
