@@ -24,6 +24,9 @@ struct http_client_options {
     const struct clock *clock;
     const struct client_config *config; /* borrowed for the carrier's life */
     bool keeps_managed_fields;
+    /* 0: as above. */
+    size_t answer_bytes_max;
+    size_t line_bytes_max;
 };
 
 /* Reads the credentials once: a file that is missing or no certificate is an error here. */

@@ -1,0 +1,189 @@
+/* What the files of the HTTP carrier share. */
+#ifndef BERTH_CLIENT_HTTP_INT_H
+#define BERTH_CLIENT_HTTP_INT_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "client/answer.h"
+#include "client/carrier.h"
+#include "client/config.h"
+#include "io/loop.h"
+#include "io/memory_file.h"
+
+/* --- http_server.c: where everything goes --- */
+
+struct http_server {
+    char *base; /* "https://host:6443/prefix"; targets are put behind it */
+    char *host; /* the Host header, where it is not base's; else NULL */
+    /* Where to connect to, when base has the name that the certificate must have. */
+    struct curl_slist *connect_to;
+    char *proxy; /* NULL: the environment's, "" none */
+    bool is_tls;
+};
+
+/* Zeroed before. Refuses servers and proxies that nobody here can speak to. */
+int http_server_init(struct http_server *s, const struct client_config *config, struct error *err);
+void http_server_done(struct http_server *s);
+/* False when there is no memory. */
+bool http_server_apply(const struct http_server *s, CURL *easy);
+
+/* --- http_credentials.c: who we are --- */
+
+#define HTTP_TOKEN_AGE_NS_MAX (60 * NS_PER_S)
+#define HTTP_FILES_AGE_NS_MAX (300 * NS_PER_S)
+
+/* A PEM text, as a path for libcurl. */
+struct http_pem {
+    const struct config_file *file;
+    const char *name;
+    struct buf text;
+    int fd; /* -1: there is none */
+    /* What it was before: a request that waits for its connection may still have that path. */
+    int fd_before;
+    char path[MEMORY_FILE_PATH_BYTES];
+};
+
+struct http_credentials {
+    const struct client_config *config;
+    const struct clock *clock;
+    struct http_pem ca;
+    struct http_pem cert;
+    struct http_pem key;
+    uint64_t files_read_ns;
+    struct buf authorization; /* the header's value; empty: none */
+    uint64_t token_read_ns;
+};
+
+/* Zeroed before; done() also after a failure. */
+int http_credentials_init(struct http_credentials *c, const struct client_config *config,
+                          const struct clock *clock, struct error *err);
+void http_credentials_done(struct http_credentials *c);
+/* Reads again what may have changed. What cannot be read, or is half of a pair, leaves all as it was: the
+ * server will tell when that is too old. */
+void http_credentials_refresh(struct http_credentials *c);
+/* Both are false when there is no memory. */
+bool http_credentials_apply(const struct http_credentials *c, CURL *easy);
+bool http_credentials_add_headers(const struct http_credentials *c, struct curl_slist **list);
+
+/* Adds "name: value"; false when there is no memory. */
+bool http_add_header(struct curl_slist **list, const char *name, const char *value);
+
+/* --- http_multi.c: libcurl's transfers on the loop --- */
+
+struct http_socket;
+
+struct http_multi {
+    struct loop *loop;
+    CURLM *curl;
+    struct timer timer;
+    TAILQ_HEAD(, http_socket) sockets;
+    /* Transfers moved on, some may have ended. Not from inside libcurl: everything is allowed. */
+    void (*on_moved)(void *ctx, struct http_multi *m);
+    /* A transfer that will not move on. From inside libcurl: only to be noted. */
+    void (*on_stuck)(void *ctx, CURL *easy, const struct error *why);
+    void *ctx;
+};
+
+/* Zeroed before, callbacks and loop filled in; done() also after a failure. */
+int http_multi_init(struct http_multi *m, long connections_max, struct error *err);
+void http_multi_done(struct http_multi *m);
+
+/* --- http_outcome.c: what went wrong --- */
+
+struct http_outcome {
+    CURLcode code;
+    long os_errno;
+    long verify_result; /* GnuTLS's, of the server's certificate */
+    const char *server; /* as messages name it */
+    const char *words;  /* libcurl's own */
+    bool was_connected;
+};
+
+int http_outcome_error(const struct http_outcome *o, struct error *err);
+
+/* --- The carrier and its transfers --- */
+
+/* Of a request's path and parameters. */
+#define HTTP_TARGET_BYTES_MAX ((size_t)1 << 20)
+/* What a watch may be late with, over the time it was asked for. */
+#define HTTP_WATCH_LATE_NS_MAX (30 * NS_PER_S)
+
+struct http_client {
+    struct client_carrier carrier;
+    struct loop *loop;
+    const struct client_config *config;
+    struct http_server server;
+    struct http_credentials credentials;
+    struct http_multi requests;
+    struct http_multi watches;
+    struct json scratch;
+    struct answer_reader reader;
+    size_t answer_bytes_max;
+    size_t line_bytes_max;
+    TAILQ_HEAD(, transfer) ready; /* something is to be told */
+    struct transfer *teller;      /* whose news are being told; NULL once it is gone */
+    unsigned transfers;
+    /* Attempts that could not be begun: a list through their `work`. */
+    struct client_attempt *refused;
+    struct deferred refusal;
+};
+
+struct transfer {
+    TAILQ_ENTRY(transfer) link; /* while is_ready */
+    bool is_ready;
+    struct http_client *client;
+    struct http_multi *multi;
+    struct client_attempt *attempt;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct buf sent;     /* of a delete: its body */
+    struct buf received; /* the body, or what there is of a watch's lines */
+    size_t line_len;     /* behind the last line end */
+    unsigned tries;      /* connections on which the request was begun */
+    bool has_told_warnings;
+    struct error failure; /* our own reason to end it */
+    struct timer quiet;   /* of a watch */
+    char words[CURL_ERROR_SIZE];
+};
+
+static inline bool http_is_success(int http_status)
+{
+    return http_status >= 200 && http_status <= 299;
+}
+
+/* --- http_transfer.c: making them, and what libcurl calls --- */
+
+/* NULL when there is no memory, or the request is too long. Not begun yet. */
+struct transfer *transfer_new(struct http_client *c, struct client_attempt *a);
+/* Ends it, wherever it is. Takes NULL. */
+struct transfer *transfer_free(struct transfer *t);
+DEFINE_CLEANUP(struct transfer, transfer_free)
+
+/* From now on a watch may be quiet for so long. */
+void transfer_arm_quiet(struct transfer *t);
+/* http_multi's on_stuck. */
+void transfer_on_stuck(void *ctx, CURL *easy, const struct error *why);
+
+bool transfer_is_watch(const struct transfer *t);
+bool transfer_is_write(const struct transfer *t);
+/* 0 as long as there is none. */
+int transfer_http_status(const struct transfer *t);
+
+/* --- http_tell.c: what becomes of them --- */
+
+/* Both are false when the transfer is gone: whoever heard it has cancelled. At a clean end the last line
+ * needs no line end. */
+bool transfer_tell_warnings(struct transfer *t);
+bool transfer_tell_lines(struct transfer *t, bool is_at_end);
+/* The last thing told of an attempt. The transfer is gone after it. */
+void transfer_end(struct transfer *t, CURLcode code);
+/* Of the timer. */
+void transfer_on_quiet(void *ctx);
+
+#endif

@@ -1,0 +1,326 @@
+/* One transfer of libcurl's for an attempt: how it is made, and what is noted from inside libcurl, which must
+ * not be called from there.
+ *
+ * A dead peer: HTTP/2's pings would need libcurl to wait for their answers, which it does not. Instead the
+ * kernel sends probes on every connection that is quiet, and gives up when they or our own data stay
+ * unconfirmed (45 seconds in all). A peer whose machine lives but who says nothing is left to the deadline of
+ * the request, or that of the watch, which says itself how long it may be quiet.
+ *
+ * libcurl sends a request once more by itself when a connection that was used before turns out to be dead.
+ * For reads that is welcome. A write may have been done, so it is stopped there: see transfer_may_send(). */
+#include "client/http_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/target.h"
+#include "io/socket.h"
+
+#define HTTP_CONNECT_S_MAX 30L
+#define HTTP_QUIET_S_MAX 30U
+#define HTTP_PROBE_S 5U
+/* The words of who refuses. */
+#define HTTP_REFUSAL_BYTES_MAX ((size_t)4 << 20)
+/* Lines that came with others at once, and wait to be told. */
+#define HTTP_LINES_BYTES_MAX ((size_t)16 << 20)
+#define HTTP_LIST_BUFFER_BYTES 262144L
+
+bool transfer_is_watch(const struct transfer *t)
+{
+    return t->attempt->request->verb == CLIENT_WATCH;
+}
+
+bool transfer_is_write(const struct transfer *t)
+{
+    return strcmp(target_method(t->attempt->request), "GET") != 0;
+}
+
+int transfer_http_status(const struct transfer *t)
+{
+    long status = 0;
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    return (int)status;
+}
+
+/* What a watch may be quiet: as long as it was asked for, and a while. */
+static uint64_t transfer_quiet_ns_max(const struct transfer *t)
+{
+    return t->attempt->request->timeout_seconds * NS_PER_S + HTTP_WATCH_LATE_NS_MAX;
+}
+
+void transfer_arm_quiet(struct transfer *t)
+{
+    if (transfer_is_watch(t) && t->attempt->request->timeout_seconds)
+        timer_arm_after(&t->quiet, transfer_quiet_ns_max(t));
+}
+
+static void transfer_mark_ready(struct transfer *t)
+{
+    if (t->is_ready)
+        return;
+    t->is_ready = true;
+    TAILQ_INSERT_TAIL(&t->client->ready, t, link);
+}
+
+/* --- From inside libcurl: only noted --- */
+
+/* The connection stands; nothing of the request has been sent on it. */
+static int transfer_may_send(void *ctx, char *to_ip, char *from_ip, int to_port, int from_port)
+{
+    struct transfer *t = ctx;
+
+    (void)to_ip;
+    (void)from_ip;
+    (void)to_port;
+    (void)from_port;
+    t->tries++;
+    return t->tries > 1 && transfer_is_write(t) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+static int transfer_on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    (void)ctx;
+    (void)purpose;
+    socket_notice_silence(fd, HTTP_QUIET_S_MAX, HTTP_PROBE_S);
+    return CURL_SOCKOPT_OK;
+}
+
+/* False at a line that is too long. *ret_whole is how many bytes are in lines that end before it. */
+static bool transfer_measure(struct transfer *t, const char *data, size_t len, size_t *ret_whole)
+{
+    size_t whole = 0;
+
+    for (;;) {
+        const char *end = memchr(data + whole, '\n', len - whole);
+        t->line_len += end ? (size_t)(end - data) - whole : len - whole;
+        *ret_whole = whole;
+        if (t->line_len > t->client->line_bytes_max)
+            return false;
+        if (!end)
+            return true;
+        t->line_len = 0;
+        whole = (size_t)(end - data) + 1;
+    }
+}
+
+/* False, and the reason noted, when there is more than may be. */
+static bool transfer_add_lines(struct transfer *t, const char *data, size_t len)
+{
+    size_t whole = 0;
+    bool fits = transfer_measure(t, data, len, &whole);
+
+    if (!fits)
+        (void)error_set(&t->failure, ERR_TOO_LARGE, "server '%s': a line of a watch has more than %zu bytes",
+                        t->client->config->server, t->client->line_bytes_max);
+    if (buf_add(&t->received, data, fits ? len : whole) < 0) {
+        (void)buf_check(&t->received, "what a watch brought at once", &t->failure);
+        return false;
+    }
+    if (whole)
+        transfer_mark_ready(t);
+    if (timer_is_armed(&t->quiet))
+        timer_arm_after(&t->quiet, transfer_quiet_ns_max(t));
+    return fits;
+}
+
+static bool transfer_add_body(struct transfer *t, int http_status, const char *data, size_t len)
+{
+    t->received.len_max = http_is_success(http_status) ? t->client->answer_bytes_max : HTTP_REFUSAL_BYTES_MAX;
+    if (buf_add(&t->received, data, len) == 0)
+        return true;
+    if (t->received.failed == ERR_TOO_LARGE)
+        (void)error_set(&t->failure, ERR_TOO_LARGE, "server '%s': the answer has more than %zu bytes",
+                        t->client->config->server, t->received.len_max);
+    else
+        (void)error_no_memory(&t->failure);
+    return false;
+}
+
+static size_t transfer_on_data(char *data, size_t size, size_t count, void *ctx)
+{
+    struct transfer *t = ctx;
+    int http_status = transfer_http_status(t);
+    size_t len = size * count; /* size is always 1 */
+    bool ok = transfer_is_watch(t) && http_is_success(http_status)
+                  ? transfer_add_lines(t, data, len)
+                  : transfer_add_body(t, http_status, data, len);
+
+    return ok ? len : 0;
+}
+
+void transfer_on_stuck(void *ctx, CURL *easy, const struct error *why)
+{
+    struct transfer *t = NULL;
+
+    (void)ctx;
+    (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t);
+    if (!t)
+        return;
+    t->failure = *why;
+    transfer_mark_ready(t);
+}
+
+/* --- Making one --- */
+
+static const struct {
+    CURLoption option;
+    long value;
+} transfer_options[] = {
+    { CURLOPT_NOSIGNAL, 1 },
+    { CURLOPT_NOPROGRESS, 1 },
+    { CURLOPT_QUICK_EXIT, 1 }, /* a name that is being looked up holds nobody back */
+    { CURLOPT_PATH_AS_IS, 1 },
+    { CURLOPT_FOLLOWLOCATION, 0 },
+    { CURLOPT_SUPPRESS_CONNECT_HEADERS, 1 },
+    { CURLOPT_CONNECTTIMEOUT, HTTP_CONNECT_S_MAX },
+    { CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS },
+    { CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
+    { CURLOPT_SSL_SESSIONID_CACHE, 0 }, /* a resumed session would speak for the identity of before */
+    { CURLOPT_UPLOAD_BUFFERSIZE, 16384 },
+};
+
+static bool set_callbacks(struct transfer *t)
+{
+    CURL *e = t->easy;
+    bool ok = true;
+
+    ok &= curl_easy_setopt(e, CURLOPT_PRIVATE, t) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->words) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, transfer_on_data) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_WRITEDATA, t) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, transfer_may_send) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_PREREQDATA, t) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, transfer_on_socket) == CURLE_OK;
+    return ok;
+}
+
+static bool set_fixed(struct transfer *t)
+{
+    bool ok = set_callbacks(t);
+
+    /* Better to share a connection than to be first: the handshake tells whether it can be. Without one only
+     * the first answer would, and all would wait for it. */
+    ok &= curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, t->client->config->is_tls ? 1L : 0L) == CURLE_OK;
+
+    for (size_t i = 0; i < ARRAY_LEN(transfer_options); i++)
+        ok &= curl_easy_setopt(t->easy, transfer_options[i].option, transfer_options[i].value) == CURLE_OK;
+    ok &= curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+    ok &= curl_easy_setopt(t->easy, CURLOPT_USERAGENT,
+                           "berth/" BERTH_VERSION " (linux/" BERTH_ARCH
+                           ") kubernetes/" BERTH_VERSION) == CURLE_OK;
+    return ok;
+}
+
+static bool set_body(struct transfer *t, struct str body)
+{
+    bool ok = true;
+
+    ok &= curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len) == CURLE_OK;
+    ok &= curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, body.len ? body.s : "") == CURLE_OK;
+    ok &= http_add_header(&t->headers, "Content-Type", target_content_type(t->attempt->request));
+    return ok;
+}
+
+static bool set_method(struct transfer *t)
+{
+    const struct client_request *q = t->attempt->request;
+    bool ok = true;
+
+    if (!transfer_is_write(t))
+        return true;
+    if (q->verb == CLIENT_DELETE) {
+        target_write_delete(q, &t->sent);
+        ok &= !t->sent.failed;
+        ok &= t->sent.len == 0 || set_body(t, buf_str(&t->sent));
+    } else {
+        ok &= set_body(t, q->body);
+    }
+    ok &= curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, target_method(q)) == CURLE_OK;
+    return ok;
+}
+
+static bool set_target(struct transfer *t)
+{
+    _cleanup_(buf_done_p) struct buf url = BUF_INIT(HTTP_TARGET_BYTES_MAX);
+
+    (void)buf_add_cstr(&url, t->client->server.base);
+    target_write(t->attempt->request, &url);
+    return !url.failed && curl_easy_setopt(t->easy, CURLOPT_URL, buf_cstr(&url)) == CURLE_OK;
+}
+
+/* Only lists are worth it: servers do not compress what is small. */
+static bool set_compression(struct transfer *t)
+{
+    if (t->attempt->request->verb != CLIENT_LIST)
+        return true;
+    if (curl_easy_setopt(t->easy, CURLOPT_BUFFERSIZE, HTTP_LIST_BUFFER_BYTES) != CURLE_OK)
+        return false;
+    return t->client->config->disables_compression ||
+           curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, "gzip") == CURLE_OK;
+}
+
+static bool set_headers(struct transfer *t)
+{
+    const struct http_client *c = t->client;
+    bool ok = true;
+
+    ok &= http_add_header(&t->headers, "Accept",
+                          t->attempt->request->verb == CLIENT_RAW ? "application/json, */*"
+                                                                  : "application/json");
+    ok &= http_add_header(&t->headers, "Expect", ""); /* else large bodies would wait for a word */
+    if (c->server.host)
+        ok &= http_add_header(&t->headers, "Host", c->server.host);
+    ok &= http_credentials_add_headers(&c->credentials, &t->headers);
+    ok &= curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK;
+    return ok;
+}
+
+static bool transfer_set_up(struct transfer *t)
+{
+    const struct http_client *c = t->client;
+
+    return set_fixed(t) && set_target(t) && set_method(t) && set_compression(t) && set_headers(t) &&
+           http_server_apply(&c->server, t->easy) && http_credentials_apply(&c->credentials, t->easy);
+}
+
+struct transfer *transfer_free(struct transfer *t)
+{
+    if (!t)
+        return NULL;
+    if (t->client->teller == t)
+        t->client->teller = NULL;
+    if (t->is_ready)
+        TAILQ_REMOVE(&t->client->ready, t, link);
+    timer_disarm(&t->quiet);
+    if (t->easy) {
+        (void)curl_multi_remove_handle(t->multi->curl, t->easy); /* one that was not added stays as it is */
+        curl_easy_cleanup(t->easy);
+    }
+    curl_slist_free_all(t->headers);
+    buf_done(&t->sent);
+    buf_done(&t->received);
+    t->client->transfers--;
+    free(t);
+    return NULL;
+}
+struct transfer *transfer_new(struct http_client *c, struct client_attempt *a)
+{
+    bool watches = a->request->verb == CLIENT_WATCH;
+    _cleanup_(transfer_free_p) struct transfer *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    c->transfers++;
+    t->client = c;
+    t->multi = watches ? &c->watches : &c->requests;
+    t->attempt = a;
+    buf_init(&t->sent, HTTP_TARGET_BYTES_MAX);
+    buf_init(&t->received, watches ? HTTP_LINES_BYTES_MAX + c->line_bytes_max : c->answer_bytes_max);
+    timer_init(&t->quiet, c->loop, transfer_on_quiet, t);
+    t->easy = curl_easy_init();
+    if (!t->easy || !transfer_set_up(t))
+        return NULL;
+    return TAKE(t);
+}
