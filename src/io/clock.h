@@ -4,7 +4,8 @@
 
 #include "base/clock.h"
 
-/* CLOCK_MONOTONIC and CLOCK_REALTIME. Any thread may use it; nobody frees it. */
+/* CLOCK_BOOTTIME, which is monotonic and counts the machine's sleep, and CLOCK_REALTIME. Any thread may use
+ * it; nobody frees it. */
 const struct clock *clock_system(void);
 
 #endif
