@@ -127,7 +127,8 @@ struct http_client {
     size_t answer_bytes_max;
     size_t line_bytes_max;
     TAILQ_HEAD(, transfer) ready; /* something is to be told */
-    struct transfer *teller;      /* whose news are being told; NULL once it is gone */
+    struct transfer *teller;      /* whose news are being told */
+    bool teller_is_gone;          /* it was cancelled meanwhile */
     unsigned transfers;
     /* Attempts that could not be begun: a list through their `work`. */
     struct client_attempt *refused;

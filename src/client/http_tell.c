@@ -50,11 +50,12 @@ bool transfer_tell_warnings(struct transfer *t)
         return true;
     t->has_told_warnings = true;
     c->teller = t;
+    c->teller_is_gone = false;
     for (size_t i = 0; curl_easy_header(t->easy, "Warning", i, CURLH_HEADER, -1, &h) == CURLHE_OK; i++) {
         struct str rest = str_of(h->value);
         while (rest.s && next_warning(&rest, &text)) {
             t->attempt->on_warning(t->attempt, buf_str(&text));
-            if (!c->teller)
+            if (c->teller_is_gone)
                 return false;
         }
     }
@@ -75,6 +76,7 @@ bool transfer_tell_lines(struct transfer *t, bool is_at_end)
     size_t at = 0;
 
     c->teller = t;
+    c->teller_is_gone = false;
     while (at < t->received.len) {
         const char *start = t->received.data + at;
         const char *end = memchr(start, '\n', t->received.len - at);
@@ -86,7 +88,7 @@ bool transfer_tell_lines(struct transfer *t, bool is_at_end)
         line = str_trim(line);
         if (line.len)
             answer_read_event(&c->reader, t->attempt->request, line, transfer_on_event, t);
-        if (!c->teller)
+        if (c->teller_is_gone)
             return false;
     }
     if (at) {

@@ -290,7 +290,7 @@ struct transfer *transfer_free(struct transfer *t)
     if (!t)
         return NULL;
     if (t->client->teller == t)
-        t->client->teller = NULL;
+        t->client->teller_is_gone = true;
     if (t->is_ready)
         TAILQ_REMOVE(&t->client->ready, t, link);
     timer_disarm(&t->quiet);
