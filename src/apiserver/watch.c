@@ -93,19 +93,18 @@ struct replaying {
     int r;
 };
 
-static void replay_event(void *ctx, const struct store_event *ev)
+static bool replay_event(void *ctx, const struct store_event *ev)
 {
     struct replaying *x = ctx;
     struct watch *w = x->watch;
     struct watch_change change;
 
-    if (x->r < 0 || is_filled(w))
-        return;
     if (watch_sees(w, ev, &change)) {
         x->r = watch_send_change(w, ev, change);
         watches_forget_event(w->all);
     }
     w->position = ev->revision;
+    return x->r == 0 && !is_filled(w);
 }
 
 static int refill_replay(struct watch *w, struct error *err)

@@ -96,7 +96,7 @@ int store_history_check(const struct store_history *h, int64_t revision, struct 
                      h->start);
 }
 
-int store_replay(const struct store *s, enum kind k, int64_t after, store_event_fn *fn, void *ctx,
+int store_replay(const struct store *s, enum kind k, int64_t after, store_replay_fn *fn, void *ctx,
                  struct error *err)
 {
     const struct store_history *h = &s->history;
@@ -106,8 +106,8 @@ int store_replay(const struct store *s, enum kind k, int64_t after, store_event_
         return r;
     for (size_t i = store_history_after(h, after); i < h->count; i++) {
         const struct store_event *ev = store_history_at(h, i);
-        if (k == KIND_COUNT || ev->object->kind->kind == k)
-            fn(ctx, ev);
+        if ((k == KIND_COUNT || ev->object->kind->kind == k) && !fn(ctx, ev))
+            break;
     }
     return 0;
 }

@@ -157,9 +157,12 @@ void store_watch(struct store *s, struct store_watcher *w, enum kind k, store_ev
                  void (*settled)(void *ctx, int64_t revision), void *ctx);
 void store_unwatch(struct store *s, struct store_watcher *w);
 
-/* Calls fn for the events of that kind (KIND_COUNT: of every kind) after a revision, in order. ERR_GONE when
- * history no longer holds all of them. fn must not come back to the loop. */
-int store_replay(const struct store *s, enum kind k, int64_t after, store_event_fn *fn, void *ctx,
+/* Whether to go on with the next event. Must not come back to the loop. */
+typedef bool store_replay_fn(void *ctx, const struct store_event *ev);
+
+/* Calls fn for the events of that kind (KIND_COUNT: of every kind) after a revision, in order, until it says
+ * that this is enough. ERR_GONE when history no longer holds all of them. */
+int store_replay(const struct store *s, enum kind k, int64_t after, store_replay_fn *fn, void *ctx,
                  struct error *err);
 /* The oldest revision after which nothing is missing. */
 int64_t store_history_start(const struct store *s);

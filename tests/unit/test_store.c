@@ -572,6 +572,24 @@ TEST(replay_gives_each_event_once_in_order)
     ASSERT_STR("+fast=2@2 ~a/x=3@3<1@1 -a/x=deleted@4<3@3", replay_text(w->store, KIND_COUNT, 1));
 }
 
+static bool replay_one(void *ctx, const struct store_event *ev)
+{
+    event_text(ctx, ev);
+    return false;
+}
+
+TEST(a_replay_ends_when_it_is_told_to)
+{
+    WORLD(w, 0);
+    _cleanup_(buf_done_p) struct buf seen = BUF_INIT(4096);
+    struct error err = { 0 };
+
+    for (unsigned i = 0; i < 3; i++)
+        world_put(w, CM, "a", "x", "v");
+    ASSERT_OK(store_replay(w->store, CM, 1, replay_one, &seen, &err));
+    ASSERT_STR("~a/x=v@2<v@1", buf_cstr(&seen));
+}
+
 TEST(the_ring_forgets_the_oldest)
 {
     WORLD(w, .history_count = 3);
@@ -582,7 +600,7 @@ TEST(the_ring_forgets_the_oldest)
         world_put(w, CM, "a", "x", "v");
     ASSERT_INT(2, store_history_start(w->store));
     ASSERT_STR("~a/x=v@3<v@2 ~a/x=v@4<v@3 ~a/x=v@5<v@4", replay_text(w->store, CM, 2));
-    ASSERT_ERR(ERR_GONE, store_replay(w->store, CM, 1, event_text, NULL, &err));
+    ASSERT_ERR(ERR_GONE, store_replay(w->store, CM, 1, replay_to, NULL, &err));
     ASSERT_STR("too old resource version: 1 (2)", err.msg);
     ASSERT_STR("a/x=v@2", iter_text(w->store, CM, NULL, "", "", 2));
     ASSERT_ERR(ERR_GONE, store_iter_begin(&it, w->store, CM, NULL, str_of(""), str_of(""), 1, &err));

@@ -124,13 +124,19 @@ static inline void event_text(void *ctx, const struct store_event *ev)
         (void)buf_addf(out, "<%s@%lld", value_of(ev->old), (long long)ev->old->revision);
 }
 
+static inline bool replay_to(void *ctx, const struct store_event *ev)
+{
+    event_text(ctx, ev);
+    return true;
+}
+
 static inline const char *replay_text(const struct store *s, enum kind k, int64_t after)
 {
     static struct buf out = { .len_max = 16 << 20 };
     struct error err = { 0 };
 
     buf_clear(&out);
-    ASSERT_OK(store_replay(s, k, after, event_text, &out, &err));
+    ASSERT_OK(store_replay(s, k, after, replay_to, &out, &err));
     return buf_cstr(&out);
 }
 

@@ -82,7 +82,7 @@ TEST(a_backup_is_restored)
     /* What the lost server gave out after the backup is not given out again, nor watched from. */
     ASSERT_INT(RESTORED_REVISION + 4, store_revision(s));
     ASSERT_INT(RESTORED_REVISION + 4, store_history_start(s));
-    ASSERT_ERR(ERR_GONE, store_replay(s, CM, 4, event_text, NULL, &err));
+    ASSERT_ERR(ERR_GONE, store_replay(s, CM, 4, replay_to, NULL, &err));
     ASSERT_INT(0, put_in(l, s, CM, "a", "z", "5"));
     ASSERT_STR("+a/z=5@1000000005", replay_text(s, CM, RESTORED_REVISION + 4));
 }

@@ -211,7 +211,7 @@ TEST(old_rows_are_dropped_and_the_rest_survives)
     ASSERT_STR("1", value_of(store_get(w.store, CM, "keep", "x")));
     /* A larger ring does not claim what was dropped. */
     assert_true(store_history_start(w.store) > 4000);
-    ASSERT_ERR(ERR_GONE, store_replay(w.store, CM, 4000, event_text, NULL, &err));
+    ASSERT_ERR(ERR_GONE, store_replay(w.store, CM, 4000, replay_to, NULL, &err));
     ASSERT_STR("~a/n49=v@8001<v@7951", replay_text(w.store, CM, 8000));
     world_close(&w);
 }
@@ -559,19 +559,20 @@ struct compared {
     size_t at;
 };
 
-static void compare_event(void *ctx, const struct store_event *ev)
+static bool compare_event(void *ctx, const struct store_event *ev)
 {
     struct compared *c = ctx;
     const struct told *t = &c->told->all[c->at];
     char name[16];
 
     if (c->at == c->told->count || t->revision > ev->revision)
-        return; /* committed and not told */
+        return true; /* committed and not told */
     (void)snprintf(name, sizeof name, "n%u", t->name);
     ASSERT_INT(ev->revision, t->revision); /* less: a revision that was told is missing */
     ASSERT_STR(name, ev->object->name);
     ASSERT_INT(ev->is_delete, t->is_delete != 0);
     c->at++;
+    return true;
 }
 
 /* Scenario 87: every acknowledged write is there with its revision, and none is given out again. */
