@@ -24,7 +24,8 @@
 #define WATCH_EVENTS_PER_TURN STORE_BATCH_MAX
 /* Of a refusal or a raw answer, while it is read. */
 #define ANSWER_TREE_BYTES_MAX ((size_t)64 << 20)
-#define TARGET_BYTES_MAX ((size_t)1 << 20)
+/* Path and query; the call's memory has its own bound. */
+#define TARGET_BYTES_MAX ((size_t)8 << 20)
 
 struct local_client {
     struct client_carrier carrier;
@@ -229,7 +230,7 @@ static void tell_events(struct local_call *x)
 {
     struct stream *s = x->call.stream;
 
-    for (unsigned budget = WATCH_EVENTS_PER_TURN; x->attempt && budget > 0; budget--) {
+    for (unsigned budget = WATCH_EVENTS_PER_TURN; x->attempt && !x->is_cut && budget > 0; budget--) {
         _cleanup_(watch_line_unref_p) struct watch_line *l = NULL;
         int r = s->next(s, &l);
 
@@ -344,6 +345,10 @@ static int local_fill(struct local_call *x, const struct client_request *q)
         target_write_delete(q, &text);
         bytes = buf_str(&text);
     }
+    if (bytes.len > CALL_BODY_BYTES_MAX) {
+        x->call.body_is_too_large = true; /* the server says so without reading it */
+        bytes = STR_LIT("");
+    }
     body = text.failed ? NULL : arena_dup(arena, bytes);
     if (!target || !body)
         return -ERR_NO_MEMORY;
@@ -351,7 +356,6 @@ static int local_fill(struct local_call *x, const struct client_request *q)
     x->call.method = method_of(q);
     x->call.target = str_of(target);
     x->call.body = (struct str){ body, bytes.len };
-    x->call.body_is_too_large = bytes.len > CALL_BODY_BYTES_MAX;
     return 0;
 }
 

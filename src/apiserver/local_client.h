@@ -7,8 +7,8 @@
 #include "apiserver/server.h"
 #include "client/carrier.h"
 
-/* user: in whose name, borrowed; NULL: nobody asks, everything is allowed. The server outlives the carrier.
- */
+/* user: in whose name; NULL: nobody asks, everything is allowed. The server outlives the carrier, and the
+ * user the server: a write that was cancelled may still be under way there. */
 int local_client_new(struct apiserver *s, const struct user *user, struct client_carrier **ret,
                      struct error *err);
 
