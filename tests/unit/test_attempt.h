@@ -40,7 +40,7 @@ struct attempt {
     /* A watch: "ADDED default/a 12", "BOOKMARK 13 end", "ERROR 410 Expired", a line each; and as sent. */
     struct buf seen;
     struct buf lines;
-    struct buf last_version;
+    struct object *last_object; /* a reference */
 };
 
 static inline void near_make(struct near *n, const struct user *user)
@@ -130,8 +130,10 @@ static inline void keep_event(struct attempt *x, const struct client_event *ev)
     else
         (void)buf_addf(&x->seen, " %s", ev->version);
     (void)buf_addf(&x->seen, "%s\n", ev->ends_initial_events ? " end" : "");
-    buf_clear(&x->last_version);
-    (void)buf_add_cstr(&x->last_version, ev->version);
+    if (ev->object) {
+        (void)object_unref(x->last_object);
+        x->last_object = object_ref(ev->object);
+    }
 }
 
 static inline void attempt_on_event(struct client_attempt *a, const struct client_event *ev)
@@ -155,10 +157,9 @@ static inline void attempt_on_warning(struct client_attempt *a, struct str text)
 
 /* --- Life --- */
 
-#define ATTEMPT_BUFS(x)                                                                              \
-    {                                                                                                \
-        &(x)->body, &(x)->text, &(x)->version, &(x)->token, &(x)->warnings, &(x)->seen, &(x)->lines, \
-            &(x)->last_version                                                                       \
+#define ATTEMPT_BUFS(x)                                                                             \
+    {                                                                                               \
+        &(x)->body, &(x)->text, &(x)->version, &(x)->token, &(x)->warnings, &(x)->seen, &(x)->lines \
     }
 
 /* Quotes in the body may be written as '. */
@@ -196,6 +197,7 @@ static inline void attempt_done(struct attempt *x)
     for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
         buf_done(bufs[i]);
     (void)object_unref(x->object);
+    (void)object_unref(x->last_object);
     *x = (struct attempt){ 0 };
 }
 

@@ -3,6 +3,7 @@
 #include "api/claim.h"
 #include "api/config.h"
 #include "api/event.h"
+#include "api/node.h"
 #include "api/pod.h"
 #include "api/volume.h"
 #include "apiserver/user.h"
@@ -202,6 +203,301 @@ TEST(pages_follow_one_another_as_of_the_first)
     assert_null(strstr(buf_cstr(&two.text), "\"name\":\"d\""));
     ASSERT_STR("", buf_cstr(&two.token));
     ASSERT_INT(-1, two.remaining);
+}
+
+/* --- Refusals --- */
+
+TEST(a_refusal_is_the_servers_status)
+{
+    _cleanup_(near_done) struct near n;
+    _cleanup_(attempt_done) struct attempt missing = { 0 }, unserved = { 0 };
+
+    near_init(&n);
+    attempt_run(&n, &missing, &get_a);
+    ASSERT_INT(-ERR_NOT_FOUND, missing.r);
+    ASSERT_INT(404, missing.http_status);
+    ASSERT_STR("configmaps \"a\" not found", missing.error.msg);
+    ASSERT_INT(-1, missing.retry_after_seconds);
+    assert_false(missing.may_have_happened);
+    /* No Status: the path, not the object. */
+    attempt_run(&n, &unserved, &(struct client_request){ .verb = CLIENT_RAW, .path = "/no/where" });
+    ASSERT_INT(-ERR_UNSUPPORTED, unserved.r);
+}
+
+/* machinery-23: the server is behind, and says when to ask again. */
+TEST(a_version_ahead_of_the_server_times_out)
+{
+    _cleanup_(near_done) struct near n;
+    _cleanup_(attempt_done) struct attempt x = { 0 }, waits = { 0 };
+    struct client_request q = { .verb = CLIENT_LIST, MAP(NULL), .resource_version = "1000000" };
+    char next[24];
+
+    near_init(&n);
+    attempt_start(&n, &x, &q);
+    served_pass(&n.served, 3);
+    ASSERT_INT(1, x.ends);
+    ASSERT_INT(504, x.http_status);
+    ASSERT_INT(-ERR_TIMEOUT, x.r);
+    ASSERT_INT(1, x.retry_after_seconds);
+    assert_non_null(strstr(buf_cstr(&x.text), "ResourceVersionTooLarge"));
+    assert_false(x.may_have_happened);
+    (void)snprintf(next, sizeof next, "%lld", (long long)store_revision(n.served.store) + 1);
+    q.resource_version = next;
+    attempt_start(&n, &waits, &q);
+    served_settle(&n.served);
+    ASSERT_INT(0, waits.ends);
+    near_create_maps(&n, "a");
+    ASSERT_INT(1, waits.ends);
+    ASSERT_INT(0, waits.r);
+}
+
+TEST(a_store_that_fails_leaves_writers_in_doubt)
+{
+    _cleanup_(near_done) struct near n = { 0 };
+    _cleanup_(attempt_done) struct attempt x = { 0 };
+
+    near_init(&n);
+    n.served.log.fails_from = n.served.log.appends + 1;
+    n.served.log.fails_to = n.served.log.fails_from;
+    attempt_run(&n, &x, &(struct client_request){ NEW_MAP, BODY("{'metadata':{'name':'a'}}") });
+    ASSERT_INT(-ERR_INTERNAL, x.r);
+    ASSERT_INT(500, x.http_status);
+    ASSERT_STR("Internal error occurred: no luck", x.error.msg);
+    assert_true(x.may_have_happened);
+    near_create_maps(&n, "a");
+}
+
+TEST(a_body_that_is_too_large_is_refused_unread)
+{
+    _cleanup_(near_done) struct near n;
+    _cleanup_(attempt_done) struct attempt x = { 0 };
+    _cleanup_(freep) char *body = calloc(1, CALL_BODY_BYTES_MAX + 2);
+
+    near_init(&n);
+    memset(body, ' ', CALL_BODY_BYTES_MAX + 1);
+    attempt_run(&n, &x, &(struct client_request){ NEW_MAP, .body = { body, CALL_BODY_BYTES_MAX + 1 } });
+    ASSERT_INT(-ERR_TOO_LARGE, x.r);
+    ASSERT_INT(413, x.http_status);
+}
+
+TEST(a_raw_path_that_streams_is_refused)
+{
+    _cleanup_(near_done) struct near n;
+    _cleanup_(attempt_done) struct attempt x = { 0 };
+
+    near_init(&n);
+    attempt_run(&n, &x, &(struct client_request){ .verb = CLIENT_RAW, .path = MAPS "?watch=true" });
+    ASSERT_INT(-ERR_UNSUPPORTED, x.r);
+    ASSERT_STR("the path answers with a stream", x.error.msg);
+}
+
+TEST(warnings_come_unquoted_before_the_end)
+{
+    _cleanup_(near_done) struct near n;
+    _cleanup_(attempt_done) struct attempt x = { 0 };
+
+    near_init(&n);
+    attempt_run(
+        &n, &x,
+        &(struct client_request){ NEW_MAP, BODY("{'metadata':{'name':'a'},'back\\\\slash':1,'b':2}") });
+    ASSERT_INT(0, x.r);
+    ASSERT_STR("unknown field \"back\\\\slash\"\nunknown field \"b\"\n", buf_cstr(&x.warnings));
+}
+
+/* Requests that do not fit the memory of a call; each is told, also when others are cancelled before. */
+TEST(without_memory_there_is_an_answer_too)
+{
+    _cleanup_(near_done) struct near n;
+    _cleanup_(freep) char *large = calloc(1, (size_t)20 << 20);
+    struct client_request q = get_a;
+    struct attempt x[4] = { 0 };
+
+    near_init(&n);
+    memset(large, 'x', ((size_t)20 << 20) - 1);
+    q.label_selector = large;
+    for (size_t i = 0; i < ARRAY_LEN(x); i++)
+        attempt_start(&n, &x[i], &q);
+    attempt_cancel(&x[3]); /* the one that was put there last, then one among others */
+    attempt_cancel(&x[1]);
+    served_settle(&n.served);
+    for (size_t i = 0; i < ARRAY_LEN(x); i++) {
+        ASSERT_INT(i % 2 == 0, x[i].ends);
+        ASSERT_INT(i % 2 == 0 ? -ERR_NO_MEMORY : 0, x[i].r);
+        attempt_done(&x[i]);
+    }
+    attempt_start(&n, &x[0], &q);
+    attempt_cancel(&x[0]); /* the only one */
+    attempt_done(&x[0]);
+    near_create_maps(&n, "a");
+}
+
+/* --- Who asks --- */
+
+static const char *const reader_groups[] = { GROUP_READERS, GROUP_AUTHENTICATED, NULL };
+static const char *const node_groups[] = { GROUP_NODES, GROUP_AUTHENTICATED, NULL };
+static const struct user reader = { .name = "kim", .uid = "", .groups = reader_groups };
+static const struct user node = { .name = USER_NODE_PREFIX "one", .uid = "", .groups = node_groups };
+
+/* A secure server: what a user may not do over the network, it may not do here. */
+static void near_init_as(struct near *n, const struct user *user)
+{
+    served_make(&n->served, /* is_insecure= */ false, 0, 0);
+    served_settle(&n->served);
+    near_make(n, user);
+}
+
+TEST(a_user_has_the_access_it_has)
+{
+    static const struct {
+        const struct user *user;
+        struct client_request q;
+        int http_status;
+    } rows[] = {
+        { &reader, { .verb = CLIENT_LIST, MAP(NULL) }, 200 },
+        { &reader, { NEW_MAP, BODY("{'metadata':{'name':'a'}}") }, 403 },
+        { &reader, { .verb = CLIENT_LIST, .kind = &secret_kind, .ns = "default" }, 403 },
+        { &node, { .verb = CLIENT_CREATE, .kind = &node_kind, BODY("{'metadata':{'name':'one'}}") }, 201 },
+        { &node, { .verb = CLIENT_CREATE, .kind = &node_kind, BODY("{'metadata':{'name':'two'}}") }, 403 },
+        { NULL, { NEW_MAP, BODY("{'metadata':{'name':'a'}}") }, 201 },
+        { NULL, { .verb = CLIENT_CREATE, .kind = &node_kind, BODY("{'metadata':{'name':'two'}}") }, 201 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(near_done) struct near n;
+        _cleanup_(attempt_done) struct attempt x = { 0 };
+
+        near_init_as(&n, rows[i].user);
+        attempt_run(&n, &x, &rows[i].q);
+        if (x.http_status != rows[i].http_status)
+            fail_msg("row %zu: %d %s", i, x.http_status, x.error.msg);
+        ASSERT_INT(rows[i].http_status == 403 ? -ERR_DENIED : 0, x.r);
+    }
+}
+
+/* --- Many at once --- */
+
+/* More than the server lets clients of the network have under way; also in somebody's name. */
+static void send_many(const struct user *user)
+{
+    _cleanup_(near_done) struct near n;
+    static struct attempt x[1000];
+
+    near_init_as(&n, user);
+    for (size_t i = 0; i < ARRAY_LEN(x); i++) {
+        struct client_request q = { NEW_MAP, BODY("{'metadata':{'generateName':'g-'}}") };
+
+        if (i % 2)
+            q = (struct client_request){ .verb = CLIENT_LIST, MAP(NULL), .resource_version = "1000000" };
+        attempt_start(&n, &x[i], &q);
+    }
+    ASSERT_INT(0, n.served.server->writes_in_flight);
+    ASSERT_INT(0, n.served.server->reads_in_flight);
+    served_settle(&n.served);
+    served_pass(&n.served, 3);
+    for (size_t i = 0; i < ARRAY_LEN(x); i++) {
+        ASSERT_INT(1, x[i].ends);
+        ASSERT_INT(i % 2 ? 504 : 201, x[i].http_status);
+        attempt_done(&x[i]);
+    }
+}
+
+TEST(a_thousand_calls_at_once)
+{
+    static const char *const masters[] = { GROUP_MASTERS, NULL };
+    const struct user user = { .name = "boss", .uid = "", .groups = masters };
+
+    send_many(NULL);
+    send_many(&user);
+}
+
+/* --- Cancelling --- */
+
+/* After so many turns; a write that was sent takes effect, whether or not anybody hears of it. */
+TEST(a_cancelled_write_takes_effect)
+{
+    bool was_answered = false;
+
+    for (unsigned turns = 0; !was_answered; turns++) {
+        _cleanup_(near_done) struct near n;
+        struct attempt x = { 0 };
+
+        near_init(&n);
+        attempt_start(&n, &x, &(struct client_request){ NEW_MAP, BODY("{'metadata':{'name':'a'}}") });
+        for (unsigned i = 0; i < turns; i++)
+            (void)loop_poll(n.served.loop);
+        was_answered = x.ends == 1;
+        attempt_done(&x);
+        near_free(&n); /* the carrier may go before the server hands back what it had */
+        served_settle(&n.served);
+        assert_non_null(store_get(n.served.store, KIND_CONFIG_MAP, "default", "a"));
+        assert_true(turns < 10);
+    }
+}
+
+TEST(a_read_that_waits_is_cancelled)
+{
+    _cleanup_(near_done) struct near n;
+    struct attempt x = { 0 };
+
+    near_init(&n);
+    attempt_start(&n, &x,
+                  &(struct client_request){ .verb = CLIENT_LIST, MAP(NULL), .resource_version = "1000000" });
+    attempt_done(&x);
+    near_free(&n);
+    served_pass(&n.served, 3);
+}
+
+/* A warning is the other callback before the end; the end may start the next. */
+static void cancel_on_warning(struct client_attempt *a, struct str text)
+{
+    struct attempt *x = CONTAINER_OF(a, struct attempt, a);
+
+    attempt_on_warning(a, text);
+    attempt_cancel(x);
+}
+
+TEST(a_call_is_cancelled_at_its_first_warning)
+{
+    _cleanup_(near_done) struct near n;
+    struct attempt x = { 0 };
+
+    near_init(&n);
+    attempt_start(&n, &x, &(struct client_request){ NEW_MAP, BODY("{'metadata':{'name':'a'},'b':1,'c':2}") });
+    x.a.on_warning = cancel_on_warning;
+    served_settle(&n.served);
+    ASSERT_INT(0, x.ends);
+    ASSERT_STR("unknown field \"b\"\n", buf_cstr(&x.warnings));
+    attempt_done(&x);
+}
+
+struct chain {
+    struct client_attempt a;
+    struct near *near;
+    unsigned left;
+};
+
+static void chain_on_end(struct client_attempt *a, const struct client_answer *answer)
+{
+    struct chain *c = CONTAINER_OF(a, struct chain, a);
+
+    ASSERT_INT(-ERR_NOT_FOUND, answer->r);
+    assert_non_null(answer->status);
+    if (c->left-- > 0)
+        c->near->carrier->type->start(c->near->carrier, a);
+    else
+        near_free(c->near);
+    ASSERT_STR("configmaps \"a\" not found", answer->status->message); /* the answer is still there */
+}
+
+TEST(the_end_may_start_the_next_and_free_the_carrier)
+{
+    _cleanup_(near_done) struct near n;
+    struct chain c = { .near = &n, .left = 5, .a = { .request = &get_a, .on_end = chain_on_end } };
+
+    near_init(&n);
+    n.carrier->type->start(n.carrier, &c.a);
+    served_settle(&n.served);
+    assert_null(n.carrier);
 }
 
 TEST_MAIN()

@@ -36,6 +36,34 @@ TEST(lines_come_out_whole_and_in_order)
     ASSERT_INT(0, q.bytes);
 }
 
+TEST(objects_come_out_one_by_one_and_count_what_they_hold)
+{
+    _cleanup_(queue_done) struct watch_queue q = { 0 };
+    _cleanup_(watch_line_unref_p) struct watch_line *one = NULL;
+    struct object o = { .text = STR_LIT("{\"twelve\":1}") };
+    struct watch_line *two;
+
+    refcount_init(&o.refs);
+    two = watch_line_new_object(WATCH_DELETED, &o);
+    assert_non_null(two);
+    assert_null(watch_queue_next(&q));
+    ASSERT_INT(0, push(&q, "text"));
+    ASSERT_INT(0, watch_queue_push(&q, two));
+    ASSERT_INT(4 + 12, q.bytes);
+    one = watch_queue_next(&q);
+    assert_non_null(one);
+    assert_null(one->object);
+    assert_memory_equal("text", one->text, 4);
+    (void)watch_line_unref(two);
+    two = watch_queue_next(&q);
+    assert_ptr_equal(two->object, &o);
+    ASSERT_INT(WATCH_DELETED, two->type);
+    ASSERT_INT(0, q.bytes);
+    assert_null(watch_queue_next(&q));
+    (void)watch_line_unref(two);
+    assert_true(refcount_dec(&o.refs)); /* ours is the last: the line has let go of it */
+}
+
 /* Any pushes and pulls: the same bytes come out. */
 TEST(bytes_are_kept_over_any_order)
 {
