@@ -31,6 +31,7 @@ extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_help;
 extern const struct cli_verb cli_verb_restore;
 extern const struct cli_verb cli_verb_serve;
+extern const struct cli_verb cli_verb_sim;
 extern const struct cli_verb cli_verb_version;
 
 /* Runs the verb that argv names and returns the process's exit status. */

@@ -1,0 +1,203 @@
+#include "sim/host.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/world.h"
+
+struct host_op {
+    TAILQ_ENTRY(host_op) link;
+    struct sim_host *host;
+    struct sim_process *process; /* NULL: gone */
+    char what[32];
+    char name[128];
+    uint64_t effect_ns; /* UINT64_MAX: none, or it was */
+    uint64_t end_ns;    /* UINT64_MAX: never told, or nobody is left to be told */
+    bool has_failed;
+    host_done_fn *done;
+    void *ctx;
+};
+
+void host_init(struct sim_host *h, struct sim *s)
+{
+    *h = (struct sim_host){ .sim = s };
+    TAILQ_INIT(&h->ops);
+    rng_init(&h->rng, rng_u64(&s->faults));
+}
+
+static void host_op_free(struct host_op *op)
+{
+    TAILQ_REMOVE(&op->host->ops, op, link);
+    free(op);
+}
+
+void host_done(struct sim_host *h)
+{
+    struct host_op *op, *next;
+
+    for (op = TAILQ_FIRST(&h->ops); op; op = next) {
+        next = TAILQ_NEXT(op, link);
+        host_op_free(op);
+    }
+}
+
+static void draw_times(struct host_op *op)
+{
+    struct sim_host *h = op->host;
+    uint64_t now_ns = h->sim->now_ns, usual = now_ns + rng_below(&h->rng, 50 * NS_PER_MS);
+
+    op->effect_ns = op->end_ns = usual;
+    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 15)) /* slow */
+        op->effect_ns = op->end_ns = now_ns + rng_below(&h->rng, 60 * NS_PER_S);
+    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 10)) { /* fails, before or after the effect */
+        op->has_failed = true;
+        if (rng_chance(&h->rng, 50))
+            op->effect_ns = UINT64_MAX;
+    }
+    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 5)) /* hangs */
+        op->end_ns = UINT64_MAX;
+    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 5)) /* succeeds when nobody waits any more */
+        op->effect_ns = now_ns + rng_below(&h->rng, 300 * NS_PER_S);
+    if (op->effect_ns != UINT64_MAX && op->effect_ns > op->end_ns)
+        op->has_failed = true; /* nobody says that it is done before it is */
+}
+
+struct host_op *host_start(struct sim_host *h, struct sim_process *p, const char *what, const char *name,
+                           host_done_fn *done, void *ctx)
+{
+    struct host_op *op = sim_alloc(sizeof *op), *other;
+
+    TAILQ_FOREACH(other, &h->ops, link)
+    if (other->process == p && other->done && strcmp(other->name, name) == 0)
+        sim_fail(h->sim, "two operations at once for %s: %s and %s", name, other->what, what);
+    op->host = h;
+    op->process = p;
+    (void)snprintf(op->what, sizeof op->what, "%s", what);
+    (void)snprintf(op->name, sizeof op->name, "%s", name);
+    op->done = done;
+    op->ctx = ctx;
+    draw_times(op);
+    TAILQ_INSERT_TAIL(&h->ops, op, link);
+    sim_trace(h->sim, "host begins to %s %s", what, name);
+    return op;
+}
+
+void host_cancel(struct host_op *op)
+{
+    op->has_failed = true;
+    op->end_ns = op->host->sim->now_ns;
+}
+
+void host_lose_process(struct sim_host *h, const struct sim_process *p)
+{
+    struct host_op *op, *next;
+
+    for (op = TAILQ_FIRST(&h->ops); op; op = next) {
+        next = TAILQ_NEXT(op, link);
+        if (op->process != p)
+            continue;
+        op->process = NULL;
+        op->done = NULL;
+        op->end_ns = UINT64_MAX;
+        if (rng_chance(&h->rng, 50) || op->effect_ns == UINT64_MAX)
+            host_op_free(op);
+    }
+}
+
+static uint64_t op_next_ns(const struct host_op *op)
+{
+    return op->effect_ns < op->end_ns ? op->effect_ns : op->end_ns;
+}
+
+static bool is_due(const struct host_op *op)
+{
+    uint64_t now_ns = op->host->sim->now_ns;
+
+    if (op->effect_ns <= now_ns)
+        return true;
+    return op->end_ns <= now_ns && op->process && sim_process_is_live(op->process);
+}
+
+size_t host_due(struct sim_host *h)
+{
+    const struct host_op *op;
+    size_t count = 0;
+
+    TAILQ_FOREACH(op, &h->ops, link)
+    count += is_due(op);
+    return count;
+}
+
+static void take_effect(struct host_op *op)
+{
+    struct sim_host *h = op->host;
+
+    op->effect_ns = UINT64_MAX;
+    sim_trace(h->sim, "host does %s %s", op->what, op->name);
+    if (h->on_effect)
+        h->on_effect(h->ctx, op->what, op->name);
+    if (!op->done)
+        host_op_free(op);
+}
+
+static void end(struct host_op *op)
+{
+    struct error err;
+    int r = 0;
+    host_done_fn *done = op->done;
+    void *ctx = op->ctx;
+
+    if (op->has_failed)
+        r = error_set(&err, ERR_IO, "%s %s: bad day", op->what, op->name);
+    sim_trace(op->host->sim, "host ends %s %s: %s", op->what, op->name, r < 0 ? err.msg : "ok");
+    op->process->has_work = true;
+    op->done = NULL;
+    op->process = NULL;
+    op->end_ns = UINT64_MAX;
+    if (op->effect_ns == UINT64_MAX)
+        host_op_free(op);
+    done(ctx, r, &err);
+}
+
+void host_deliver(struct sim_host *h, size_t which)
+{
+    struct host_op *op;
+
+    TAILQ_FOREACH(op, &h->ops, link)
+    if (is_due(op) && which-- == 0)
+        break;
+    assert(op);
+    if (op->effect_ns <= h->sim->now_ns)
+        take_effect(op);
+    else
+        end(op);
+}
+
+uint64_t host_next_ns(const struct sim_host *h)
+{
+    const struct host_op *op;
+    uint64_t next = UINT64_MAX;
+
+    TAILQ_FOREACH(op, &h->ops, link)
+    {
+        uint64_t at = op_next_ns(op);
+
+        if (at > h->sim->now_ns && at < next)
+            next = at;
+        if (op->end_ns > h->sim->now_ns && op->end_ns < next)
+            next = op->end_ns;
+    }
+    return next;
+}
+
+size_t host_pending(const struct sim_host *h)
+{
+    const struct host_op *op;
+    size_t count = 0;
+
+    TAILQ_FOREACH(op, &h->ops, link)
+    count += op->process != NULL;
+    return count;
+}

@@ -1,0 +1,53 @@
+/* The network between programs and server: requests wait their turn, break, arrive twice; answers and events
+ * come late or never.
+ *
+ * A link is a process's carrier. What it sends is copied: a request that has left arrives, or does not,
+ * whatever becomes of its sender. The events of one watch keep their order, as on a connection; everything
+ * else may overtake. */
+#ifndef BERTH_SIM_NETWORK_H
+#define BERTH_SIM_NETWORK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/rng.h"
+#include "client/carrier.h"
+
+struct message;
+struct sim;
+struct sim_process;
+
+struct sim_link {
+    struct client_carrier carrier;
+    struct sim_process *process;
+};
+
+TAILQ_HEAD(message_list, message);
+
+struct network {
+    struct sim *sim;
+    struct rng rng;
+    struct message_list messages;
+    unsigned sent;
+};
+
+void network_init(struct network *n, struct sim *s);
+/* Every link is gone. */
+void network_done(struct network *n);
+
+/* A carrier for a process; the client that it is given to frees it. */
+struct sim_link *network_link(struct network *n, struct sim_process *p);
+
+/* What could be delivered now, and the delivery of one of it. */
+size_t network_due(struct network *n);
+void network_deliver(struct network *n, size_t which);
+/* When there is more to deliver; UINT64_MAX when nothing is on its way. */
+uint64_t network_next_ns(const struct network *n);
+
+/* The server goes: whoever waits for an answer of it loses the connection. Nothing is with it afterwards. */
+void network_lose_server(struct network *n);
+/* One watch ends in the middle, of those that are open. */
+void network_cut_watch(struct network *n);
+
+#endif

@@ -1,0 +1,184 @@
+/* Caches: informers alone. Objects come, change, leave the selection, go and come back under the same name;
+ * whatever happens on the way, the informers keep their promises and end where the server is. Some classes
+ * the process makes itself, and shows its informer the answers, which may be late. */
+#include "sim/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/objects.h"
+#include "sim/witness.h"
+
+#define LABEL "kept"
+#define NAMES 6
+
+struct caches {
+    struct informer *maps;
+    struct informer *classes;
+    struct witness maps_witness;
+    struct witness classes_witness;
+    struct client_call call; /* a write of its own */
+};
+
+struct scenario {
+    struct sim *sim;
+    struct sim_process *process;
+    char written[16]; /* the class that the process wrote last */
+};
+
+static struct informer *start_informer(struct sim_process *p, enum kind k, const char *selector, bool streams)
+{
+    struct informer_options o = { .loop = p->loop,
+                                  .client = p->client,
+                                  .seed = p->seed,
+                                  .kind = kind_info(k),
+                                  .label_selector = selector,
+                                  .streams_lists = streams };
+    struct informer *i;
+    struct error err;
+
+    if (informer_new(&o, &i, &err) < 0)
+        abort();
+    return i;
+}
+
+static void *caches_start(struct sim_process *p, void *ctx)
+{
+    struct caches *c = sim_alloc(sizeof *c);
+
+    (void)ctx;
+    c->maps = start_informer(p, KIND_CONFIG_MAP, LABEL "=yes", p->seed % 2);
+    c->classes = start_informer(p, KIND_CLASS, NULL, p->seed % 3 == 0);
+    witness_init(&c->maps_witness, p->sim, c->maps, KIND_CONFIG_MAP, LABEL, "yes");
+    witness_init(&c->classes_witness, p->sim, c->classes, KIND_CLASS, NULL, NULL);
+    informer_start(c->maps);
+    informer_start(c->classes);
+    return c;
+}
+
+static void caches_kill(void *state)
+{
+    struct caches *c = state;
+
+    client_cancel(&c->call);
+    witness_done(&c->maps_witness);
+    witness_done(&c->classes_witness);
+    c->maps = informer_free(c->maps);
+    c->classes = informer_free(c->classes);
+    free(c);
+}
+
+static const struct sim_program caches_program = { "caches", caches_start, caches_kill };
+
+static void on_written(void *ctx, const struct client_answer *a)
+{
+    struct caches *c = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(c->classes, a->object);
+}
+
+/* The process makes a class, or changes one, if it is not about to already. */
+static void write_class(struct sim_process *p, const char *name, uint64_t number)
+{
+    struct caches *c = p->state;
+    struct client_request q = { .kind = kind_info(KIND_CLASS), .patch = CLIENT_PATCH_MERGE };
+    char body[256];
+
+    if (!sim_process_is_live(p) || client_call_is_active(&c->call))
+        return;
+    q.verb = number % 2 ? CLIENT_CREATE : CLIENT_PATCH;
+    q.name = q.verb == CLIENT_PATCH ? name : NULL;
+    (void)snprintf(body, sizeof body,
+                   "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"StorageClass\",\"provisioner\":\"x\","
+                   "\"metadata\":{\"name\":\"%s\",\"annotations\":{\"own\":\"%" PRIu64 "\"}}}",
+                   name, number);
+    q.body = str_of(body);
+    client_send(p->client, &c->call, &q, on_written, c);
+    p->has_work = true;
+}
+
+static void *begin(struct sim *s)
+{
+    struct scenario *x = sim_alloc(sizeof *x);
+
+    x->sim = s;
+    x->process = sim_spawn(s, &caches_program, NULL);
+    (void)snprintf(x->written, sizeof x->written, "n0");
+    return x;
+}
+
+static void change(struct scenario *x, const char *name)
+{
+    struct sim *s = x->sim;
+    struct rng *r = &s->work;
+
+    switch (rng_below(r, 12)) {
+    case 0:
+    case 1:
+        objects_create(s, name, LABEL, rng_chance(r, 70) ? "yes" : "no");
+        break;
+    case 2:
+        objects_label(s, name, LABEL, rng_chance(r, 50) ? "yes" : "no");
+        break;
+    case 3:
+        objects_delete(s, name);
+        break;
+    case 4: /* gone and back before anybody looks */
+        objects_delete(s, name);
+        objects_create(s, name, LABEL, "yes");
+        break;
+    case 5:
+        objects_create_class(s, name);
+        break;
+    case 6:
+        objects_delete_class(s, name);
+        break;
+    case 7:
+        objects_touch_class(s, name, rng_below(r, 1000));
+        break;
+    case 8:
+    case 9:
+        write_class(x->process, name, rng_below(r, 1000));
+        (void)snprintf(x->written, sizeof x->written, "%s", name);
+        break;
+    case 10: /* perhaps before the process hears that it was made */
+        objects_delete_class(s, x->written);
+        break;
+    default:
+        objects_touch(s, name, rng_below(r, 1000));
+        break;
+    }
+}
+
+static void work(void *ctx)
+{
+    struct scenario *x = ctx;
+    /* Now and then so much at once that history does not reach back to the start of it. */
+    uint64_t times = rng_below(&x->sim->work, 20) == 0 ? 100 : 1 + rng_below(&x->sim->work, 4);
+    char name[16];
+
+    for (uint64_t i = 0; i < times; i++) {
+        (void)snprintf(name, sizeof name, "n%u", (unsigned)rng_below(&x->sim->work, NAMES));
+        change(x, name);
+    }
+}
+
+static int settled(void *ctx, struct error *err)
+{
+    struct scenario *x = ctx;
+    const struct caches *c = x->process->state;
+    int r = witness_check(&c->maps_witness, err);
+
+    return r < 0 ? r : witness_check(&c->classes_witness, err);
+}
+
+const struct sim_scenario sim_scenario_caches = {
+    .name = "caches",
+    .summary = "informers follow the server",
+    .begin = begin,
+    .work = work,
+    .settled = settled,
+    .end = free,
+};

@@ -1,0 +1,11 @@
+/* All scenarios, in the order in which they run. */
+#include "sim/sim.h"
+
+#include <stddef.h>
+
+const struct sim_scenario *const sim_scenarios[] = {
+    &sim_scenario_caches,
+    &sim_scenario_leader,
+    &sim_scenario_seats,
+    NULL,
+};

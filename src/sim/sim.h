@@ -1,0 +1,68 @@
+/* The simulator: the control plane in one thread and in virtual time, on a bad day.
+ *
+ * A world has one API server (the real one, on the memory store), programs that talk to it as processes of
+ * their own (each with its loop, its clock and its client), the network between them and a host for long
+ * operations. The seed decides everything: in which order who gets to run, how long what takes, what is lost,
+ * who is killed. The same seed and the same program give the same run, step by step.
+ *
+ * A run has two halves. For so many steps everything goes wrong that the faults allow, and after each step
+ * the scenario checks what must never be. Then the world heals, and the scenario says when everything is as
+ * it should be: that must come about in bounded virtual time, and last. */
+#ifndef BERTH_SIM_SIM_H
+#define BERTH_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sim/fault.h"
+
+#define SIM_STEPS 1500
+#define SIM_MESSAGE_BYTES 1024
+
+struct sim;
+
+/* What runs in a world, and what must hold there. */
+struct sim_scenario {
+    const char *name;
+    const char *summary;
+    /* Starts the programs and makes the first objects. */
+    void *(*begin)(struct sim *s);
+    /* Now and then, while things go wrong: somebody changes something. */
+    void (*work)(void *ctx);
+    /* After every step: what must never be is told with sim_fail(). */
+    void (*check)(void *ctx);
+    /* Healed: 0 when everything is as it should be; else what is missing, in err. */
+    int (*settled)(void *ctx, struct error *err);
+    /* Frees its state. The programs are gone by now, the server is there yet. */
+    void (*end)(void *ctx);
+};
+
+extern const struct sim_scenario sim_scenario_caches;
+extern const struct sim_scenario sim_scenario_leader;
+extern const struct sim_scenario sim_scenario_seats;
+/* All of them, NULL at the end. */
+extern const struct sim_scenario *const sim_scenarios[];
+
+struct sim_options {
+    const struct sim_scenario *scenario;
+    uint64_t seed;
+    uint32_t steps;  /* before the healing */
+    unsigned faults; /* bits of enum sim_fault */
+    bool is_traced;  /* every line of the trace goes to standard output as it comes */
+};
+
+struct sim_report {
+    bool has_failed;
+    char message[SIM_MESSAGE_BYTES]; /* what was wrong */
+    uint32_t step;                   /* when */
+    uint64_t at_ns;                  /* the same in virtual time */
+    uint64_t digest;                 /* of the whole trace: two runs that agree in it were the same */
+    unsigned faults_made;
+    /* The last lines of the trace of a run that failed; free() it. NULL otherwise. */
+    char *trace;
+};
+
+void sim_run(const struct sim_options *o, struct sim_report *ret);
+
+#endif
