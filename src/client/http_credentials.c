@@ -343,7 +343,7 @@ bool http_credentials_apply(const struct http_credentials *c, CURL *easy)
     ok &= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, c->config->is_insecure ? 0L : 2L) == CURLE_OK;
     if (c->ca.fd >= 0) {
         ok &= curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca.path) == CURLE_OK;
-        ok &= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK;
+        ok &= curl_easy_setopt(easy, CURLOPT_CAPATH, (char *)NULL) == CURLE_OK;
     }
     if (c->cert.fd >= 0) {
         ok &= curl_easy_setopt(easy, CURLOPT_SSLCERT, c->cert.path) == CURLE_OK;

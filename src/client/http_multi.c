@@ -133,8 +133,8 @@ void http_multi_done(struct http_multi *m)
     if (!m->curl)
         return;
     /* Connections that wait for their next request are closed without a word to us. */
-    (void)curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, NULL);
-    (void)curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, NULL);
+    (void)curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, (curl_socket_callback)NULL);
+    (void)curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, (curl_multi_timer_callback)NULL);
     for (struct http_socket *s = TAILQ_FIRST(&m->sockets); s; s = next) {
         next = TAILQ_NEXT(s, link);
         socket_free(s);
