@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
-/* clock_gettime() cannot fail for these two clocks with a valid pointer. The first goes on while the machine
+/* clock_gettime() cannot fail for these clocks with a valid pointer. The first goes on while the machine
  * sleeps: whoever held a lease before must find out that it has run out. */
 static uint64_t system_mono_ns(void *ctx)
 {
@@ -21,6 +21,14 @@ static int64_t system_real_ns(void *ctx)
     (void)ctx;
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     return (int64_t)ts.tv_sec * (int64_t)NS_PER_S + (int64_t)ts.tv_nsec;
+}
+
+uint64_t clock_thread_cpu_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
 const struct clock *clock_system(void)

@@ -8,4 +8,7 @@
  * it; nobody frees it. */
 const struct clock *clock_system(void);
 
+/* What this thread has had of a processor, in the kernel too: what others do on the machine is not in it. */
+uint64_t clock_thread_cpu_ns(void);
+
 #endif

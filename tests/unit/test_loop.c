@@ -574,6 +574,17 @@ TEST(system_clock_runs_forward_in_this_century)
     assert_true(clock_real_ns(c) > INT64_C(1577836800) * 1000000000); /* 2020 */
 }
 
+TEST(a_thread_that_works_spends_its_time)
+{
+    uint64_t a_ns = clock_thread_cpu_ns();
+    unsigned turns = 0;
+
+    assert_true(a_ns > 0);
+    while (clock_thread_cpu_ns() == a_ns)
+        assert_true(++turns < 1000000000);
+    assert_true(clock_thread_cpu_ns() > a_ns);
+}
+
 TEST(random_fills_all_of_it)
 {
     unsigned char a[1000] = { 0 }, b[1000] = { 0 };
