@@ -24,7 +24,8 @@
 
 #define BENCH_ROUNDS 7
 #define BENCH_SEED 1
-#define BENCH_VOLUMES 200000
+#define BENCH_STORE_VOLUMES 200000
+#define BENCH_INFORMER_VOLUMES 100000
 
 static const char bench_volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
@@ -278,11 +279,18 @@ static void bench_ownership(struct bench *b)
     bench_print("the same for a write to its status", bench_ns(b, bench_patch_status, 20000) - alone_ns);
 }
 
+void bench_baseline(void)
+{
+    struct bench b = { .clock = clock_system() };
+
+    bench_print("baseline: copy 64 KiB", bench_ns(&b, bench_copy, 20000));
+}
+
 static void bench_micro(struct bench *b)
 {
     char what[64];
 
-    bench_print("baseline: copy 64 KiB", bench_ns(b, bench_copy, 20000));
+    bench_baseline();
     (void)snprintf(what, sizeof what, "parse a volume of %zu bytes", bench_volume.len);
     bench_print(what, bench_ns(b, bench_parse, 20000));
     bench_print("decode it to an object (parse, check, view)", bench_ns(b, bench_decode, 20000));
@@ -307,29 +315,38 @@ static int bench_run_micro(void)
     return b.r < 0 ? cli_fail("bench: %s", b.err.msg) : CLI_OK;
 }
 
-static int bench_run_store(uint64_t volumes)
-{
-    struct error err = { 0 };
-
-    return bench_store(volumes, &err) < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
-}
+/* Benchmarks of so many volumes. */
+static const struct {
+    const char *name;
+    int (*run)(uint64_t volumes, struct error *err);
+    uint64_t volumes;
+} bench_sized[] = {
+    { "store", bench_store, BENCH_STORE_VOLUMES },
+    { "informer", bench_informer, BENCH_INFORMER_VOLUMES },
+};
 
 static int bench_run(int argc, char **argv)
 {
-    uint64_t volumes = BENCH_VOLUMES;
+    uint64_t volumes = 0;
     bool has_volumes = argc == 4 && strcmp(argv[2], "--volumes") == 0 &&
                        str_to_uint64(str_of(argv[3]), &volumes) && volumes > 0;
+    struct error err = { 0 };
 
     if (argc == 2 && strcmp(argv[1], "micro") == 0)
         return bench_run_micro();
-    if ((argc == 2 || has_volumes) && strcmp(argv[1], "store") == 0)
-        return bench_run_store(volumes);
-    return cli_fail_usage("bench: say which: micro or store: see 'berth help bench'");
+    for (size_t i = 0; i < ARRAY_LEN(bench_sized) && (argc == 2 || has_volumes); i++) {
+        if (strcmp(argv[1], bench_sized[i].name) != 0)
+            continue;
+        return bench_sized[i].run(has_volumes ? volumes : bench_sized[i].volumes, &err) < 0
+                   ? cli_fail("bench: %s", err.msg)
+                   : CLI_OK;
+    }
+    return cli_fail_usage("bench: say which: micro, store or informer: see 'berth help bench'");
 }
 
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro | store [--volumes N]",
-    .summary = "Time what is hot: decoding, quantities, ordered maps; durable writes and loading",
+    .usage = "bench micro | store [--volumes N] | informer [--volumes N]",
+    .summary = "Time what is hot: decoding, quantities, ordered maps; durable writes and loading; caches",
     .run = bench_run,
 };

@@ -13,7 +13,12 @@ extern const struct str bench_volume;
 /* "what   1.23 us" */
 void bench_print(const char *what, double ns);
 
+/* The machine's own speed, to compare runs by. */
+void bench_baseline(void);
+
 /* Durable writes, and loading that many volumes, in a directory below the current one. */
 int bench_store(uint64_t volumes, struct error *err);
+/* Caches that follow that many volumes, and the way of their changes into a controller. */
+int bench_informer(uint64_t volumes, struct error *err);
 
 #endif
