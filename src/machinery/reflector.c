@@ -343,13 +343,21 @@ static void reflector_failed(struct reflector *r, const struct error *e, bool is
         reflector_watch_failed(r, e, is_transport);
 }
 
+/* Nobody said no: there was no answer, or the stream broke off within it. */
+static bool is_lost(const struct client_answer *a)
+{
+    bool is_of_transport = a->error.code == ERR_UNAVAILABLE || a->error.code == ERR_TIMEOUT;
+
+    return a->http_status == 0 || (!a->status && is_of_transport);
+}
+
 static void on_watch_end(void *ctx, const struct client_answer *a)
 {
     struct reflector *r = ctx;
     struct error err = { 0 };
 
     if (a->r < 0) {
-        reflector_failed(r, &a->error, a->http_status == 0);
+        reflector_failed(r, &a->error, is_lost(a));
     } else if (r->state == REFLECTOR_STREAMING) {
         reflector_enter_listing(r);
     } else if (!r->has_heard && loop_now_ns(r->o.loop) - r->started_ns < WATCH_NS_MIN) {

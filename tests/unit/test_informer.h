@@ -340,6 +340,16 @@ static inline void play_lost(struct world *w)
     play_failure(w, ERR_UNAVAILABLE, "connection lost", /* was_connected= */ true);
 }
 
+/* The answer to a watch had begun, and broke off. */
+static inline void play_broken(struct world *w, enum err code)
+{
+    struct client_attempt *a = take_attempt(w);
+    struct client_answer answer = { .retry_after_seconds = -1, .was_connected = true, .http_status = 200 };
+
+    answer.r = error_set(&answer.error, code, "broken off");
+    a->on_end(a, &answer);
+}
+
 static inline void play_status(struct world *w, int http_status, const char *reason, const char *message)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORLD_TEXT_MAX);

@@ -421,6 +421,42 @@ TEST(a_connection_lost_at_once_is_taken_up_later)
     world_done(&w);
 }
 
+/* The cache is as good as it was, so only what was missed is asked for. */
+TEST(a_watch_that_breaks_off_is_taken_up_where_it_was)
+{
+    static const enum err codes[] = { ERR_UNAVAILABLE, ERR_TIMEOUT };
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        struct world w;
+
+        world_init(&w, NULL);
+        world_sync(&w, "7", "a/x@5");
+        play_event(&w, "MODIFIED", "a/x@8");
+        world_advance(&w, NS_PER_S);
+        play_broken(&w, codes[i]);
+        ASSERT_SENT(&w, WATCH_FROM("8"));
+        play_broken(&w, codes[i]); /* at once: not so fast */
+        ASSERT_SENT(&w, "");
+        world_advance(&w, 1600 * NS_PER_MS);
+        ASSERT_SENT(&w, WATCH_FROM("8"));
+        world_done(&w);
+    }
+}
+
+/* It would be the same again. */
+TEST(a_watch_that_brings_too_much_is_listed)
+{
+    struct world w;
+
+    world_init(&w, NULL);
+    world_sync(&w, "7", "a/x@5");
+    world_advance(&w, NS_PER_S);
+    play_broken(&w, ERR_TOO_LARGE);
+    world_advance(&w, 1600 * NS_PER_MS);
+    ASSERT_SENT(&w, "LIST resourceVersion=7\n");
+    world_done(&w);
+}
+
 TEST(machinery_28_an_older_version_is_ignored_and_counted)
 {
     struct world w;
