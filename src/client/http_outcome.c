@@ -3,6 +3,8 @@
  * A certificate that is not trusted is told apart by its reason: who has to act differs. */
 #include "client/http_int.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <gnutls/gnutls.h>
@@ -40,7 +42,7 @@ static const struct {
     { CURLE_PARTIAL_FILE, ERR_UNAVAILABLE, "the connection ended within the answer" },
     { CURLE_ABORTED_BY_CALLBACK, ERR_UNAVAILABLE,
       "the connection was lost and the request is not sent twice" },
-    { CURLE_OUT_OF_MEMORY, ERR_NO_MEMORY, "out of memory" },
+    { CURLE_OUT_OF_MEMORY, ERR_NO_MEMORY, "out of memory, or the answer's head is too large" },
     { CURLE_SSL_CACERT_BADFILE, ERR_UNAVAILABLE, "the authorities' certificates cannot be read" },
     { CURLE_BAD_CONTENT_ENCODING, ERR_UNAVAILABLE, "the answer cannot be decompressed" },
 };
@@ -63,6 +65,20 @@ static void write_words(const char *words, char *ret)
     ret[n] = '\0';
 }
 
+/* Where the connection was to go. libcurl alone knows: with a proxy it is not the server, and a name may
+ * stand for several addresses. "" where its words are others. */
+static void write_whither(const char *words, char *ret)
+{
+    static const char before[] = "Failed to connect to ", behind[] = " after ";
+    const char *end = strstr(words, behind);
+
+    ret[0] = '\0';
+    if (!end || strncmp(words, before, strlen(before)) != 0)
+        return;
+    (void)snprintf(ret, WORDS_BYTES_MAX, " to %.*s", (int)(end - words - (ptrdiff_t)strlen(before)),
+                   words + strlen(before));
+}
+
 int http_outcome_error(const struct http_outcome *o, struct error *err)
 {
     char words[WORDS_BYTES_MAX];
@@ -74,7 +90,8 @@ int http_outcome_error(const struct http_outcome *o, struct error *err)
         if (outcomes[i].code == o->code)
             return error_set(err, outcomes[i].err, "server '%s': %s", o->server, outcomes[i].words);
     if (o->code == CURLE_COULDNT_CONNECT && o->os_errno) {
-        (void)error_set_errno(err, (int)o->os_errno, "server '%s': cannot connect", o->server);
+        write_whither(o->words, words);
+        (void)error_set_errno(err, (int)o->os_errno, "server '%s': cannot connect%s", o->server, words);
         err->code = ERR_UNAVAILABLE; /* whatever the system calls it */
         return -ERR_UNAVAILABLE;
     }

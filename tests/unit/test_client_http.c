@@ -576,7 +576,8 @@ TEST(nobody_listens)
         ASSERT_INT(0, a.answer.http_status);
         assert_false(a.answer.was_connected);
         assert_false(a.answer.may_have_happened);
-        if (!strcasestr(a.answer.error.msg, "cannot connect: connection refused"))
+        if (!strcasestr(a.answer.error.msg, "cannot connect to 127.0.0.1 port ") ||
+            !strcasestr(a.answer.error.msg, ": connection refused"))
             fail_msg("%s", a.answer.error.msg);
         assert_non_null(strstr(a.answer.error.msg, n->server));
     }
@@ -645,6 +646,33 @@ TEST(connection_lost_after_sending)
         assert_int_equal(accept(h.listener, NULL, NULL), -1); /* not sent again */
         hand_done(&h);
     }
+}
+
+TEST(heads_have_a_ceiling)
+{
+    size_t len = (size_t)150 << 10;
+    char *line = malloc(len + 1);
+    _cleanup_(net_free_p) struct net *n = net_new(NULL);
+    _cleanup_(ask_done) struct asked a = ASK_MAP(.name = "a");
+    struct hand h;
+
+    assert_non_null(line);
+    memset(line, 'x', len);
+    line[len] = '\0';
+    hand_init(&h, n);
+    net_start_client(n);
+    ask_start(n, &a);
+    hand_accept(&h, n);
+    hand_read(&h, n, "\r\n\r\n");
+    hand_say(&h, "HTTP/1.1 200 OK\r\nX: ");
+    hand_say(&h, line);
+    run_until(n->loop, &a.is_done);
+    assert_true(a.answer.r < 0);
+    ASSERT_INT(0, a.answer.http_status);
+    if (!strstr(a.answer.error.msg, "the answer's head is too large"))
+        fail_msg("%s", a.answer.error.msg);
+    hand_done(&h);
+    free(line);
 }
 
 /* machinery-13, on a connection that was good before: libcurl would send it again by itself. */
