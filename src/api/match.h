@@ -1,0 +1,60 @@
+/* Which volume can serve which claim: the rules, one by one, with the first that refuses.
+ *
+ * Pure functions of two objects, shared by whoever decides (binder, scheduler) and whoever explains
+ * (`berth why`), so that the two cannot disagree. */
+#ifndef BERTH_API_MATCH_H
+#define BERTH_API_MATCH_H
+
+#include <stdbool.h>
+
+#include "api/claim.h"
+#include "api/kv.h"
+#include "api/volume.h"
+
+/* Why a volume does not serve a claim. In the order in which the rules are asked. */
+enum reject {
+    REJECT_NONE,
+    REJECT_TAKEN, /* another claim's, or kept for one */
+    REJECT_SIZE,
+    REJECT_VOLUME_MODE,
+    REJECT_ATTRIBUTES_CLASS,
+    REJECT_DELETING,
+    REJECT_DELAYED, /* the class waits for the first consumer: the scheduler's to bind */
+    REJECT_PHASE,   /* not Available */
+    REJECT_SELECTOR,
+    REJECT_CLASS,
+    REJECT_NODE, /* not reachable from the node */
+    REJECT_ACCESS_MODES,
+    REJECT_COUNT,
+};
+
+/* "too-small": for logs, and for scripts that read `berth why`. */
+extern const char *const reject_names[];
+
+struct match_options {
+    bool is_delayed;               /* the claim's class waits for the first consumer */
+    const struct kvs *node_labels; /* of the node it must be reachable from; NULL: any */
+};
+
+/* May the claim take this volume, all other volumes aside? A volume that is kept for the claim is exempt from
+ * phase, selector and class, and from waiting. Access modes are asked in either case: for the binder they are
+ * the group that it looks in. */
+enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o);
+
+/* The volume is the claim's by name and namespace, and by uid where it says one. */
+bool volume_is_for(const struct volume *v, const struct claim *c);
+
+/* The claim names the volume: the few rules that hold even so, in their own order. Sizes are compared in
+ * whole bytes here. */
+enum reject match_named(const struct volume *v, const struct claim *c);
+/* `requested PV is too small`: what the event says. */
+const char *match_named_text(enum reject r);
+
+/* Which of two volumes serves a claim better, both being able to: the smaller, then by name. Negative for a.
+ */
+int volume_cmp_size_name(const struct volume *a, const struct volume *b);
+
+/* "namespace/name" of the claim that the volume belongs to or is kept for, into a buffer. */
+void volume_claim_key(const struct volume *v, struct buf *out);
+
+#endif

@@ -1,0 +1,49 @@
+/* The binder's index: the volume for a claim without looking at all of them.
+ *
+ * Free volumes (no claim, Available, not going) are in one ordered map for each set of (access modes, class,
+ * volume mode, attributes class), by exact capacity and name. A search is a lower bound in the maps whose
+ * modes include those asked for, fewest modes first; with a selector it walks up from there. Volumes that are
+ * kept for a claim, in whatever phase, are found by the claim's key. All other volumes, bound or released,
+ * cost nothing.
+ *
+ * A volume that was promised is held: out of the free ones, in memory, from the decision until its write is
+ * in the cache or has failed. So no volume is promised twice in one process; between processes the write's
+ * precondition decides. */
+#ifndef BERTH_CONTROLLERS_BINDER_INDEX_H
+#define BERTH_CONTROLLERS_BINDER_INDEX_H
+
+#include <stddef.h>
+
+#include "api/match.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/siphash.h"
+
+struct volume_index;
+
+int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct error *err);
+struct volume_index *volume_index_free(struct volume_index *x);
+DEFINE_CLEANUP(struct volume_index, volume_index_free)
+
+/* The volume is now this (old: what the index had of that name, NULL for nothing). Takes a reference. A hold
+ * stays until it is let go. */
+int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err);
+void volume_index_remove(struct volume_index *x, const char *name);
+/* What it has of that name; NULL. */
+const struct volume *volume_index_get(const struct volume_index *x, const char *name);
+size_t volume_index_count(const struct volume_index *x);
+/* Free and not held. */
+size_t volume_index_free_count(const struct volume_index *x);
+
+/* The one for the claim, as the stock binder would choose, ties by name; *ret NULL when there is none. Fails
+ * with ERR_INVALID for a selector that cannot be evaluated, where there is a volume to ask it of.
+ * Volumes that are held for others are not seen; one held for this claim (by uid) is as good as kept for it.
+ */
+int volume_index_match(const struct volume_index *x, const struct claim *c, bool is_delayed,
+                       const struct volume **ret, struct error *err);
+
+/* From the decision on; until volume_index_let_go(), or the volume is removed. */
+void volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid);
+void volume_index_let_go(struct volume_index *x, const char *name);
+
+#endif
