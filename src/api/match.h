@@ -10,6 +10,7 @@
 #include "api/claim.h"
 #include "api/kv.h"
 #include "api/volume.h"
+#include "base/buf.h"
 
 /* Why a volume does not serve a claim. In the order in which the rules are asked. */
 enum reject {
@@ -33,12 +34,14 @@ extern const char *const reject_names[];
 
 struct match_options {
     bool is_delayed;               /* the claim's class waits for the first consumer */
+    bool is_promised;              /* kept for the claim, though the volume does not say so yet */
     const struct kvs *node_labels; /* of the node it must be reachable from; NULL: any */
 };
 
 /* May the claim take this volume, all other volumes aside? A volume that is kept for the claim is exempt from
- * phase, selector and class, and from waiting. Access modes are asked in either case: for the binder they are
- * the group that it looks in. */
+ * phase, selector and class, and from waiting. For whoever has a node it is exempt from access modes too; for
+ * the binder those are the group that it looks in, and it finds no volume outside. A selector that cannot be
+ * evaluated matches nothing. */
 enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o);
 
 /* The volume is the claim's by name and namespace, and by uid where it says one. */
@@ -47,14 +50,19 @@ bool volume_is_for(const struct volume *v, const struct claim *c);
 /* The claim names the volume: the few rules that hold even so, in their own order. Sizes are compared in
  * whole bytes here. */
 enum reject match_named(const struct volume *v, const struct claim *c);
-/* `requested PV is too small`: what the event says. */
+/* `requested PV is too small`: what the event says. For REJECT_DELETING it goes on with the volume's name in
+ * quotes. */
 const char *match_named_text(enum reject r);
+
+/* The access modes that the volume has, as bits that a claim may ask for; unknown ones are none. */
+unsigned volume_mode_mask(const struct volume *v);
 
 /* Which of two volumes serves a claim better, both being able to: the smaller, then by name. Negative for a.
  */
 int volume_cmp_size_name(const struct volume *a, const struct volume *b);
 
-/* "namespace/name" of the claim that the volume belongs to or is kept for, into a buffer. */
+/* "namespace/name" of the claim that the volume belongs to or is kept for, into a buffer; nothing for none.
+ */
 void volume_claim_key(const struct volume *v, struct buf *out);
 
 #endif

@@ -1,0 +1,145 @@
+#include "api/match.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+const char *const reject_names[] = {
+    [REJECT_NONE] = "none",
+    [REJECT_TAKEN] = "taken",
+    [REJECT_SIZE] = "too-small",
+    [REJECT_VOLUME_MODE] = "volume-mode",
+    [REJECT_ATTRIBUTES_CLASS] = "attributes-class",
+    [REJECT_DELETING] = "deleting",
+    [REJECT_DELAYED] = "waits-for-consumer",
+    [REJECT_PHASE] = "not-available",
+    [REJECT_SELECTOR] = "selector",
+    [REJECT_CLASS] = "class",
+    [REJECT_NODE] = "node",
+    [REJECT_ACCESS_MODES] = "access-modes",
+};
+static_assert(ARRAY_LEN(reject_names) == REJECT_COUNT, "name every reason");
+
+/* What the API's events say of a volume that a claim named. */
+static const char *const named_texts[REJECT_COUNT] = {
+    [REJECT_DELETING] = "the volume is marked for deletion",
+    [REJECT_SIZE] = "requested PV is too small",
+    [REJECT_CLASS] = "storageClassName does not match",
+    [REJECT_ATTRIBUTES_CLASS] = "volumeAttributesClassName does not match",
+    [REJECT_VOLUME_MODE] = "incompatible volumeMode",
+    [REJECT_ACCESS_MODES] = "incompatible accessMode",
+};
+
+unsigned volume_mode_mask(const struct volume *v)
+{
+    return v->modes & (ACCESS_UNKNOWN - 1U);
+}
+
+/* Every mode that is asked for is there. An unknown one never is. */
+static bool has_modes(const struct volume *v, const struct claim *c)
+{
+    return (c->modes & ~volume_mode_mask(v)) == 0;
+}
+
+static bool selector_matches(const struct volume *v, const struct claim *c)
+{
+    if (!c->selector)
+        return true;
+    return !c->selector->error &&
+           label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count);
+}
+
+static bool is_reachable(const struct volume *v, const struct kvs *node_labels)
+{
+    struct error ignored; /* an affinity that is wrong is one that does not match */
+
+    return !node_labels ||
+           node_affinity_check(v->affinity, node_labels->items, node_labels->count, &ignored) == 0;
+}
+
+bool volume_is_for(const struct volume *v, const struct claim *c)
+{
+    return v->claim.is_set && strcmp(v->claim.name, c->obj.name) == 0 &&
+           strcmp(v->claim.ns, c->obj.ns) == 0 &&
+           (v->claim.uid[0] == '\0' || strcmp(v->claim.uid, c->obj.uid) == 0);
+}
+
+/* The rules that hold for every volume, whoever it is kept for. */
+static enum reject match_any(const struct volume *v, const struct claim *c)
+{
+    if (v->claim.is_set && !volume_is_for(v, c))
+        return REJECT_TAKEN;
+    if (quantity_cmp(&v->capacity, &c->request) < 0) /* a size that is missing is 0 */
+        return REJECT_SIZE;
+    if (v->mode != c->mode)
+        return REJECT_VOLUME_MODE;
+    if (strcmp(v->attributes_class, c->attributes_class) != 0)
+        return REJECT_ATTRIBUTES_CLASS;
+    return v->obj.is_deleting ? REJECT_DELETING : REJECT_NONE;
+}
+
+static enum reject match_kept(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    if (!is_reachable(v, o->node_labels))
+        return REJECT_NODE;
+    return o->node_labels || has_modes(v, c) ? REJECT_NONE : REJECT_ACCESS_MODES;
+}
+
+static enum reject match_plain(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    if (o->is_delayed && !o->node_labels)
+        return REJECT_DELAYED;
+    if (v->phase != VOLUME_AVAILABLE)
+        return REJECT_PHASE;
+    if (!selector_matches(v, c))
+        return REJECT_SELECTOR;
+    if (strcmp(v->class, c->class) != 0)
+        return REJECT_CLASS;
+    if (!is_reachable(v, o->node_labels))
+        return REJECT_NODE;
+    return has_modes(v, c) ? REJECT_NONE : REJECT_ACCESS_MODES;
+}
+
+enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    enum reject r = match_any(v, c);
+
+    if (r != REJECT_NONE)
+        return r;
+    return v->claim.is_set || o->is_promised ? match_kept(v, c, o) : match_plain(v, c, o);
+}
+
+enum reject match_named(const struct volume *v, const struct claim *c)
+{
+    if (v->obj.is_deleting)
+        return REJECT_DELETING;
+    if (quantity_value(&v->capacity) < quantity_value(&c->request))
+        return REJECT_SIZE;
+    if (strcmp(v->class, c->class) != 0)
+        return REJECT_CLASS;
+    if (strcmp(v->attributes_class, c->attributes_class) != 0)
+        return REJECT_ATTRIBUTES_CLASS;
+    if (v->mode != c->mode)
+        return REJECT_VOLUME_MODE;
+    return has_modes(v, c) ? REJECT_NONE : REJECT_ACCESS_MODES;
+}
+
+const char *match_named_text(enum reject r)
+{
+    assert(named_texts[r]);
+    return named_texts[r];
+}
+
+int volume_cmp_size_name(const struct volume *a, const struct volume *b)
+{
+    int r = quantity_cmp(&a->capacity, &b->capacity);
+
+    return r ? r : strcmp(a->obj.name, b->obj.name);
+}
+
+void volume_claim_key(const struct volume *v, struct buf *out)
+{
+    if (v->claim.is_set)
+        (void)buf_addf(out, "%s/%s", v->claim.ns, v->claim.name);
+}
