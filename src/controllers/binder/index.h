@@ -1,7 +1,7 @@
 /* The binder's index: the volume for a claim without looking at all of them.
  *
- * Free volumes (no claim, Available, not going) are in one ordered map for each set of (access modes, class,
- * volume mode, attributes class), by exact capacity and name. A search is a lower bound in the maps whose
+ * Free volumes (no claim, Available, not going) are in one ordered map for each (access modes, class, volume
+ * mode, attributes class), by exact capacity and name. A search is a lower bound in the maps whose
  * modes include those asked for, fewest modes first; with a selector it walks up from there. Volumes that are
  * kept for a claim, in whatever phase, are found by the claim's key. All other volumes, bound or released,
  * cost nothing.
@@ -25,8 +25,8 @@ int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct er
 struct volume_index *volume_index_free(struct volume_index *x);
 DEFINE_CLEANUP(struct volume_index, volume_index_free)
 
-/* The volume is now this (old: what the index had of that name, NULL for nothing). Takes a reference. A hold
- * stays until it is let go. */
+/* The volume is now this, whatever the index had of that name. Takes a reference. A hold stays until it is
+ * let go. Fails only without memory, and changes nothing then. */
 int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err);
 void volume_index_remove(struct volume_index *x, const char *name);
 /* What it has of that name; NULL. */
@@ -42,8 +42,11 @@ size_t volume_index_free_count(const struct volume_index *x);
 int volume_index_match(const struct volume_index *x, const struct claim *c, bool is_delayed,
                        const struct volume **ret, struct error *err);
 
-/* From the decision on; until volume_index_let_go(), or the volume is removed. */
-void volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid);
+/* From the decision on; until volume_index_let_go(), or the volume is removed. Again for the same claim it is
+ * nothing new. -ERR_BUSY when it is held for another, -ERR_NOT_FOUND when there is none, -ERR_NO_MEMORY:
+ * nothing changes. */
+int volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid);
+/* Never fails; what is not held is let be. */
 void volume_index_let_go(struct volume_index *x, const char *name);
 
 #endif

@@ -1,0 +1,296 @@
+/* Volumes by name, each in the place where a search looks for it; and the search.
+ *
+ * A put that leaves a volume where it was only exchanges the object: no search, nothing to allocate. One that
+ * moves it finds the new place before it leaves the old one, so that lack of memory changes nothing. Letting
+ * go of a hold must not fail: a volume for which there is no memory then waits with the strays, unseen, and
+ * is tried again with every later change. */
+#include "controllers/binder/index.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "controllers/binder/index_int.h"
+
+/* What a search has found so far. */
+struct pick {
+    const struct volume *v; /* NULL: nothing */
+    unsigned group;         /* GROUPS_COUNT: nothing */
+    bool is_by_uid;
+};
+
+int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct error *err)
+{
+    struct volume_index *x = calloc(1, sizeof *x);
+
+    if (!x)
+        return error_no_memory(err);
+    map_init(&x->by_name, seed);
+    shelves_init(&x->shelves, seed);
+    if (lists_init(&x->lists, seed) < 0) {
+        free(x);
+        return error_no_memory(err);
+    }
+    *ret = x;
+    return 0;
+}
+
+/* --- Entries and their places --- */
+
+/* The volume is in no place yet. */
+static int entry_place(struct volume_index *x, struct entry *e)
+{
+    const struct volume *v = entry_volume(e);
+
+    assert(!e->is_held);
+    if (v->claim.is_set)
+        return lists_put(&x->lists, e);
+    return volume_is_free(v) ? shelves_put(&x->shelves, e) : 0;
+}
+
+static void entry_displace(struct volume_index *x, struct entry *e)
+{
+    if (e->place == PLACE_SHELF)
+        shelves_remove(&x->shelves, e);
+    else if (e->place == PLACE_LIST)
+        lists_remove(&x->lists, e);
+}
+
+/* The entry's place is the one for this volume too, which has its name. */
+static bool entry_stays(const struct volume_index *x, const struct entry *e, const struct volume *v)
+{
+    if (e->is_held)
+        return true;
+    switch ((enum place)e->place) {
+    case PLACE_NOWHERE:
+        return !v->claim.is_set && !volume_is_free(v);
+    case PLACE_SHELF:
+        return volume_is_free(v) && volume_shelf_is_same(entry_volume(e), v);
+    case PLACE_LIST:
+        return e->in.list != x->lists.strays && list_is_for(e->in.list, &v->claim);
+    }
+    assert(!"a place");
+    return false;
+}
+
+static void entry_free(struct volume_index *x, struct entry *e)
+{
+    entry_displace(x, e);
+    (void)object_unref(e->object);
+    free(e);
+}
+
+/* Memory may have come back: to their places with those that had none. */
+static void retry_strays(struct volume_index *x)
+{
+    struct entry *e;
+    int r = 0;
+
+    while (r == 0 && (e = x->lists.strays->head)) {
+        lists_remove(&x->lists, e);
+        r = entry_place(x, e);
+        if (r < 0)
+            lists_put_stray(&x->lists, e);
+    }
+}
+
+struct volume_index *volume_index_free(struct volume_index *x)
+{
+    struct entry *e;
+
+    if (!x)
+        return NULL;
+    for (size_t at = 0; (e = map_next(&x->by_name, &at, /* ret_key= */ NULL));)
+        entry_free(x, e);
+    shelves_done(&x->shelves);
+    lists_done(&x->lists);
+    map_done(&x->by_name);
+    free(x);
+    return NULL;
+}
+
+/* --- Volumes come and go --- */
+
+/* Another object in the place of the present one. */
+static void entry_exchange(struct volume_index *x, struct entry *e, const struct volume *v)
+{
+    struct object *old = e->object;
+    int r;
+
+    x->with_modes[volume_group(entry_volume(e))]--;
+    x->with_modes[volume_group(v)]++;
+    e->object = object_ref(&v->obj);
+    r = map_put(&x->by_name, str_of(v->obj.name), e, /* ret_old= */ NULL);
+    assert(r == 0); /* the key is there, and now lives in the new object */
+    (void)r;
+    (void)object_unref(old);
+}
+
+/* A new entry instead of the present one, or the first of its name. */
+static int entry_add(struct volume_index *x, const struct volume *v)
+{
+    struct entry *e = calloc(1, sizeof *e);
+    void *old = NULL;
+    int r;
+
+    if (!e)
+        return -ERR_NO_MEMORY;
+    e->object = object_ref(&v->obj);
+    r = entry_place(x, e);
+    if (r == 0)
+        r = map_put(&x->by_name, str_of(v->obj.name), e, &old);
+    if (r < 0) {
+        entry_free(x, e);
+        return r;
+    }
+    x->with_modes[volume_group(v)]++;
+    if (old) {
+        x->with_modes[volume_group(entry_volume(old))]--;
+        entry_free(x, old);
+    }
+    return 0;
+}
+
+int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err)
+{
+    struct entry *e = map_get(&x->by_name, str_of(v->obj.name));
+
+    if (e && entry_stays(x, e, v))
+        entry_exchange(x, e, v);
+    else if (entry_add(x, v) < 0)
+        return error_no_memory(err);
+    retry_strays(x);
+    return 0;
+}
+
+void volume_index_remove(struct volume_index *x, const char *name)
+{
+    struct entry *e = map_remove(&x->by_name, str_of(name));
+
+    if (!e)
+        return;
+    x->with_modes[volume_group(entry_volume(e))]--;
+    entry_free(x, e);
+    retry_strays(x);
+}
+
+const struct volume *volume_index_get(const struct volume_index *x, const char *name)
+{
+    const struct entry *e = map_get(&x->by_name, str_of(name));
+
+    return e ? entry_volume(e) : NULL;
+}
+
+size_t volume_index_count(const struct volume_index *x)
+{
+    return x->by_name.count;
+}
+
+size_t volume_index_free_count(const struct volume_index *x)
+{
+    return x->shelves.count;
+}
+
+/* --- Holds --- */
+
+static bool entry_is_held_for(const struct entry *e, const char *claim_uid)
+{
+    return e->is_held && str_is((struct str){ e->in.list->key, e->in.list->key_len }, claim_uid);
+}
+
+int volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid)
+{
+    struct entry *e = map_get(&x->by_name, str_of(name));
+    int r;
+
+    if (!e)
+        return -ERR_NOT_FOUND;
+    if (e->is_held)
+        return entry_is_held_for(e, claim_uid) ? 0 : -ERR_BUSY;
+    r = lists_move(&x->lists, &x->shelves, e, str_of(claim_uid));
+    if (r == 0)
+        e->is_held = true;
+    return r;
+}
+
+void volume_index_let_go(struct volume_index *x, const char *name)
+{
+    struct entry *e = map_get(&x->by_name, str_of(name));
+
+    if (!e || !e->is_held)
+        return;
+    e->is_held = false;
+    entry_displace(x, e);
+    if (entry_place(x, e) < 0)
+        lists_put_stray(&x->lists, e);
+    else
+        retry_strays(x);
+}
+
+/* --- The search --- */
+
+/* The earlier group; in one group those kept by uid, then by name. b may be nothing. */
+static bool is_better(const struct pick *a, const struct pick *b)
+{
+    if (!b->v)
+        return true;
+    if (a->group != b->group)
+        return a->group < b->group;
+    if (a->is_by_uid != b->is_by_uid)
+        return a->is_by_uid;
+    return strcmp(a->v->obj.name, b->v->obj.name) < 0;
+}
+
+/* Looks through what is listed under the claim's uid, or under its name. */
+static void pick_listed(const struct list *list, const struct claim *c, bool is_by_uid, struct pick *best)
+{
+    for (const struct entry *e = list ? list->head : NULL; e; e = e->next) {
+        const struct match_options o = { .is_promised = e->is_held };
+        const struct volume *v = entry_volume(e);
+        struct pick p = { v, volume_group(v), e->is_held || v->claim.uid[0] != '\0' };
+        if (e->is_held && !is_by_uid) /* for a uid that reads like this name */
+            continue;
+        if (match_volume(v, c, &o) == REJECT_NONE && is_better(&p, best))
+            *best = p;
+    }
+}
+
+static int pick_kept(const struct volume_index *x, const struct claim *c, struct pick *best)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
+
+    pick_listed(lists_get(&x->lists, str_of(c->obj.uid)), c, /* is_by_uid= */ true, best);
+    object_key(&c->obj, &key);
+    if (key.failed)
+        return -(int)key.failed;
+    pick_listed(lists_get(&x->lists, buf_str(&key)), c, /* is_by_uid= */ false, best);
+    return 0;
+}
+
+/* There is a volume, free or not, with all the modes that the claim asks for. */
+static bool has_group_for(const struct volume_index *x, const struct claim *c)
+{
+    for (unsigned i = 0; i < GROUPS_COUNT; i++)
+        if (x->with_modes[i] > 0 && group_suits(i, c))
+            return true;
+    return false;
+}
+
+int volume_index_match(const struct volume_index *x, const struct claim *c, bool is_delayed,
+                       const struct volume **ret, struct error *err)
+{
+    struct pick best = { .group = GROUPS_COUNT };
+    const struct volume *plain = NULL;
+    int r;
+
+    if (c->selector && c->selector->error && has_group_for(x, c))
+        return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
+                         c->obj.ns, c->obj.name, c->selector->error);
+    r = pick_kept(x, c, &best);
+    /* In the same group a kept volume comes before all others; in an earlier one any will do. */
+    if (r == 0 && !is_delayed)
+        r = shelves_find(&x->shelves, c, best.group, &plain);
+    if (r < 0)
+        return error_no_memory(err);
+    *ret = plain ? plain : best.v;
+    return 0;
+}
