@@ -26,6 +26,7 @@
 #define BENCH_SEED 1
 #define BENCH_STORE_VOLUMES 200000
 #define BENCH_INFORMER_VOLUMES 100000
+#define BENCH_MATCH_VOLUMES 1000000
 
 static const char bench_volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
@@ -323,6 +324,7 @@ static const struct {
 } bench_sized[] = {
     { "store", bench_store, BENCH_STORE_VOLUMES },
     { "informer", bench_informer, BENCH_INFORMER_VOLUMES },
+    { "match", bench_match, BENCH_MATCH_VOLUMES },
 };
 
 static int bench_run(int argc, char **argv)
@@ -341,12 +343,12 @@ static int bench_run(int argc, char **argv)
                    ? cli_fail("bench: %s", err.msg)
                    : CLI_OK;
     }
-    return cli_fail_usage("bench: say which: micro, store or informer: see 'berth help bench'");
+    return cli_fail_usage("bench: say which: micro, store, informer or match: see 'berth help bench'");
 }
 
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro | store [--volumes N] | informer [--volumes N]",
-    .summary = "Time what is hot: decoding, quantities, ordered maps; durable writes and loading; caches",
+    .usage = "bench micro | store [--volumes N] | informer [--volumes N] | match [--volumes N]",
+    .summary = "Time what is hot: decoding, ordered maps; durable writes and loading; caches; matching",
     .run = bench_run,
 };

@@ -20,5 +20,7 @@ void bench_baseline(void);
 int bench_store(uint64_t volumes, struct error *err);
 /* Caches that follow that many volumes, and the way of their changes into a controller. */
 int bench_informer(uint64_t volumes, struct error *err);
+/* Finding a volume for a claim among 1,000, 10,000 and so on up to that many free ones. */
+int bench_match(uint64_t volumes, struct error *err);
 
 #endif
