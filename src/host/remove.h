@@ -1,17 +1,31 @@
 /* Removing what stands in a directory, and nothing else: never past a link, never past a mount point, never
- * outside the base, never all of `/`. Blocks: for the pool. */
+ * outside the base, never all of `/`. Blocks: for the pool.
+ *
+ * The path is absolute and without ".."; it has at least two components, since a volume at `/` or at one of
+ * the directories right below it (/etc, /home) is a mistake whose price is the machine; none of them is a
+ * link. Anything else is refused with ERR_INVALID before anything is touched.
+ *
+ * Something mounted below, another file system or a bind mount, is ERR_BUSY and named, before anything is
+ * removed; what is mounted or exchanged while the work goes on is not entered. What is not there is done.
+ * Whatever was removed stays so, and the call can be repeated. The first thing that cannot be removed ends
+ * it with an error that names it: a file that is immutable, a directory that we may not read. So does a
+ * directory that somebody keeps filling: ERR_BUSY. */
 #ifndef BERTH_HOST_REMOVE_H
 #define BERTH_HOST_REMOVE_H
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 
-/* Everything below the directory `path`; the directory itself stays. path is absolute and clean: no "..", no
- * link in any component, not "/" nor a directory right below it, nor a mount point's parent … as remove.c
- * says. Another file system mounted somewhere below: ERR_BUSY that names it, before anything was removed.
- * What is not there is done. Can be repeated: whatever was removed stays so. */
-int host_empty_dir(const char *path, struct error *err);
+/* Set to anything but 0 by another thread, it ends the work at the next entry with ERR_CANCELLED. */
+typedef atomic_int host_stop;
 
-/* The same, and the directory. base: path must be below it, resolved without links; NULL for none. */
-int host_remove_tree(const char *base, const char *path, struct error *err);
+/* Everything below the directory `path`; the directory itself stays, and may be a mount point. stop: NULL
+ * for none. */
+int host_empty_dir(const char *path, const host_stop *stop, struct error *err);
+
+/* The same, and the directory, which must not be a mount point: ERR_BUSY. Anything else that is no directory
+ * nor a link is removed too. base: path must be below it, on the same mount; NULL for none. */
+int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err);
 
 #endif

@@ -1,0 +1,456 @@
+/* A walk over a tree that others may change while it goes on, and may have built to hurt.
+ *
+ * Everything is done by descriptor: an entry is removed by its name in an open directory, a directory is
+ * entered by host_open_dir() from an open one, without links and within the mount. So whatever the tree is
+ * made into meanwhile, the walk stays in directories that were below the volume when it entered them.
+ *
+ * The levels are a list, not a recursion, and of them the WALK_OPEN_MAX deepest are open. A closed one is
+ * opened again through ".." when the walk comes back up, and must then be the same directory: one that was
+ * moved away in between ends the walk. A level costs 48 bytes and its name, an open one a descriptor and
+ * 32 KiB; a directory's size costs nothing, since entries are removed as they are listed. Each level is
+ * listed until nothing is left, at most WALK_ROUNDS_MAX times: a writer who is as fast as we are gives
+ * ERR_BUSY, not a walk without end. */
+#include "host/remove.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/quote.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "host/mounts.h"
+#include "host/safe_path.h"
+#include "io/file.h"
+
+#define WALK_OPEN_MAX 32
+#define WALK_ROUNDS_MAX 64
+#define WALK_NAMES_BYTES_MAX ((size_t)64 << 20) /* 250,000 levels of the longest names */
+#define WALK_TEXT_BYTES 400                     /* of a path in an error */
+#define VOLUME_DEPTH_MIN 2
+
+/* Which directory it is. The mount counts: two of them may show the same one. */
+struct identity {
+    uint64_t ino;
+    uint64_t mount;
+    uint32_t dev_major, dev_minor;
+};
+
+struct level {
+    DIR *dir; /* NULL: closed, to be found again from the level below */
+    struct identity id;
+    size_t name_at; /* in walk.names; the first level has none */
+    uint32_t rounds;
+    bool found_some; /* in this round */
+};
+
+struct walk {
+    VEC(struct level) levels; /* from the volume's directory down; all below levels_closed are closed */
+    size_t levels_closed;
+    struct buf names; /* each with its NUL */
+    const char *root; /* the volume's path, for errors */
+    const host_stop *stop;
+};
+
+static struct level *walk_top(struct walk *w)
+{
+    return &w->levels.items[w->levels.count - 1];
+}
+
+static void walk_pop(struct walk *w)
+{
+    struct level *top = walk_top(w);
+
+    if (top->dir)
+        (void)closedir(top->dir); /* nothing was written */
+    w->names.len = top->name_at;
+    w->levels.count--;
+    if (w->levels_closed > w->levels.count)
+        w->levels_closed = w->levels.count;
+}
+
+static void walk_done(struct walk *w)
+{
+    while (w->levels.count > 0)
+        walk_pop(w);
+    vec_done(&w->levels);
+    buf_done(&w->names);
+}
+
+/* Errors: they name the place, which may be longer than any path that the kernel takes. */
+
+/* The path of `name` in the level at hand, quoted; of the level itself when name is "". */
+static const char *walk_path(const struct walk *w, const char *name, char ret[WALK_TEXT_BYTES])
+{
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(WALK_TEXT_BYTES);
+
+    (void)buf_add_cstr(&path, w->root); /* failures stick, and are asked for below */
+    for (size_t i = 1; i < w->levels.count && !path.failed; i++)
+        (void)buf_addf(&path, "/%s", w->names.data + w->levels.items[i].name_at);
+    if (name[0] != '\0')
+        (void)buf_addf(&path, "/%s", name);
+    if (path.failed) {
+        buf_clear(&path);
+        (void)buf_addf(&path, "%.*s/.../%s", WALK_TEXT_BYTES / 4, w->root, name);
+    }
+    return quote(ret, WALK_TEXT_BYTES, buf_str(&path));
+}
+
+static int walk_fail(const struct walk *w, int errnum, const char *what, const char *name, struct error *err)
+{
+    char text[WALK_TEXT_BYTES];
+
+    if (errnum == EBUSY || errnum == EXDEV)
+        return error_set(err, ERR_BUSY, "something is mounted at %s", walk_path(w, name, text));
+    return error_set_errno(err, errnum, "cannot %s %s", what, walk_path(w, name, text));
+}
+
+/* Nobody is kept from removing a file by its mode, so EPERM needs an explanation. */
+static int walk_cannot_remove(const struct walk *w, int dirfd, const char *name, int errnum,
+                              struct error *err)
+{
+    const uint64_t fixed = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND;
+    char text[WALK_TEXT_BYTES];
+    struct statx st;
+
+    if (errnum == EPERM && statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+        (st.stx_attributes & fixed) != 0)
+        return error_set(err, ERR_DENIED, "cannot remove %s: it is %s", walk_path(w, name, text),
+                         st.stx_attributes & STATX_ATTR_IMMUTABLE ? "immutable" : "append-only");
+    return walk_fail(w, errnum, "remove", name, err);
+}
+
+/* Down and up */
+
+/* 0 or -errno. */
+static int identify(int fd, struct identity *ret)
+{
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
+        return -errno;
+    *ret = (struct identity){ st.stx_ino, st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0, st.stx_dev_major,
+                              st.stx_dev_minor };
+    return 0;
+}
+
+static bool identity_eq(const struct identity *a, const struct identity *b)
+{
+    return a->ino == b->ino && a->mount == b->mount && a->dev_major == b->dev_major &&
+           a->dev_minor == b->dev_minor;
+}
+
+/* Adds an open directory, which is the walk's from now on, on failure too. name: "" for the first. */
+static int walk_push_take(struct walk *w, int fd, const char *name, struct error *err)
+{
+    _cleanup_(closep) int taken = fd;
+    struct level next = { .name_at = w->names.len };
+    int r = identify(fd, &next.id);
+
+    if (r < 0)
+        return walk_fail(w, -r, "examine", name, err);
+    if (buf_add(&w->names, name, strlen(name) + 1) < 0)
+        return buf_check(&w->names, "the names of directories inside one another", err);
+    if (vec_reserve(&w->levels, 1) < 0)
+        return error_no_memory(err);
+    next.dir = fdopendir(fd);
+    if (!next.dir)
+        return walk_fail(w, errno, "list", name, err);
+    (void)take_fd(&taken);
+    w->levels.items[w->levels.count++] = next;
+    if (w->levels.count - w->levels_closed > WALK_OPEN_MAX) {
+        struct level *upper = &w->levels.items[w->levels_closed++];
+        (void)closedir(upper->dir);
+        upper->dir = NULL;
+    }
+    return 0;
+}
+
+static int walk_enter(struct walk *w, const char *name, struct error *err)
+{
+    int upper = dirfd(walk_top(w)->dir);
+    int fd = host_open_dir(upper, name, 0);
+
+    if (fd == -EACCES && unlinkat(upper, name, AT_REMOVEDIR) == 0)
+        return 0; /* an empty one need not be read */
+    /* Gone, or no directory any more: the next round finds out. */
+    if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
+        return 0;
+    if (fd < 0)
+        return walk_fail(w, -fd, "open directory", name, err);
+    return walk_push_take(w, fd, name, err);
+}
+
+/* Opens the level above the top one if it was closed. */
+static int walk_reopen_upper(struct walk *w, struct error *err)
+{
+    struct level *top = walk_top(w), *upper = top - 1;
+    _cleanup_(closep) int fd = -1;
+    char text[WALK_TEXT_BYTES];
+    struct identity id = { 0 };
+    int r;
+
+    if (upper->dir)
+        return 0;
+    fd = host_open_dir(dirfd(top->dir), "..", HOST_OPEN_PARENT);
+    r = fd < 0 ? fd : identify(fd, &id);
+    if (r < 0)
+        return walk_fail(w, -r, "open", "..", err);
+    if (!identity_eq(&id, &upper->id))
+        return error_set(err, ERR_CONFLICT, "%s was moved while it was being removed",
+                         walk_path(w, "", text));
+    upper->dir = fdopendir(fd);
+    if (!upper->dir)
+        return walk_fail(w, errno, "list", "..", err);
+    (void)take_fd(&fd);
+    w->levels_closed = w->levels.count - 2;
+    return 0;
+}
+
+/* Another look at the level at hand: something was left in it, or came. */
+static int walk_again(struct walk *w, struct error *err)
+{
+    struct level *top = walk_top(w);
+    char text[WALK_TEXT_BYTES];
+
+    if (++top->rounds >= WALK_ROUNDS_MAX)
+        return error_set(err, ERR_BUSY, "somebody keeps writing to %s", walk_path(w, "", text));
+    rewinddir(top->dir);
+    top->found_some = false;
+    return 0;
+}
+
+/* The listing is at its end. */
+static int walk_leave(struct walk *w, struct error *err)
+{
+    const char *name;
+    int r, upper;
+
+    if (w->levels.count == 1) {
+        if (walk_top(w)->found_some)
+            return walk_again(w, err);
+        walk_pop(w);
+        return 0;
+    }
+    r = walk_reopen_upper(w, err);
+    if (r < 0)
+        return r;
+    upper = dirfd(w->levels.items[w->levels.count - 2].dir);
+    name = w->names.data + walk_top(w)->name_at;
+    if (unlinkat(upper, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR) {
+        walk_pop(w); /* what has taken its place is found by the next round above */
+        return 0;
+    }
+    if (errno == ENOTEMPTY || errno == EEXIST)
+        return walk_again(w, err);
+    r = errno;
+    char copy[NAME_MAX + 1];
+    (void)snprintf(copy, sizeof copy, "%s", name);
+    walk_pop(w);
+    return walk_cannot_remove(w, upper, copy, r, err);
+}
+
+/* One entry */
+
+static bool is_dir(int at, const char *name)
+{
+    struct stat st;
+
+    return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int walk_remove(struct walk *w, const struct dirent *e, struct error *err)
+{
+    int fd = dirfd(walk_top(w)->dir);
+    int errnum;
+
+    if (e->d_type == DT_DIR)
+        return walk_enter(w, e->d_name, err);
+    if (unlinkat(fd, e->d_name, 0) == 0 || errno == ENOENT)
+        return 0;
+    errnum = errno;
+    /* Not every file system lists types, and a file may be a directory by now. */
+    if ((errnum == EISDIR || errnum == EPERM) && is_dir(fd, e->d_name))
+        return walk_enter(w, e->d_name, err);
+    return walk_cannot_remove(w, fd, e->d_name, errnum, err);
+}
+
+static int walk_step(struct walk *w, struct error *err)
+{
+    struct level *top = walk_top(w);
+    const struct dirent *e;
+
+    if (w->stop && atomic_load_explicit(w->stop, memory_order_relaxed) != 0)
+        return error_set(err, ERR_CANCELLED, "'%s' was removed in part only", w->root);
+    errno = 0;
+    e = readdir(top->dir); /* each stream is used by one thread */
+    if (!e && errno != 0)
+        return walk_fail(w, errno, "list", "", err);
+    if (!e)
+        return walk_leave(w, err);
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        return 0;
+    top->found_some = true;
+    return walk_remove(w, e, err);
+}
+
+/* Empties an open directory and closes it, on failure too. */
+static int empty_take(int fd, const char *path, const host_stop *stop, struct error *err)
+{
+    struct walk w = { .root = path, .stop = stop, .names = BUF_INIT(WALK_NAMES_BYTES_MAX) };
+    int r = walk_push_take(&w, fd, "", err);
+
+    while (r == 0 && w.levels.count > 0)
+        r = walk_step(&w, err);
+    walk_done(&w);
+    return r;
+}
+
+/* The volume itself */
+
+static int clean_volume_path(const char *path, char ret[PATH_MAX], struct error *err)
+{
+    char clean[PATH_MAX];
+    int r = host_clean_path(path, clean, err);
+
+    if (r < 0)
+        return r;
+    if (host_path_depth(clean) < VOLUME_DEPTH_MIN)
+        return error_set(err, ERR_INVALID, "'%s' is too near the root to be a volume's directory", path);
+    memcpy(ret, clean, strlen(clean) + 1);
+    return 0;
+}
+
+/* Words for what host_open_dir() refused. */
+static int open_refused(int errnum, const char *path, struct error *err)
+{
+    if (errnum == ELOOP || errnum == ENOTDIR) /* the last component's link is ENOTDIR, too */
+        return error_set(err, ERR_INVALID, "'%s' leads through a symbolic link or a file", path);
+    if (errnum == EXDEV)
+        return error_set(err, ERR_BUSY, "something is mounted at or above '%s'", path);
+    return error_set_errno(err, errnum, "cannot open directory '%s'", path);
+}
+
+/* Opens the directory that holds the volume's: path without its last component, where *ret_name points. The
+ * descriptor, or -errno. */
+static int open_holder(const char *base, const char *path, const char **ret_name)
+{
+    _cleanup_(closep) int basefd = -1;
+    const char *last = strrchr(path, '/'), *rest;
+    char holder[PATH_MAX];
+
+    (void)snprintf(holder, sizeof holder, "%.*s", (int)(last - path), path);
+    *ret_name = last + 1;
+    if (!base)
+        return host_open_dir(AT_FDCWD, holder, HOST_OPEN_ANY_MOUNT);
+    basefd = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT);
+    if (basefd < 0 || strcmp(base, holder) == 0)
+        return take_fd(&basefd);
+    rest = holder + strlen(base);
+    return host_open_dir(basefd, rest + (*rest == '/'), 0);
+}
+
+/* ENOTDIR may be a link or a file. Only a file may be a volume. */
+static int remove_file(int holder, const char *name, const char *path, struct error *err)
+{
+    struct stat st;
+
+    if (fstatat(holder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot examine '%s'", path);
+    if (S_ISLNK(st.st_mode))
+        return error_set(err, ERR_INVALID, "'%s' is a symbolic link", path);
+    if (unlinkat(holder, name, 0) < 0 && errno != ENOENT)
+        return error_set_errno(err, errno, "cannot remove '%s'", path);
+    return 0;
+}
+
+static int remove_dir(int holder, const char *name, const char *path, struct error *err)
+{
+    if (unlinkat(holder, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0;
+    if (errno == ENOTEMPTY || errno == EEXIST)
+        return error_set(err, ERR_BUSY, "somebody keeps writing to '%s'", path);
+    return error_set_errno(err, errno, "cannot remove directory '%s'", path);
+}
+
+int host_empty_dir(const char *path, const host_stop *stop, struct error *err)
+{
+    _cleanup_(closep) int holder = -1, fd = -1;
+    char clean[PATH_MAX];
+    const char *name;
+    struct stat st;
+    int r = clean_volume_path(path, clean, err);
+
+    if (r < 0)
+        return r;
+    holder = open_holder(NULL, clean, &name);
+    if (holder == -ENOENT)
+        return 0;
+    if (holder < 0)
+        return open_refused(-holder, clean, err);
+    fd = host_open_dir(holder, name, HOST_OPEN_ANY_MOUNT);
+    if (fd == -ENOENT)
+        return 0;
+    if ((fd == -ENOTDIR || fd == -ELOOP) && fstatat(holder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return error_set(err, ERR_INVALID, "'%s' is %s", clean,
+                         S_ISLNK(st.st_mode) ? "a symbolic link" : "not a directory");
+    if (fd < 0)
+        return open_refused(-fd, clean, err);
+    r = host_check_unmounted(clean, /* at_too= */ false, err);
+    if (r < 0)
+        return r;
+    return empty_take(take_fd(&fd), clean, stop, err);
+}
+
+/* host_remove_tree() with clean paths. */
+static int remove_below(const char *base, const char *path, const host_stop *stop, struct error *err)
+{
+    _cleanup_(closep) int holder = -1, fd = -1;
+    const char *name;
+    int r;
+
+    holder = open_holder(base, path, &name);
+    if (holder == -ENOENT)
+        return 0;
+    if (holder < 0)
+        return open_refused(-holder, path, err);
+    fd = host_open_dir(holder, name, 0);
+    if (fd == -ENOENT)
+        return 0;
+    if (fd == -ENOTDIR || fd == -ELOOP)
+        return remove_file(holder, name, path, err);
+    if (fd < 0)
+        return open_refused(-fd, path, err);
+    r = host_check_unmounted(path, /* at_too= */ true, err);
+    if (r < 0)
+        return r;
+    r = empty_take(take_fd(&fd), path, stop, err);
+    if (r < 0)
+        return r;
+    return remove_dir(holder, name, path, err);
+}
+
+int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err)
+{
+    char clean[PATH_MAX], clean_base[PATH_MAX];
+    int r = clean_volume_path(path, clean, err);
+
+    if (r < 0)
+        return r;
+    if (!base)
+        return remove_below(NULL, clean, stop, err);
+    r = host_clean_path(base, clean_base, err);
+    if (r < 0)
+        return r;
+    if (!host_path_is_below(clean, clean_base))
+        return error_set(err, ERR_INVALID, "'%s' is not below '%s'", clean, clean_base);
+    return remove_below(clean_base, clean, stop, err);
+}

@@ -1,0 +1,148 @@
+/* openat2() does what text cannot: a path may be exchanged for a link between a check and its use, so the
+ * kernel is told to refuse links, mounts and ways out while it resolves. There is no second way for kernels
+ * without it (before 5.6): they get an error. */
+#include "host/safe_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "io/file.h"
+
+int host_clean_path(const char *path, char ret[PATH_MAX], struct error *err)
+{
+    struct str rest = str_of(path);
+    size_t len = 0;
+
+    if (rest.len == 0)
+        return error_set(err, ERR_INVALID, "the path is empty");
+    if (path[0] != '/')
+        return error_set(err, ERR_INVALID, "'%s' is not an absolute path", path);
+    if (rest.len >= PATH_MAX) /* cleaning only makes it shorter */
+        return error_set(err, ERR_INVALID, "the path has %zu bytes, more than %d", rest.len, PATH_MAX - 1);
+    char clean[PATH_MAX];
+    while (rest.s) {
+        struct str part = str_next(&rest, '/');
+        if (part.len == 0 || str_is(part, "."))
+            continue;
+        if (str_is(part, ".."))
+            return error_set(err, ERR_INVALID, "'%s' must not contain '..'", path);
+        clean[len++] = '/';
+        memcpy(clean + len, part.s, part.len);
+        len += part.len;
+    }
+    if (len == 0)
+        clean[len++] = '/';
+    memcpy(ret, clean, len);
+    ret[len] = '\0';
+    return 0;
+}
+
+size_t host_path_depth(const char *clean)
+{
+    size_t depth = 0;
+
+    if (clean[1] == '\0')
+        return 0;
+    for (; *clean; clean++)
+        depth += *clean == '/';
+    return depth;
+}
+
+bool host_path_is_below(const char *path, const char *base)
+{
+    size_t len = strlen(base);
+
+    if (base[1] == '\0') /* "/" */
+        return path[1] != '\0';
+    return strncmp(path, base, len) == 0 && path[len] == '/' && path[len + 1] != '\0';
+}
+
+int host_open_dir(int at, const char *path, unsigned flags)
+{
+    struct open_how how = {
+        .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd;
+
+    if (!(flags & HOST_OPEN_ANY_MOUNT))
+        how.resolve |= RESOLVE_NO_XDEV;
+    if (path[0] != '/' && !(flags & HOST_OPEN_PARENT))
+        how.resolve |= RESOLVE_BENEATH;
+    do
+        fd = syscall(SYS_openat2, at, path, &how, sizeof how);
+    while (fd < 0 && errno == EINTR);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* Making */
+
+/* What stands there already was made by an earlier try, or it is not ours to use. */
+static int check_made_before(int basefd, const char *base, const char *name, struct error *err)
+{
+    struct stat st;
+
+    if (fstatat(basefd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s/%s'", base, name);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(err, ERR_EXISTS, "'%s/%s' is there and is not a directory", base, name);
+    if (st.st_uid != geteuid())
+        return error_set(err, ERR_EXISTS, "directory '%s/%s' is there and belongs to user %u", base, name,
+                         (unsigned)st.st_uid);
+    return 0;
+}
+
+static int check_base(int basefd, const char *base, struct error *err)
+{
+    struct stat st;
+
+    if (fstat(basefd, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", base);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return error_set(err, ERR_DENIED,
+                         "directory '%s' belongs to user %u, who could exchange what is in it", base,
+                         (unsigned)st.st_uid);
+    return 0;
+}
+
+int host_make_dir(const char *base, const char *name, mode_t mode, struct error *err)
+{
+    _cleanup_(closep) int basefd = -1;
+    int r;
+
+    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return error_set(err, ERR_INVALID, "'%s' is no name of a directory", name);
+    r = io_mkdirs(base, mode, err);
+    if (r < 0)
+        return r;
+    basefd = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT);
+    if (basefd == -ELOOP || basefd == -ENOTDIR)
+        return error_set(err, ERR_INVALID, "'%s' is or leads through a symbolic link", base);
+    if (basefd < 0)
+        return error_set_errno(err, -basefd, "cannot open directory '%s'", base);
+    r = check_base(basefd, base, err);
+    if (r < 0)
+        return r;
+    if (mkdirat(basefd, name, mode) < 0) {
+        if (errno != EEXIST)
+            return error_set_errno(err, errno, "cannot create directory '%s/%s'", base, name);
+        return check_made_before(basefd, base, name, err);
+    }
+    if (fsync(basefd) < 0)
+        return error_set_errno(err, errno, "cannot sync directory '%s'", base);
+    return 0;
+}
+
+int host_remove_empty_dir(const char *path, struct error *err)
+{
+    if (rmdir(path) < 0 && errno != ENOENT)
+        return error_set_errno(err, errno, "cannot remove directory '%s'", path);
+    return 0;
+}

@@ -1,0 +1,268 @@
+#include "tests/unit/test_io.h"
+
+#include "base/cleanup.h"
+#include "host/mounts.h"
+#include "host/safe_path.h"
+#include "io/file.h"
+
+static struct error err;
+
+TEST(paths_are_cleaned)
+{
+    static const struct {
+        const char *path, *expected;
+    } rows[] = {
+        { "/", "/" },
+        { "//", "/" },
+        { "/.", "/" },
+        { "/tmp", "/tmp" },
+        { "/tmp/", "/tmp" },
+        { "/tmp//x/./y//", "/tmp/x/y" },
+        { "/...", "/..." },
+        { "/a/..b/c..", "/a/..b/c.." },
+        { "/a b/\n", "/a b/\n" },
+    };
+    char clean[PATH_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ASSERT_OK(host_clean_path(rows[i].path, clean, &err));
+        ASSERT_STR(rows[i].expected, clean);
+    }
+}
+
+TEST(paths_that_could_mean_anything_are_refused)
+{
+    static const struct {
+        const char *path, *expected;
+    } rows[] = {
+        { "", "the path is empty" },
+        { "tmp/x", "'tmp/x' is not an absolute path" },
+        { "./x", "'./x' is not an absolute path" },
+        { "/..", "'/..' must not contain '..'" },
+        { "/a/../b", "'/a/../b' must not contain '..'" },
+        { "/a/b/..", "'/a/b/..' must not contain '..'" },
+    };
+    char clean[PATH_MAX] = "untouched", longest[PATH_MAX + 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ASSERT_ERR(ERR_INVALID, host_clean_path(rows[i].path, clean, &err));
+        ASSERT_STR(rows[i].expected, err.msg);
+        ASSERT_STR("untouched", clean);
+    }
+    memset(longest, 'x', sizeof longest);
+    longest[0] = '/';
+    longest[PATH_MAX] = '\0';
+    ASSERT_ERR(ERR_INVALID, host_clean_path(longest, clean, &err));
+    longest[PATH_MAX - 1] = '\0';
+    ASSERT_OK(host_clean_path(longest, clean, &err));
+    ASSERT_STR(longest, clean);
+}
+
+TEST(depth_counts_components)
+{
+    ASSERT_INT(0, host_path_depth("/"));
+    ASSERT_INT(1, host_path_depth("/etc"));
+    ASSERT_INT(2, host_path_depth("/tmp/x"));
+    ASSERT_INT(3, host_path_depth("/tmp/x/y"));
+}
+
+TEST(below_goes_by_components)
+{
+    static const struct {
+        const char *path, *base;
+        bool expected;
+    } rows[] = {
+        { "/tmp/x", "/tmp", true },     { "/tmp/x/y", "/tmp", true }, { "/tmp", "/tmp", false },
+        { "/tmpx", "/tmp", false },     { "/tm", "/tmp", false },     { "/x/tmp/y", "/tmp", false },
+        { "/tmp/", "/tmp", false },     { "/x", "/", true },          { "/", "/", false },
+        { "/tmp/xy", "/tmp/x", false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ASSERT_INT(rows[i].expected, host_path_is_below(rows[i].path, rows[i].base));
+}
+
+/* Opening */
+
+TEST(opening_follows_no_link)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+
+    assert_true(at >= 0);
+    assert_int_equal(mkdir(in_dir(&d, "real"), 0700), 0);
+    assert_int_equal(mkdir(in_dir(&d, "real/sub"), 0700), 0);
+    assert_int_equal(symlink("real", in_dir(&d, "link")), 0);
+    put_file(in_dir(&d, "file"), "");
+    fd = host_open_dir(at, "real/sub", 0);
+    assert_true(fd >= 0);
+    ASSERT_INT(-ELOOP, host_open_dir(at, "link/sub", 0));
+    ASSERT_INT(-ELOOP, host_open_dir(AT_FDCWD, in_dir(&d, "link/sub"), HOST_OPEN_ANY_MOUNT));
+    ASSERT_INT(-ENOTDIR, host_open_dir(at, "file", 0));
+    ASSERT_INT(-ENOENT, host_open_dir(at, "absent", 0));
+    ASSERT_INT(-EXDEV, host_open_dir(at, "..", 0)); /* out of it */
+    ASSERT_INT(-EXDEV, host_open_dir(fd, "../../..", HOST_OPEN_ANY_MOUNT));
+    int last = host_open_dir(at, "link", 0);
+    assert_true(last == -ELOOP || last == -ENOTDIR);
+}
+
+TEST(opening_crosses_no_mount)
+{
+    skip_without_mounts();
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), across = -1;
+    bool is_mounted = true;
+    int refused;
+
+    assert_int_equal(mkdir(in_dir(&d, "a"), 0700), 0);
+    assert_int_equal(mkdir(in_dir(&d, "b"), 0700), 0);
+    ASSERT_OK(host_is_mount_point(in_dir(&d, "b"), &is_mounted, &err));
+    assert_false(is_mounted);
+    /* A bind mount within one file system: device numbers do not show it. */
+    assert_int_equal(mount(in_dir(&d, "a"), in_dir(&d, "b"), NULL, MS_BIND, NULL), 0);
+    refused = host_open_dir(at, "b", 0);
+    across = host_open_dir(at, "b", HOST_OPEN_ANY_MOUNT);
+    int r = host_is_mount_point(in_dir(&d, "b"), &is_mounted, &err);
+    assert_int_equal(umount2(in_dir(&d, "b"), MNT_DETACH), 0); /* before anything can fail the test */
+    ASSERT_INT(-EXDEV, refused);
+    assert_true(across >= 0);
+    ASSERT_OK(r);
+    assert_true(is_mounted);
+}
+
+TEST(mount_points_that_are_not_there)
+{
+    bool is_mounted;
+
+    ASSERT_ERR(ERR_NOT_FOUND, host_is_mount_point("/nonexistent/x", &is_mounted, &err));
+    ASSERT_OK(host_is_mount_point("/proc", &is_mounted, &err));
+    assert_true(is_mounted);
+}
+
+/* The table */
+
+#define TABLE                                                                  \
+    "22 27 0:21 / /proc rw,relatime - proc proc rw\n"                          \
+    "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"                          \
+    "28 27 0:25 / /data/vol\\0401/a\\134b rw shared:4 master:3 - tmpfs t rw\n" \
+    "\n"                                                                       \
+    "29 27\n"                                                                  \
+    "30 27 0:25 / relative rw - tmpfs t rw\n"                                  \
+    "31 27 8:1 / /mnt/disks/ssd1 rw - ext4 /dev/sda1 rw\n"                     \
+    "32 27 8:1 / /mnt/line\\012end/\\0 rw - ext4 /dev/sda1 rw"
+
+TEST(mounts_at_and_below_are_found)
+{
+    static const struct {
+        const char *path;
+        bool at_too;
+        const char *expected; /* NULL: nothing mounted */
+    } rows[] = {
+        { "/data", false, "something is mounted at \"/data/vol 1/a\\\\b\"" },
+        { "/data/vol 1", false, "something is mounted at \"/data/vol 1/a\\\\b\"" },
+        { "/data/vol 1/a\\b", false, NULL },
+        { "/data/vol 1/a\\b", true, "something is mounted at \"/data/vol 1/a\\\\b\"" },
+        { "/data/vol", true, NULL },
+        { "/data/vol 1/a", true, NULL },
+        { "/mnt/disks/ssd1", false, NULL },
+        { "/mnt/disks/ssd1", true, "something is mounted at \"/mnt/disks/ssd1\"" },
+        { "/mnt/disks/ssd", true, NULL },
+        { "/mnt/disks/ssd1/x", true, NULL },
+        { "/mnt/line\nend", true, "something is mounted at \"/mnt/line\\nend/\\\\0\"" },
+        { "/rel", true, NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (!rows[i].expected) {
+            ASSERT_OK(host_check_mount_table(STR_LIT(TABLE), rows[i].path, rows[i].at_too, &err));
+            continue;
+        }
+        ASSERT_ERR(ERR_BUSY, host_check_mount_table(STR_LIT(TABLE), rows[i].path, rows[i].at_too, &err));
+        ASSERT_STR(rows[i].expected, err.msg);
+    }
+    ASSERT_OK(host_check_mount_table(STR_LIT(""), "/data", true, &err));
+}
+
+TEST(the_kernels_own_table)
+{
+    ASSERT_ERR(ERR_BUSY, host_check_unmounted("/", false, &err));
+    ASSERT_ERR(ERR_BUSY, host_check_unmounted("/proc", true, &err));
+    ASSERT_OK(host_check_unmounted("/etc/nonexistent", true, &err));
+}
+
+/* Making */
+
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_mode;
+}
+
+TEST(directories_are_made_once)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    mode_t before = umask(022);
+
+    ASSERT_OK(host_make_dir(in_dir(&d, "x/base"), "v", 0750, &err));
+    ASSERT_INT(S_IFDIR | 0750, mode_of(in_dir(&d, "x/base/v")));
+    ASSERT_INT(S_IFDIR | 0750, mode_of(in_dir(&d, "x/base")));
+    put_file(in_dir(&d, "x/base/v/f"), "kept");
+    ASSERT_OK(host_make_dir(in_dir(&d, "x/base"), "v", 0750, &err));
+    ASSERT_INT(S_IFREG, mode_of(in_dir(&d, "x/base/v/f")) & S_IFMT);
+    (void)umask(before);
+}
+
+TEST(what_is_there_must_be_a_directory_of_ours)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    static const char *const names[] = { "", ".", "..", "a/b", "/" };
+
+    assert_int_equal(symlink("/etc", in_dir(&d, "link")), 0);
+    put_file(in_dir(&d, "file"), "");
+    ASSERT_ERR(ERR_EXISTS, host_make_dir(d.path, "link", 0750, &err));
+    assert_non_null(strstr(err.msg, "/link' is there and is not a directory"));
+    ASSERT_ERR(ERR_EXISTS, host_make_dir(d.path, "file", 0750, &err));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        ASSERT_ERR(ERR_INVALID, host_make_dir(d.path, names[i], 0750, &err));
+    assert_int_equal(mkdir(in_dir(&d, "base"), 0700), 0);
+    assert_int_equal(symlink("base", in_dir(&d, "other")), 0);
+    ASSERT_ERR(ERR_INVALID, host_make_dir(in_dir(&d, "other"), "v", 0750, &err));
+    assert_int_equal(mkdir(in_dir(&d, "base/sub"), 0700), 0);
+    ASSERT_ERR(ERR_INVALID, host_make_dir(in_dir(&d, "other/sub"), "v", 0750, &err));
+    assert_non_null(strstr(err.msg, "/other/sub' is or leads through a symbolic link"));
+}
+
+TEST(another_users_directories_are_not_taken)
+{
+    if (geteuid() != 0) {
+        print_message("only root can give directories away: skipped\n");
+        skip();
+    }
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+
+    assert_int_equal(mkdir(in_dir(&d, "base"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&d, "base/v"), 0755), 0);
+    assert_int_equal(chown(in_dir(&d, "base/v"), 65534, 65534), 0);
+    ASSERT_ERR(ERR_EXISTS, host_make_dir(in_dir(&d, "base"), "v", 0750, &err));
+    assert_non_null(strstr(err.msg, "belongs to user 65534"));
+    assert_int_equal(chown(in_dir(&d, "base"), 65534, 65534), 0);
+    ASSERT_ERR(ERR_DENIED, host_make_dir(in_dir(&d, "base"), "w", 0750, &err));
+    assert_int_equal(access(in_dir(&d, "base/w"), F_OK), -1);
+}
+
+TEST(only_empty_directories_are_removed_plainly)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+
+    assert_int_equal(mkdir(in_dir(&d, "v"), 0700), 0);
+    put_file(in_dir(&d, "v/f"), "");
+    ASSERT_ERR(ERR_IO, host_remove_empty_dir(in_dir(&d, "v"), &err));
+    assert_int_equal(unlink(in_dir(&d, "v/f")), 0);
+    ASSERT_OK(host_remove_empty_dir(in_dir(&d, "v"), &err));
+    ASSERT_OK(host_remove_empty_dir(in_dir(&d, "v"), &err));
+    assert_int_equal(access(in_dir(&d, "v"), F_OK), -1);
+}
+
+TEST_MAIN()
