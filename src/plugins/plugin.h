@@ -30,16 +30,34 @@ struct plugin_host {
      */
     const char *host_path_dir;
     bool provisions_host_path; /* --enable-hostpath-provisioner */
+    const char *mount_dir;     /* where exports are mounted to be scrubbed; NULL: /run/berth/recycle */
+    const char *commands_path; /* the PATH of mount and umount; NULL: the system's. Tests set both */
 };
 
-/* Work under way. Embedded by its owner, zeroed; stays where it is until done. */
+/* Work under way. Embedded by its owner, zeroed; stays where it is until done or dropped. */
 struct plugin_op {
+    /* Once, from the loop, never from within the call that began the work. May free op. */
     void (*done)(struct plugin_op *op, int r, const struct error *err);
-    /* Of a provision: the spec of the new volume's source and what else the plugin decides, as members of a
-     * PersistentVolume's JSON ("spec": {...} without claimRef, class and reclaim policy; annotations). */
-    struct buf volume; /* of whoever begins it */
-    void *work;        /* the plugin's */
+    /* Of a provision that went well: a JSON object that holds what the plugin decides of the
+     * PersistentVolume: {"metadata": {"annotations": {...}}, "spec": {...}} without claimRef, class and
+     * reclaim policy. Of whoever begins it, initialised and empty. */
+    struct buf volume;
+
+    /* The plugin's. */
+    void (*drop)(struct plugin_op *op);
+    void *work;
+    struct deferred later; /* a failure that waits to be told, and */
+    struct error failure;  /* its words */
 };
+
+/* Ends the interest in the work: done is not called any more, and op may go. What has not started does not;
+ * what runs is told to stop and ends on the pool by itself, which pool_free() waits for. Nothing is armed or
+ * deferred for it afterwards. Takes an op that was never begun or is done. */
+static inline void plugin_op_drop(struct plugin_op *op)
+{
+    if (op->drop)
+        op->drop(op);
+}
 
 struct provision_request {
     const char *volume_name;
@@ -49,7 +67,8 @@ struct provision_request {
 };
 
 struct provision_table {
-    /* Refuses what can be refused beforehand: ERR_UNSUPPORTED, ERR_DENIED and their words. Pure. */
+    /* May it provision at all: ERR_DENIED and the words. Pure. Of the claim nothing is judged here, since
+     * what is wrong with a claim is told as a failed provision. */
     int (*check)(const struct plugin_host *h, const struct provision_request *q, struct error *err);
     /* Makes the volume's storage. */
     void (*provision)(const struct plugin_host *h, const struct provision_request *q, struct plugin_op *op);

@@ -9,11 +9,12 @@ extern const struct volume_plugin *const plugins_builtin[];
 
 enum plugin_ability { PLUGIN_ANY, PLUGIN_PROVISIONS, PLUGIN_DELETES, PLUGIN_RECYCLES };
 
-/* `no volume plugin matched`, `multiple volume plugins matched: a,b`, `no deletable volume plugin matched`.
- */
+/* ERR_NOT_FOUND `no volume plugin matched`, ERR_CONFLICT `multiple volume plugins matched: a,b`,
+ * ERR_UNSUPPORTED `no deletable volume plugin matched`. Pure. */
 int plugins_by_source(const struct volume_plugin *const *all, const struct volume_source *s,
                       enum plugin_ability a, const struct volume_plugin **ret, struct error *err);
-/* `no volume plugin matched name: N`, `no provisionable volume plugin matched`. */
+/* ERR_NOT_FOUND `no volume plugin matched name: N`, ERR_UNSUPPORTED `no provisionable volume plugin matched`.
+ * Pure. */
 int plugins_by_name(const struct volume_plugin *const *all, const char *name, enum plugin_ability a,
                     const struct volume_plugin **ret, struct error *err);
 

@@ -1,0 +1,209 @@
+/* hostPath volumes: plain directories of this machine, for development on one node.
+ *
+ * The provisioner names the directory after the claim's uid, which is a random UUID: an operation that is
+ * repeated after a crash finds its directory again instead of leaving one behind. What is deleted or recycled
+ * is chosen by whoever wrote the volume, so host/remove.h guards it; and the directory that holds what was
+ * provisioned, or one around it, is nobody's volume. */
+#include "plugins/builtin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/uid.h"
+#include "base/cleanup.h"
+#include "host/remove.h"
+#include "host/safe_path.h"
+#include "io/random.h"
+#include "plugins/work.h"
+
+#define NAME "kubernetes.io/host-path"
+#define ANN_CREATED_BY "kubernetes.io/createdby"
+#define CREATED_BY "hostpath-dynamic-provisioner"
+#define DIR_MODE 0750
+#define SCRUB_MIN_S 60
+#define SCRUB_PER_GIB_S 30
+
+static const char *provision_dir(const struct plugin_host *h)
+{
+    return h->host_path_dir ? h->host_path_dir : HOST_PATH_DIR;
+}
+
+static bool host_path_can_support(const struct volume_source *s)
+{
+    return s->kind == SOURCE_HOST_PATH;
+}
+
+/* Provisioning */
+
+static int host_path_check(const struct plugin_host *h, const struct provision_request *q, struct error *err)
+{
+    (void)q;
+    if (!h->provisions_host_path)
+        return error_set(err, ERR_DENIED, "provisioning in volume plugin \"%s\" is disabled", NAME);
+    return 0;
+}
+
+static int make_run(struct plugin_work *w, struct error *err)
+{
+    uint8_t random[UID_RANDOM_BYTES];
+    char uid[UID_BYTES];
+    int r, n;
+
+    if (uid_is_valid(str_of(w->about->uid))) {
+        memcpy(uid, w->about->uid, UID_BYTES);
+    } else {
+        r = io_random(random, sizeof random, err);
+        if (r < 0)
+            return r;
+        uid_make(random, uid);
+    }
+    n = snprintf(w->path, sizeof w->path, "%s/%s", provision_dir(&w->host), uid);
+    if (n < 0 || (size_t)n >= sizeof w->path)
+        return error_set(err, ERR_INVALID, "'%s' is too long a path", provision_dir(&w->host));
+    return host_make_dir(provision_dir(&w->host), uid, DIR_MODE, err);
+}
+
+static void write_modes(unsigned modes, struct buf *out)
+{
+    const char *between = "";
+
+    modes &= ACCESS_RWO | ACCESS_ROX | ACCESS_RWX | ACCESS_RWOP;
+    if (modes == 0)
+        modes = ACCESS_RWO;
+    for (int bit = 0; access_mode_names[bit]; bit++) {
+        if (!(modes & 1U << bit))
+            continue;
+        (void)buf_addf(out, "%s\"%s\"", between, access_mode_names[bit]); /* failures stick */
+        between = ",";
+    }
+}
+
+static int make_tell(const struct plugin_work *w, struct buf *volume, struct error *err)
+{
+    const struct claim *c = claim_of(w->about);
+
+    (void)buf_addf(volume, "{\"metadata\":{\"annotations\":{\"%s\":\"%s\"}},\"spec\":{\"accessModes\":[",
+                   ANN_CREATED_BY, CREATED_BY);
+    write_modes(c->modes, volume);
+    (void)buf_add_cstr(volume, "],\"capacity\":{\"storage\":\"");
+    (void)quantity_format(&c->request, volume);
+    (void)buf_add_cstr(volume, "\"},\"hostPath\":{\"path\":");
+    json_write_string(volume, str_of(w->path));
+    (void)buf_add_cstr(volume, "}}}");
+    return buf_check(volume, "the provisioned volume", err);
+}
+
+static void host_path_provision(const struct plugin_host *h, const struct provision_request *q,
+                                struct plugin_op *op)
+{
+    static const struct plugin_task make_task = { .run = make_run, .tell = make_tell };
+    struct error err = { 0 };
+    int r = host_path_check(h, q, &err);
+
+    if (r == 0 && q->claim->mode == VOLUME_MODE_BLOCK)
+        r = error_set(&err, ERR_UNSUPPORTED, "%s does not support block volume provisioning", NAME);
+    if (r < 0) {
+        plugin_op_fail(h, op, &err);
+        return;
+    }
+    plugin_work_begin(h, &make_task, &q->claim->obj, /* path= */ NULL, /* limit_s= */ 0, op);
+}
+
+/* Removing */
+
+/* The volume's path, cleaned, if it may be touched. */
+static int volume_path(const struct plugin_host *h, const struct volume *v, char ret[PATH_MAX],
+                       struct error *err)
+{
+    char dir[PATH_MAX];
+    int r;
+
+    r = host_clean_path(v->source.host_path->path, ret, err);
+    if (r < 0)
+        return r;
+    r = host_clean_path(provision_dir(h), dir, err);
+    if (r < 0)
+        return r;
+    if (strcmp(ret, dir) == 0 || host_path_is_below(dir, ret))
+        return error_set(err, ERR_DENIED, "'%s' holds the directories of other volumes", ret);
+    return 0;
+}
+
+/* "/tmp/" and something behind it, anywhere in the path: the API's rule. */
+static bool is_in_some_tmp(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "/tmp/")); at++)
+        if (at[5] != '\0' && at[5] != '\n')
+            return true;
+    return false;
+}
+
+/* What was provisioned is removed from within its base; anything else only where the API's rule has it. */
+static bool may_be_removed(const struct plugin_host *h, const char *path)
+{
+    return is_in_some_tmp(path) || (h->host_path_dir && host_path_is_below(path, h->host_path_dir));
+}
+
+static int remove_run(struct plugin_work *w, struct error *err)
+{
+    char dir[PATH_MAX];
+    int r = host_clean_path(provision_dir(&w->host), dir, err);
+
+    if (r < 0)
+        return r;
+    return host_remove_tree(host_path_is_below(w->path, dir) ? dir : NULL, w->path, &w->stop, err);
+}
+
+static void host_path_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
+{
+    static const struct plugin_task remove_task = { .run = remove_run };
+    const char *given = v->source.host_path->path;
+    struct error err = { 0 };
+    char path[PATH_MAX];
+    int r = 0;
+
+    if (!may_be_removed(h, given))
+        r = error_set(&err, ERR_DENIED, "host_path deleter only supports /tmp/.+ but received provided %s",
+                      given);
+    if (r == 0)
+        r = volume_path(h, v, path, &err);
+    if (r < 0) {
+        plugin_op_fail(h, op, &err);
+        return;
+    }
+    plugin_work_begin(h, &remove_task, &v->obj, path, /* limit_s= */ 0, op);
+}
+
+/* Recycling */
+
+static int scrub_run(struct plugin_work *w, struct error *err)
+{
+    return host_empty_dir(w->path, &w->stop, err);
+}
+
+static void host_path_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
+{
+    static const struct plugin_task scrub_task = { .run = scrub_run };
+    struct error err = { 0 };
+    char path[PATH_MAX];
+    int r = volume_path(h, v, path, &err);
+
+    if (r < 0) {
+        plugin_op_fail(h, op, &err);
+        return;
+    }
+    plugin_work_begin(h, &scrub_task, &v->obj, path, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S),
+                      op);
+}
+
+static const struct provision_table provision_table = { host_path_check, host_path_provision };
+static const struct delete_table delete_table = { host_path_remove };
+static const struct recycle_table recycle_table = { host_path_recycle };
+
+const struct volume_plugin host_path_plugin = {
+    .name = NAME,
+    .can_support = host_path_can_support,
+    .provision = &provision_table,
+    .remove = &delete_table,
+    .recycle = &recycle_table,
+};
