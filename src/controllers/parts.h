@@ -1,0 +1,55 @@
+/* What every controller of a process is handed, and what several of them share.
+ *
+ * The life of a part X is the same for all of them:
+ *
+ *   X_new()    before informers_start(): asks for the caches and indexes that it reads
+ *   X_start()  once the caches are synced, and where there is an election, won: work begins
+ *   X_free()   at any moment but from inside its own callbacks: sends nothing, tells nobody anything; what
+ *              was sent may still take effect. The informers go after it.
+ *
+ * Writes are held back by the client's gate (client_set_gate()): a part does not ask whether it leads. */
+#ifndef BERTH_CONTROLLERS_PARTS_H
+#define BERTH_CONTROLLERS_PARTS_H
+
+#include <stdint.h>
+
+#include "api/object.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "client/client.h"
+#include "io/loop.h"
+#include "machinery/informer.h"
+#include "machinery/metrics.h"
+#include "machinery/recorder.h"
+
+struct part_options {
+    struct loop *loop;
+    const struct clock *clock;
+    struct client *client;
+    struct informers *informers; /* not started yet */
+    struct metrics *metrics;     /* NULL: nothing is counted */
+    uint64_t seed;               /* of delays and tables: secret, names come from outside */
+};
+
+/* A seed of its own for whatever has that name: which other parts run changes nothing for it. */
+uint64_t part_seed(const struct part_options *o, const char *name);
+
+/* Events in the name of a component: "persistentvolume-controller". Borrowed. */
+int part_recorder(const struct part_options *o, const char *component, struct recorder **ret,
+                  struct error *err);
+
+/* --- Pods by the claims that they use --- */
+
+/* The index's values are keys of claims, "namespace/name", of claims that are there or not. */
+#define PODS_BY_CLAIM "claim"
+/* The pods' informer with that index. NULL without memory. */
+struct informer *part_pods(struct informers *all, struct error *err);
+
+/* --- Numbers of several parts --- */
+
+/* storage_operation_duration_seconds: volume_plugin, operation_name, status, migrated. */
+int part_operation_seconds(struct metrics *m, struct metric_family **ret, struct error *err);
+#define PART_SUCCESS "success"
+#define PART_FAILURE "fail-unknown"
+
+#endif
