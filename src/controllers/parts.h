@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "client/client.h"
 #include "io/loop.h"
+#include "machinery/controller.h"
 #include "machinery/informer.h"
 #include "machinery/metrics.h"
 #include "machinery/recorder.h"
@@ -38,12 +39,19 @@ uint64_t part_seed(const struct part_options *o, const char *name);
 int part_recorder(const struct part_options *o, const char *component, struct recorder **ret,
                   struct error *err);
 
-/* --- Pods by the claims that they use --- */
+/* --- Caches with indexes --- */
 
-/* The index's values are keys of claims, "namespace/name", of claims that are there or not. */
+/* The kind's informer with this index, asked for here or by another part before: an index of that name is
+ * the same one everywhere. NULL without memory. */
+struct informer *part_indexed(struct informers *all, enum kind k, const struct informer_index *index,
+                              struct error *err);
+
+/* Pods by the claims that they use: keys, "namespace/name", of claims that are there or not. */
 #define PODS_BY_CLAIM "claim"
-/* The pods' informer with that index. NULL without memory. */
 struct informer *part_pods(struct informers *all, struct error *err);
+
+/* The object's key is to be looked at. One longer than any server's names allow is passed over. */
+void part_add(struct controller *c, const struct object *o);
 
 /* --- Numbers of several parts --- */
 

@@ -147,10 +147,12 @@ def folder_of(path):
 
 
 def may_include(path, name):
-    """Why src/NAME may not be included by src/PATH; None when it may."""
+    """Why src/NAME may not be included by src/PATH; None when it may.
+
+    What the controllers share stands in controllers/ itself."""
     here, there = folder_of(path), folder_of(name)
     top_here, top_there = here.split("/")[0], there.split("/")[0]
-    if top_here == "sim" or here == there:
+    if top_here == "sim" or here == there or (top_here, there) == ("controllers", "controllers"):
         return None
     if top_there == "sim":
         return None if "src/" + path in SIM_USERS else "only sim's own command may include sim/"

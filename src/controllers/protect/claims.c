@@ -1,0 +1,309 @@
+/* Claims: one that a pod uses does not go, and one that nobody uses says so.
+ *
+ * The cache of pods is asked first. When it knows of a user, that settles it. When it does not, the claim
+ * would be let go or called unused, and the server is asked before that (live_pods.h). A claim that needs
+ * nothing costs a look into the index. */
+#include "controllers/protect/protect_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/claim.h"
+#include "api/pod_claims.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "controllers/protect/live_pods.h"
+#include "controllers/steps.h"
+#include "machinery/merge_patch.h"
+#include "machinery/write.h"
+
+#define UNUSED "Unused"
+/* Many may wait for one list of their namespace's pods. */
+#define IN_FLIGHT_MAX 4096
+
+struct claim_guard {
+    const struct clock *clock;
+    struct informer *claims;
+    struct informer *pods;
+    struct informer_handler claims_handler;
+    struct informer_handler pods_handler;
+    struct controller *controller;
+    struct steps steps;
+    struct live_pods *live;
+};
+
+enum want {
+    WANT_NOTHING,
+    WANT_FINALIZER,
+    WANT_USED, /* the condition */
+    /* What follows when nobody uses it. */
+    WANT_UNUSED,
+    WANT_LET_GO,
+};
+
+/* --- Who uses it --- */
+
+/* The end of its containers is certain: force-deleted, it is there for others' finalizers alone. */
+static bool is_shut_down(const struct pod *p)
+{
+    return p->obj.is_deleting && p->obj.deletion_grace_seconds == 0;
+}
+
+/* Of a claim that goes: a node may have it mounted, for a pod that has ended too. A pod that is not scheduled
+ * holds nothing yet. */
+static bool may_hold(const struct pod *p, const struct claim *c)
+{
+    if (p->node_name[0] == '\0')
+        return false;
+    for (uint32_t i = 0; i < p->volumes.count; i++) {
+        const struct pod_volume *v = &p->volumes.items[i];
+
+        if (pod_volume_is_claim(p, v, c) && (v->type == POD_VOLUME_CLAIM || !is_shut_down(p)))
+            return true;
+    }
+    return false;
+}
+
+/* Of one that stays: somebody wants it, scheduled or not. */
+static bool wants_it(const struct pod *p, const struct claim *c)
+{
+    if (pod_is_terminated(p))
+        return false;
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        if (pod_volume_is_claim(p, &p->volumes.items[i], c))
+            return true;
+    return false;
+}
+
+static bool uses(const struct pod *p, const struct claim *c)
+{
+    return c->obj.is_deleting ? may_hold(p, c) : wants_it(p, c);
+}
+
+static bool is_used_in_cache(const struct claim_guard *g, struct str key, const struct claim *c)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first_by(g->pods, PODS_BY_CLAIM, key, &at); o;
+         o = informer_next(&at))
+        if (uses(pod_of(o), c))
+            return true;
+    return false;
+}
+
+/* --- What follows --- */
+
+static enum want want_of(const struct claim *c, bool is_used)
+{
+    bool has = object_has_finalizer(&c->obj, FINALIZER_CLAIM_PROTECTION);
+    const struct status_condition *unused = condition_get(&c->conditions, UNUSED);
+
+    if (c->obj.is_deleting)
+        return has && !is_used ? WANT_LET_GO : WANT_NOTHING;
+    if (!has)
+        return WANT_FINALIZER;
+    if (c->phase != CLAIM_BOUND)
+        return WANT_NOTHING;
+    if (is_used)
+        return !unused || unused->status == CONDITION_TRUE ? WANT_USED : WANT_NOTHING;
+    return !unused || unused->status != CONDITION_TRUE ? WANT_UNUSED : WANT_NOTHING;
+}
+
+static void write_condition(struct buf *out, bool is_used, struct timestamp now)
+{
+    (void)buf_addf(
+        out,
+        "{\"conditions\":[{\"type\":\"" UNUSED "\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":\"%s\"",
+        is_used ? "False" : "True", is_used ? "PodUsingPVC" : "NoPodsUsingPVC",
+        is_used ? "A pod is currently referencing this PVC" : "No pods are currently referencing this PVC");
+    (void)buf_add_cstr(out, ",\"lastTransitionTime\":\"");
+    (void)timestamp_format(now, out);
+    (void)buf_add_cstr(out, "\"}]}");
+}
+
+/* Strategic, so that the other conditions stay as they are. */
+static enum sync_result set_condition(struct claim_guard *g, struct str key, const struct object *o,
+                                      bool is_used)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct step_patch patch = { .object = o, .subresource = "status", .kind = CLIENT_PATCH_STRATEGIC };
+    struct merge_patch p;
+    struct error err;
+
+    merge_patch_begin(&p, &body, o);
+    merge_patch_member(&p, "status");
+    write_condition(&body, is_used, timestamp_of_ns(clock_real_ns(g->clock)));
+    if (merge_patch_end(&p, &err) < 0) {
+        log_error("cannot set condition", LOG_TEXT("claim", key), LOG_ERR(&err));
+        return SYNC_AGAIN;
+    }
+    patch.body = buf_str(&body);
+    return steps_patch(&g->steps, key, &patch, g->claims, /* fn= */ NULL, /* ctx= */ NULL);
+}
+
+static enum sync_result act(struct claim_guard *g, struct str key, const struct object *o, enum want want)
+{
+    switch (want) {
+    case WANT_FINALIZER:
+        return steps_add_finalizer(&g->steps, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
+    case WANT_LET_GO:
+        return steps_remove_finalizer(&g->steps, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
+    case WANT_USED:
+    case WANT_UNUSED:
+        return set_condition(g, key, o, want == WANT_USED);
+    case WANT_NOTHING:
+        break;
+    }
+    return SYNC_DONE;
+}
+
+static enum sync_result sync(void *ctx, struct str key)
+{
+    struct claim_guard *g = ctx;
+    const struct object *o = informer_get_key(g->claims, key);
+    enum want want;
+
+    if (!o)
+        return SYNC_DONE;
+    want = want_of(claim_of(o), is_used_in_cache(g, key, claim_of(o)));
+    if (want == WANT_UNUSED || want == WANT_LET_GO)
+        return live_pods_ask(g->live, key) < 0 ? SYNC_AGAIN : SYNC_LATER;
+    return act(g, key, o, want);
+}
+
+/* The server has been asked; what the claim wants may have changed since. */
+static enum sync_result sync_live(struct claim_guard *g, struct str key, const struct pod *const *pods,
+                                  size_t count)
+{
+    const struct object *o = informer_get_key(g->claims, key);
+    bool is_cached, is_used;
+
+    if (!o)
+        return SYNC_DONE;
+    is_used = is_cached = is_used_in_cache(g, key, claim_of(o));
+    for (size_t i = 0; i < count && !is_used; i++)
+        is_used = uses(pods[i], claim_of(o));
+    if (want_of(claim_of(o), is_used) != WANT_NOTHING)
+        return act(g, key, o, want_of(claim_of(o), is_used));
+    /* The cache has not seen the user yet, and may miss both its coming and its going. */
+    return is_used && !is_cached ? SYNC_AGAIN : SYNC_DONE;
+}
+
+static void on_live(void *ctx, struct str key, int r, const struct pod *const *pods, size_t count)
+{
+    struct claim_guard *g = ctx;
+    enum sync_result result = r < 0 ? SYNC_AGAIN : sync_live(g, key, pods, count);
+
+    if (result != SYNC_LATER)
+        controller_finish(g->controller, key, result);
+}
+
+/* --- What to look at --- */
+
+/* All of them: while nobody was looking their pods may have gone. */
+static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
+{
+    struct claim_guard *g = ctx;
+
+    (void)is_initial;
+    part_add(g->controller, o);
+}
+
+static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
+{
+    struct claim_guard *g = ctx;
+    const struct claim *c = claim_of(o);
+    bool has = object_has_finalizer(o, FINALIZER_CLAIM_PROTECTION);
+
+    (void)old;
+    if (o->is_deleting == has ||
+        (!o->is_deleting && c->phase == CLAIM_BOUND && !condition_get(&c->conditions, UNUSED)))
+        part_add(g->controller, o);
+}
+
+static void add_claim(void *ctx, struct str key)
+{
+    struct claim_guard *g = ctx;
+
+    controller_add(g->controller, key);
+}
+
+static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
+{
+    /* Those of the first list are in the index before their claims are looked at. */
+    if (!is_initial)
+        pod_claims(pod_of(o), add_claim, ctx);
+}
+
+static void on_pod_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    pod_claims(pod_of(o), add_claim, ctx);
+}
+
+static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    (void)is_final_unknown;
+    pod_claims(pod_of(o), add_claim, ctx);
+}
+
+/* --- Life --- */
+
+static int claim_guard_open(struct claim_guard *g, const struct part_options *o, struct error *err)
+{
+    struct live_pods_options live = { .loop = o->loop, .client = o->client, .fn = on_live, .ctx = g };
+    struct rng rng;
+    int r;
+
+    g->clock = o->clock;
+    g->claims = informers_get(o->informers, KIND_CLAIM, err);
+    g->pods = g->claims ? part_pods(o->informers, err) : NULL;
+    if (!g->pods)
+        return -(int)err->code;
+    rng_init(&rng, part_seed(o, "live-pods"));
+    rng_bytes(&rng, &live.seed, sizeof live.seed);
+    r = live_pods_new(&live, &g->live, err);
+    if (r == 0)
+        r = guard_controller(o, "pvcprotection", IN_FLIGHT_MAX, sync, g, &g->controller, err);
+    if (r == 0)
+        steps_init(&g->steps, o->client, g->controller, "berth-pvc-protection");
+    return r;
+}
+
+int claim_guard_new(const struct part_options *o, struct claim_guard **ret, struct error *err)
+{
+    _cleanup_(claim_guard_free_p) struct claim_guard *g = calloc(1, sizeof *g);
+    int r;
+
+    if (!g)
+        return error_no_memory(err);
+    r = claim_guard_open(g, o, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(g);
+    return 0;
+}
+
+void claim_guard_start(struct claim_guard *g)
+{
+    g->pods_handler = (struct informer_handler){
+        .on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete, .ctx = g
+    };
+    g->claims_handler =
+        (struct informer_handler){ .on_add = on_claim_add, .on_update = on_claim_update, .ctx = g };
+    informer_add_handler(g->pods, &g->pods_handler);
+    informer_add_handler(g->claims, &g->claims_handler);
+}
+
+struct claim_guard *claim_guard_free(struct claim_guard *g)
+{
+    if (!g)
+        return NULL;
+    informer_remove_handler(&g->claims_handler);
+    informer_remove_handler(&g->pods_handler);
+    live_pods_free(g->live);
+    steps_done(&g->steps);
+    controller_free(g->controller);
+    free(g);
+    return NULL;
+}

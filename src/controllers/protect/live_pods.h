@@ -1,0 +1,37 @@
+/* What the server itself says of the pods that use a claim.
+ *
+ * A cache may be behind, and what follows from "nobody uses it" cannot be undone. So the pods of the claim's
+ * namespace are listed from the server, once for all claims that were asked about until the list began:
+ * while one is on its way the next questions gather for the one after it, since an answer is good only for
+ * what was asked before. */
+#ifndef BERTH_CONTROLLERS_PROTECT_LIVE_PODS_H
+#define BERTH_CONTROLLERS_PROTECT_LIVE_PODS_H
+
+#include <stddef.h>
+
+#include "api/pod.h"
+#include "base/cleanup.h"
+#include "base/siphash.h"
+#include "client/client.h"
+
+struct live_pods;
+
+/* r 0: these pods have a volume with the claim's name. Else nothing is known. Borrowed for the call. */
+typedef void live_pods_fn(void *ctx, struct str key, int r, const struct pod *const *pods, size_t count);
+
+struct live_pods_options {
+    struct loop *loop;
+    struct client *client;
+    struct hash_seed seed;
+    live_pods_fn *fn;
+    void *ctx;
+};
+
+int live_pods_new(const struct live_pods_options *o, struct live_pods **ret, struct error *err);
+struct live_pods *live_pods_free(struct live_pods *l);
+DEFINE_CLEANUP(struct live_pods, live_pods_free)
+
+/* Of the claim "namespace/name", copied. fn follows, once, not from inside. ERR_NO_MEMORY. */
+int live_pods_ask(struct live_pods *l, struct str key);
+
+#endif

@@ -1,0 +1,18 @@
+/* Protection: what is in use does not go, although somebody deleted it.
+ *
+ * Volumes stay while they are bound, claims while pods use them, attributes classes while volumes or claims
+ * name them: each carries a finalizer from its first moment on, which is taken away once it is deleted and
+ * nobody needs it any more. On the way claims get their Unused condition. */
+#ifndef BERTH_CONTROLLERS_PROTECT_PROTECT_H
+#define BERTH_CONTROLLERS_PROTECT_PROTECT_H
+
+#include "controllers/parts.h"
+
+struct protect;
+
+int protect_new(const struct part_options *o, struct protect **ret, struct error *err);
+void protect_start(struct protect *p);
+struct protect *protect_free(struct protect *p);
+DEFINE_CLEANUP(struct protect, protect_free)
+
+#endif

@@ -1,0 +1,94 @@
+/* Volumes: one that is bound does not go. */
+#include "controllers/protect/protect_int.h"
+
+#include <stdlib.h>
+
+#include "api/volume.h"
+#include "controllers/steps.h"
+
+struct volume_guard {
+    struct informer *volumes;
+    struct informer_handler handler;
+    struct controller *controller;
+    struct steps steps;
+};
+
+enum need { NEED_NOTHING, NEED_ADD, NEED_REMOVE };
+
+static enum need need_of(const struct volume *v)
+{
+    bool has = object_has_finalizer(&v->obj, FINALIZER_VOLUME_PROTECTION);
+
+    if (!v->obj.is_deleting)
+        return has ? NEED_NOTHING : NEED_ADD;
+    return has && v->phase != VOLUME_BOUND ? NEED_REMOVE : NEED_NOTHING;
+}
+
+static enum sync_result sync(void *ctx, struct str key)
+{
+    struct volume_guard *g = ctx;
+    const struct object *o = informer_get_key(g->volumes, key);
+
+    switch (o ? need_of(volume_of(o)) : NEED_NOTHING) {
+    case NEED_ADD:
+        return steps_add_finalizer(&g->steps, key, o, FINALIZER_VOLUME_PROTECTION, g->volumes);
+    case NEED_REMOVE:
+        return steps_remove_finalizer(&g->steps, key, o, FINALIZER_VOLUME_PROTECTION, g->volumes);
+    case NEED_NOTHING:
+        break;
+    }
+    return SYNC_DONE;
+}
+
+static void on_volume(struct volume_guard *g, const struct object *o)
+{
+    if (need_of(volume_of(o)) != NEED_NOTHING)
+        part_add(g->controller, o);
+}
+
+static void on_add(void *ctx, const struct object *o, bool is_initial)
+{
+    (void)is_initial;
+    on_volume(ctx, o);
+}
+
+static void on_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    on_volume(ctx, o);
+}
+
+int volume_guard_new(const struct part_options *o, struct volume_guard **ret, struct error *err)
+{
+    _cleanup_(volume_guard_free_p) struct volume_guard *g = calloc(1, sizeof *g);
+    int r;
+
+    if (!g)
+        return error_no_memory(err);
+    g->volumes = informers_get(o->informers, KIND_VOLUME, err);
+    if (!g->volumes)
+        return -(int)err->code;
+    r = guard_controller(o, "pvprotection", /* in_flight_max= */ 0, sync, g, &g->controller, err);
+    if (r < 0)
+        return r;
+    steps_init(&g->steps, o->client, g->controller, "berth-pv-protection");
+    *ret = TAKE(g);
+    return 0;
+}
+
+void volume_guard_start(struct volume_guard *g)
+{
+    g->handler = (struct informer_handler){ .on_add = on_add, .on_update = on_update, .ctx = g };
+    informer_add_handler(g->volumes, &g->handler);
+}
+
+struct volume_guard *volume_guard_free(struct volume_guard *g)
+{
+    if (!g)
+        return NULL;
+    informer_remove_handler(&g->handler);
+    steps_done(&g->steps);
+    controller_free(g->controller);
+    free(g);
+    return NULL;
+}
