@@ -1,0 +1,441 @@
+/* For the tests of controllers: the whole API server and a process with one part in it, in time that is moved
+ * by hand. Between the two is a wire on which the n-th request of the part can go wrong, or the process end.
+ *
+ * A scenario is told once on a good day; then again and again, with something wrong at each of its requests:
+ * what stands on the server in the end must be the same. */
+#ifndef BERTH_TESTS_TEST_PARTS_H
+#define BERTH_TESTS_TEST_PARTS_H
+
+#include "tests/unit/test_served.h"
+
+#include "apiserver/local_client.h"
+#include "client/client.h"
+#include "client/target.h"
+#include "controllers/parts.h"
+
+#define WIRE_HELD_MAX 256
+#define SETTLE_S 300 /* longer than any delay between two tries */
+#define ATTRIBUTES_CLASSES "/apis/storage.k8s.io/v1/volumeattributesclasses"
+
+enum trouble {
+    TROUBLE_NONE,
+    TROUBLE_REFUSED,        /* nobody answers, nothing happens */
+    TROUBLE_CONFLICT,       /* 409, or 500 to who only reads */
+    TROUBLE_LOST,           /* it happens, the answer does not come */
+    TROUBLE_CRASH_SENT,     /* the process ends with the request on its way */
+    TROUBLE_CRASH_ANSWERED, /* and when it has done what the answer called for */
+    TROUBLE_COUNT,
+};
+
+struct part_type {
+    int (*make)(const struct part_options *o, void **ret, struct error *err);
+    void (*start)(void *part);
+    void (*free)(void *part);
+};
+
+struct wire {
+    struct client_carrier base;
+    struct client_carrier *next;
+    struct deferred failing;
+    struct client_attempt *held[WIRE_HELD_MAX];
+    size_t held_count;
+};
+
+struct parts {
+    struct served served;
+    const struct part_type *type;
+    /* The process. */
+    struct wire *wire;
+    struct client *client;
+    struct metrics *metrics;
+    struct informers *informers;
+    void *part;
+    bool is_started;
+    /* What goes wrong. */
+    enum trouble trouble;
+    unsigned at;    /* the request, from 1 */
+    unsigned count; /* requests of the part so far, of all its lives */
+    bool is_dead;   /* to be started anew */
+    bool is_blind;  /* for what happens to pods */
+    struct buf log; /* "PATCH /path\n" of each request */
+    void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
+    void (*on_event)(struct client_attempt *a, const struct client_event *ev);
+};
+
+static struct parts *the_parts; /* an attempt does not know its carrier */
+
+/* --- The wire --- */
+
+static inline void wire_answer(struct client_attempt *a, enum trouble trouble)
+{
+    struct client_answer answer = { .retry_after_seconds = -1 };
+    bool is_write = a->request->verb == CLIENT_PATCH || a->request->verb == CLIENT_CREATE;
+
+    if (trouble == TROUBLE_CONFLICT && is_write) {
+        answer.http_status = 409;
+        answer.r = error_set(&answer.error, ERR_CONFLICT, "somebody was quicker");
+    } else if (trouble == TROUBLE_CONFLICT) {
+        answer.http_status = 500;
+        answer.r = error_set(&answer.error, ERR_INTERNAL, "no luck");
+    } else {
+        answer.r = error_set(&answer.error, ERR_UNAVAILABLE, "connection reset");
+        answer.was_connected = answer.may_have_happened = trouble == TROUBLE_LOST;
+    }
+    a->on_end(a, &answer);
+}
+
+static inline void wire_fail(void *ctx)
+{
+    struct wire *x = ctx;
+    struct client_attempt *a = x->held[0];
+
+    if (the_parts->is_dead)
+        return;
+    ASSERT_INT(1, x->held_count);
+    x->held_count = 0;
+    wire_answer(a, the_parts->trouble);
+}
+
+static inline void wire_end(struct client_attempt *a, const struct client_answer *answer)
+{
+    struct parts *w = the_parts;
+
+    a->on_end = w->on_end;
+    if (w->trouble == TROUBLE_LOST) {
+        wire_answer(a, TROUBLE_LOST);
+        return;
+    }
+    w->is_dead = true; /* what it sends from here on is not sent */
+    a->on_end(a, answer);
+}
+
+static inline void wire_event(struct client_attempt *a, const struct client_event *ev)
+{
+    if (!the_parts->is_blind)
+        the_parts->on_event(a, ev);
+}
+
+/* Of the part, not of the caches that it reads nor of events. */
+static inline bool is_counted(const struct client_request *q)
+{
+    return q->verb != CLIENT_WATCH && q->kind->kind != KIND_EVENT && (q->verb != CLIENT_LIST || q->ns);
+}
+
+static inline void wire_hold(struct wire *x, struct client_attempt *a)
+{
+    assert_true(x->held_count < WIRE_HELD_MAX);
+    x->held[x->held_count++] = a;
+}
+
+static inline void wire_start_bad(struct wire *x, struct client_attempt *a)
+{
+    struct parts *w = the_parts;
+
+    if (w->trouble == TROUBLE_REFUSED || w->trouble == TROUBLE_CONFLICT) {
+        wire_hold(x, a);
+        loop_defer(&x->failing);
+        return;
+    }
+    if (w->trouble == TROUBLE_LOST || w->trouble == TROUBLE_CRASH_ANSWERED) {
+        w->on_end = a->on_end;
+        a->on_end = wire_end;
+    } else {
+        w->is_dead = true;
+    }
+    x->next->type->start(x->next, a);
+}
+
+static inline void wire_start(struct client_carrier *c, struct client_attempt *a)
+{
+    struct parts *w = the_parts;
+    struct wire *x = (void *)c;
+
+    if (w->is_dead) {
+        wire_hold(x, a);
+        return;
+    }
+    if (a->request->verb == CLIENT_WATCH && a->request->kind->kind == KIND_POD) {
+        w->on_event = a->on_event;
+        a->on_event = wire_event;
+    }
+    if (is_counted(a->request)) {
+        (void)buf_addf(&w->log, "%s ", target_method(a->request));
+        target_write(a->request, &w->log);
+        (void)buf_add_char(&w->log, '\n');
+        if (++w->count == w->at) {
+            wire_start_bad(x, a);
+            return;
+        }
+    }
+    x->next->type->start(x->next, a);
+}
+
+static inline void wire_cancel(struct client_carrier *c, struct client_attempt *a)
+{
+    struct wire *x = (void *)c;
+
+    for (size_t i = 0; i < x->held_count; i++)
+        if (x->held[i] == a) {
+            x->held[i] = x->held[--x->held_count];
+            return;
+        }
+    x->next->type->cancel(x->next, a);
+}
+
+static inline void wire_free(struct client_carrier *c)
+{
+    struct wire *x = (void *)c;
+
+    loop_undefer(&x->failing);
+    x->next->type->free(x->next);
+    free(x);
+}
+
+static const struct client_carrier_type wire_type = { wire_start, wire_cancel, wire_free };
+
+/* --- The process --- */
+
+static inline void process_connect(struct parts *w)
+{
+    struct client_options o = { .loop = w->served.loop };
+
+    w->wire = calloc(1, sizeof *w->wire);
+    assert_non_null(w->wire);
+    w->wire->base.type = &wire_type;
+    deferred_init(&w->wire->failing, w->served.loop, wire_fail, w->wire);
+    ASSERT_OK(local_client_new(w->served.server, NULL, &w->wire->next, &err));
+    o.carrier = &w->wire->base;
+    ASSERT_OK(client_new(&o, &w->client, &err));
+}
+
+static inline void process_start(struct parts *w)
+{
+    struct informer_options i = { .loop = w->served.loop, .seed = 5 };
+    struct part_options o = { .loop = w->served.loop, .clock = &w->served.clock.clock, .seed = 6 };
+
+    w->is_dead = w->is_started = false;
+    process_connect(w);
+    w->metrics = metrics_new((struct hash_seed){ 3, 4 });
+    assert_non_null(w->metrics);
+    i.client = w->client;
+    ASSERT_OK(informers_new(&i, &w->informers, &err));
+    o.client = w->client;
+    o.informers = w->informers;
+    o.metrics = w->metrics;
+    ASSERT_OK(w->type->make(&o, &w->part, &err));
+    informers_start(w->informers);
+}
+
+static inline void process_kill(struct parts *w)
+{
+    w->type->free(w->part);
+    w->informers = informers_free(w->informers);
+    w->client = client_free(w->client);
+    w->metrics = metrics_free(w->metrics);
+}
+
+static inline void process_care(struct parts *w)
+{
+    if (w->is_dead) {
+        process_kill(w);
+        process_start(w);
+    }
+    if (!w->is_started && informers_are_synced(w->informers)) {
+        w->is_started = true;
+        w->type->start(w->part);
+    }
+}
+
+/* Turns until all is at rest at this moment. */
+static inline void parts_rest(struct parts *w)
+{
+    unsigned turns = 0;
+    bool is_busy;
+
+    do {
+        bool was_dead, was_started;
+
+        is_busy = loop_poll(w->served.loop);
+        was_dead = w->is_dead;
+        was_started = w->is_started;
+        process_care(w);
+        is_busy = is_busy || was_dead || was_started != w->is_started;
+        if (++turns > 100000)
+            fail_msg("no rest; the part asked\n%s", buf_cstr(&w->log));
+    } while (is_busy);
+}
+
+static inline void parts_pass_ns(struct parts *w, uint64_t ns)
+{
+    uint64_t end = w->served.clock.mono_ns + ns, next;
+
+    parts_rest(w);
+    while (loop_next_timer_ns(w->served.loop, &next) && next <= end) {
+        if (next > w->served.clock.mono_ns)
+            manual_clock_advance(&w->served.clock, next - w->served.clock.mono_ns);
+        parts_rest(w);
+    }
+    manual_clock_advance(&w->served.clock, end - w->served.clock.mono_ns);
+    parts_rest(w);
+}
+
+/* Whatever is to be tried again has been. */
+static inline void parts_settle(struct parts *w)
+{
+    parts_pass_ns(w, SETTLE_S * NS_PER_S);
+}
+
+static inline void parts_init(struct parts *w, const struct part_type *type)
+{
+    memset(w, 0, sizeof *w);
+    w->type = type;
+    w->log = BUF_INIT((size_t)16 << 20);
+    served_init(&w->served);
+    the_parts = w;
+    process_start(w);
+    parts_rest(w);
+}
+
+static inline void parts_done(struct parts *w)
+{
+    process_kill(w);
+    buf_done(&w->log);
+    served_done(&w->served);
+}
+
+/* --- What is asked and what stands there --- */
+
+/* A request of a person, and what follows from it in 5 minutes. */
+#define ASSERT_DONE(w, expected, method, target, body)             \
+    do {                                                           \
+        ASSERT_SENT(&(w)->served, expected, method, target, body); \
+        parts_settle(w);                                           \
+    } while (0)
+
+#define ASSERT_THERE(w, expected, target, path)              \
+    do {                                                     \
+        ASSERT_SENT(&(w)->served, 200, "GET", target, NULL); \
+        ASSERT_GOT(&(w)->served, expected, path);            \
+    } while (0)
+
+#define ASSERT_GONE(w, target) ASSERT_SENT(&(w)->served, 404, "GET", target, NULL)
+
+/* The part has asked for exactly this since the last time: "PATCH /path\n", without parameters. */
+static inline void assert_asked(struct parts *w, const char *expected)
+{
+    _cleanup_(buf_done_p) struct buf plain = BUF_INIT((size_t)16 << 20);
+    struct str rest = buf_str(&w->log);
+
+    while (rest.len) {
+        struct str line = str_next(&rest, '\n');
+
+        (void)buf_add_str(&plain, str_next(&line, '?'));
+        (void)buf_add_char(&plain, '\n');
+    }
+    ASSERT_STR(expected, buf_cstr(&plain));
+    buf_clear(&w->log);
+}
+
+/* The events with that reason: the last answer is left with all of them. */
+static inline unsigned count_events(struct parts *w, const char *type, const char *reason,
+                                    const char *message)
+{
+    unsigned found = 0;
+
+    ASSERT_SENT(&w->served, 200, "GET", EVENTS, NULL);
+    for (unsigned i = 0; i < got_items(&w->served); i++) {
+        const struct json *d = &w->served.doc;
+        json_ref e = json_at(d, json_get(d, w->served.root, "items"), i);
+
+        if (json_is_string(d, json_get(d, e, "reason"), reason) &&
+            json_is_string(d, json_get(d, e, "type"), type) &&
+            json_is_string(d, json_get(d, e, "message"), message))
+            found++;
+    }
+    return found;
+}
+
+#define ASSERT_EVENT(w, type, reason, message)                                                         \
+    do {                                                                                               \
+        if (count_events(w, type, reason, message) != 1)                                               \
+            fail_msg("not one %s %s '%s' in\n%s", type, reason, message, buf_cstr(&(w)->served.text)); \
+    } while (0)
+
+/* Of the metrics' text, a whole line. */
+static inline void assert_metric(const struct parts *w, const char *line)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)16 << 20);
+
+    metrics_write(w->metrics, &text);
+    if (!strstr(buf_cstr(&text), line))
+        fail_msg("no %s in\n%s", line, buf_cstr(&text));
+}
+
+/* --- Whatever goes wrong, the end is the same --- */
+
+/* What differs from run to run. */
+static inline void drop_chance(struct json *d, json_ref v)
+{
+    static const char *const keys[] = { "resourceVersion",        "uid",           "creationTimestamp",
+                                        "deletionTimestamp",      "managedFields", "lastTransitionTime",
+                                        "lastPhaseTransitionTime" };
+
+    if (json_type(d, v) == JSON_OBJECT)
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+            (void)json_remove(d, v, keys[i]);
+    if (json_type(d, v) == JSON_OBJECT || json_type(d, v) == JSON_ARRAY)
+        for (json_ref m = json_first(d, v); m; m = json_next(d, m))
+            drop_chance(d, m);
+}
+
+static inline void parts_dump(struct parts *w, struct buf *out)
+{
+    static const char *const paths[] = { VOLUMES, "/api/v1/persistentvolumeclaims", "/api/v1/pods",
+                                         ATTRIBUTES_CLASSES };
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        json_ref items;
+
+        ASSERT_SENT(&w->served, 200, "GET", paths[i], NULL);
+        items = json_get(&w->served.doc, w->served.root, "items");
+        drop_chance(&w->served.doc, items);
+        json_write_pretty(&w->served.doc, items, out);
+        (void)buf_add_char(out, '\n');
+    }
+}
+
+/* How many requests the part needed. */
+static inline unsigned run_scenario(const struct part_type *type, void (*scenario)(struct parts *w),
+                                    enum trouble trouble, unsigned at, struct buf *out)
+{
+    struct parts w;
+    unsigned count;
+
+    parts_init(&w, type);
+    w.trouble = trouble;
+    w.at = at;
+    scenario(&w);
+    count = w.count;
+    parts_dump(&w, out);
+    parts_done(&w);
+    return count;
+}
+
+static inline void assert_ends_the_same(const struct part_type *type, void (*scenario)(struct parts *w))
+{
+    _cleanup_(buf_done_p) struct buf good = BUF_INIT((size_t)16 << 20);
+    unsigned count = run_scenario(type, scenario, TROUBLE_NONE, 0, &good);
+
+    assert_true(count > 0);
+    for (unsigned trouble = TROUBLE_NONE + 1; trouble < TROUBLE_COUNT; trouble++)
+        for (unsigned at = 1; at <= count; at++) {
+            _cleanup_(buf_done_p) struct buf bad = BUF_INIT((size_t)16 << 20);
+
+            (void)run_scenario(type, scenario, (enum trouble)trouble, at, &bad);
+            if (strcmp(buf_cstr(&good), buf_cstr(&bad)) != 0)
+                fail_msg("trouble %u at request %u of %u:\n%s\nexpected\n%s", trouble, at, count,
+                         buf_cstr(&bad), buf_cstr(&good));
+        }
+}
+
+#endif
