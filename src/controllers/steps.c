@@ -33,10 +33,12 @@ static void step_free(struct step *x)
 
 void steps_done(struct steps *s)
 {
-    if (!s->client)
-        return;
-    while (!TAILQ_EMPTY(&s->all))
-        step_free(TAILQ_FIRST(&s->all));
+    struct step *next;
+
+    for (struct step *x = TAILQ_FIRST(&s->all); x; x = next) {
+        next = TAILQ_NEXT(x, link);
+        step_free(x);
+    }
 }
 
 enum sync_result steps_result(struct str key, const struct client_answer *a)

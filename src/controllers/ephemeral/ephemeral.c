@@ -163,7 +163,7 @@ static enum sync_result refuse(struct ephemeral *e, const struct pod *p, const s
 }
 
 /* The first volume that is not as it should be; the rest waits for it. */
-static enum sync_result sync(void *ctx, struct str key)
+static enum sync_result sync_pod(void *ctx, struct str key)
 {
     struct ephemeral *e = ctx;
     const struct object *o = informer_get_key(e->pods, key);
@@ -239,7 +239,7 @@ static int ephemeral_open(struct ephemeral *e, const struct part_options *o, str
                                                .metrics = o->metrics,
                                                .seed = part_seed(o, QUEUE),
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
-                                    .sync = sync,
+                                    .sync = sync_pod,
                                     .ctx = e };
     int r;
 
@@ -259,16 +259,17 @@ static int ephemeral_open(struct ephemeral *e, const struct part_options *o, str
 
 int ephemeral_new(const struct part_options *o, struct ephemeral **ret, struct error *err)
 {
-    _cleanup_(ephemeral_free_p) struct ephemeral *e = calloc(1, sizeof *e);
+    struct ephemeral *e = calloc(1, sizeof *e);
     int r;
 
     if (!e)
         return error_no_memory(err);
     r = ephemeral_open(e, o, err);
     if (r < 0)
-        return r;
-    *ret = TAKE(e);
-    return 0;
+        ephemeral_free(e);
+    else
+        *ret = e;
+    return r;
 }
 
 void ephemeral_start(struct ephemeral *e)

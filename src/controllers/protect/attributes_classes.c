@@ -63,7 +63,7 @@ static bool is_used(const struct attributes_class_guard *g, struct str name)
            informer_first_by(g->claims, BY_ATTRIBUTES_CLASS, name, &c);
 }
 
-static enum sync_result sync(void *ctx, struct str key)
+static enum sync_result sync_class(void *ctx, struct str key)
 {
     struct attributes_class_guard *g = ctx;
     const struct object *o = informer_get_key(g->classes, key);
@@ -113,14 +113,11 @@ static void on_user_update(void *ctx, const struct object *old, const struct obj
 
 /* --- Life --- */
 
-int attributes_class_guard_new(const struct part_options *o, struct attributes_class_guard **ret,
-                               struct error *err)
+static int attributes_class_guard_open(struct attributes_class_guard *g, const struct part_options *o,
+                                       struct error *err)
 {
-    _cleanup_(attributes_class_guard_free_p) struct attributes_class_guard *g = calloc(1, sizeof *g);
     int r;
 
-    if (!g)
-        return error_no_memory(err);
     g->classes = informers_get(o->informers, KIND_ATTRIBUTES_CLASS, err);
     if (g->classes)
         g->volumes = part_indexed(o->informers, KIND_VOLUME, &names_index, err);
@@ -128,12 +125,26 @@ int attributes_class_guard_new(const struct part_options *o, struct attributes_c
         g->claims = part_indexed(o->informers, KIND_CLAIM, &names_index, err);
     if (!g->claims)
         return -(int)err->code;
-    r = guard_controller(o, "vacprotection", /* in_flight_max= */ 0, sync, g, &g->controller, err);
+    r = guard_controller(o, "vacprotection", /* in_flight_max= */ 0, sync_class, g, &g->controller, err);
+    if (r == 0)
+        steps_init(&g->steps, o->client, g->controller, "berth-vac-protection");
+    return r;
+}
+
+int attributes_class_guard_new(const struct part_options *o, struct attributes_class_guard **ret,
+                               struct error *err)
+{
+    struct attributes_class_guard *g = calloc(1, sizeof *g);
+    int r;
+
+    if (!g)
+        return error_no_memory(err);
+    r = attributes_class_guard_open(g, o, err);
     if (r < 0)
-        return r;
-    steps_init(&g->steps, o->client, g->controller, "berth-vac-protection");
-    *ret = TAKE(g);
-    return 0;
+        attributes_class_guard_free(g);
+    else
+        *ret = g;
+    return r;
 }
 
 void attributes_class_guard_start(struct attributes_class_guard *g)

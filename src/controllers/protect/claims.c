@@ -157,7 +157,7 @@ static enum sync_result act(struct claim_guard *g, struct str key, const struct 
     return SYNC_DONE;
 }
 
-static enum sync_result sync(void *ctx, struct str key)
+static enum sync_result sync_claim(void *ctx, struct str key)
 {
     struct claim_guard *g = ctx;
     const struct object *o = informer_get_key(g->claims, key);
@@ -264,7 +264,7 @@ static int claim_guard_open(struct claim_guard *g, const struct part_options *o,
     rng_bytes(&rng, &live.seed, sizeof live.seed);
     r = live_pods_new(&live, &g->live, err);
     if (r == 0)
-        r = guard_controller(o, "pvcprotection", IN_FLIGHT_MAX, sync, g, &g->controller, err);
+        r = guard_controller(o, "pvcprotection", IN_FLIGHT_MAX, sync_claim, g, &g->controller, err);
     if (r == 0)
         steps_init(&g->steps, o->client, g->controller, "berth-pvc-protection");
     return r;
@@ -272,16 +272,17 @@ static int claim_guard_open(struct claim_guard *g, const struct part_options *o,
 
 int claim_guard_new(const struct part_options *o, struct claim_guard **ret, struct error *err)
 {
-    _cleanup_(claim_guard_free_p) struct claim_guard *g = calloc(1, sizeof *g);
+    struct claim_guard *g = calloc(1, sizeof *g);
     int r;
 
     if (!g)
         return error_no_memory(err);
     r = claim_guard_open(g, o, err);
     if (r < 0)
-        return r;
-    *ret = TAKE(g);
-    return 0;
+        claim_guard_free(g);
+    else
+        *ret = g;
+    return r;
 }
 
 void claim_guard_start(struct claim_guard *g)

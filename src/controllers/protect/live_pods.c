@@ -252,11 +252,15 @@ int live_pods_new(const struct live_pods_options *o, struct live_pods **ret, str
 
 struct live_pods *live_pods_free(struct live_pods *l)
 {
+    struct live_list *next;
+
     if (!l)
         return NULL;
     loop_undefer(&l->send);
-    while (!TAILQ_EMPTY(&l->lists))
-        list_free(TAILQ_FIRST(&l->lists));
+    for (struct live_list *x = TAILQ_FIRST(&l->lists); x; x = next) {
+        next = TAILQ_NEXT(x, link);
+        list_free(x);
+    }
     map_done(&l->by_ns);
     free(l);
     return NULL;

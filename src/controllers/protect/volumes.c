@@ -24,7 +24,7 @@ static enum need need_of(const struct volume *v)
     return has && v->phase != VOLUME_BOUND ? NEED_REMOVE : NEED_NOTHING;
 }
 
-static enum sync_result sync(void *ctx, struct str key)
+static enum sync_result sync_volume(void *ctx, struct str key)
 {
     struct volume_guard *g = ctx;
     const struct object *o = informer_get_key(g->volumes, key);
@@ -58,22 +58,32 @@ static void on_update(void *ctx, const struct object *old, const struct object *
     on_volume(ctx, o);
 }
 
+static int volume_guard_open(struct volume_guard *g, const struct part_options *o, struct error *err)
+{
+    int r;
+
+    g->volumes = informers_get(o->informers, KIND_VOLUME, err);
+    if (!g->volumes)
+        return -(int)err->code;
+    r = guard_controller(o, "pvprotection", /* in_flight_max= */ 0, sync_volume, g, &g->controller, err);
+    if (r == 0)
+        steps_init(&g->steps, o->client, g->controller, "berth-pv-protection");
+    return r;
+}
+
 int volume_guard_new(const struct part_options *o, struct volume_guard **ret, struct error *err)
 {
-    _cleanup_(volume_guard_free_p) struct volume_guard *g = calloc(1, sizeof *g);
+    struct volume_guard *g = calloc(1, sizeof *g);
     int r;
 
     if (!g)
         return error_no_memory(err);
-    g->volumes = informers_get(o->informers, KIND_VOLUME, err);
-    if (!g->volumes)
-        return -(int)err->code;
-    r = guard_controller(o, "pvprotection", /* in_flight_max= */ 0, sync, g, &g->controller, err);
+    r = volume_guard_open(g, o, err);
     if (r < 0)
-        return r;
-    steps_init(&g->steps, o->client, g->controller, "berth-pv-protection");
-    *ret = TAKE(g);
-    return 0;
+        volume_guard_free(g);
+    else
+        *ret = g;
+    return r;
 }
 
 void volume_guard_start(struct volume_guard *g)
