@@ -169,6 +169,27 @@ TEST(ephemeral_tells_why_there_is_no_claim)
     parts_done(&w);
 }
 
+/* A claim that the cache has not heard of: whose it is will show, and nobody is told before. */
+TEST(ephemeral_waits_to_see_whose_a_claim_is)
+{
+    struct parts w;
+
+    parts_init(&w, &ephemeral_type);
+    w.is_blind_to[KIND_CLAIM] = true;
+    ASSERT_DONE(&w, 201, "POST", CLAIMS, "{'metadata':{'name':'p-v'}," CLAIM_SPEC "}");
+    ASSERT_DONE(&w, 201, "POST", PODS, POD_WITH("p", VOLUME("v")));
+    assert_true(w.count > 1);
+    ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+    ASSERT_INT(0, got_items(&w.served));
+    process_kill(&w);
+    w.is_blind_to[KIND_CLAIM] = false;
+    process_start(&w);
+    parts_settle(&w);
+    ASSERT_EVENT(&w, "Warning", "FailedBinding",
+                 "ephemeral volume v: PVC default/p-v was not created for pod default/p (pod is not owner)");
+    parts_done(&w);
+}
+
 TEST(ephemeral_ends_the_same_on_bad_days)
 {
     assert_ends_the_same(&ephemeral_type, make_again);

@@ -22,6 +22,7 @@ enum trouble {
     TROUBLE_REFUSED,        /* nobody answers, nothing happens */
     TROUBLE_CONFLICT,       /* 409, or 500 to who only reads */
     TROUBLE_LOST,           /* it happens, the answer does not come */
+    TROUBLE_UNREADABLE,     /* no item of a list can be read */
     TROUBLE_CRASH_SENT,     /* the process ends with the request on its way */
     TROUBLE_CRASH_ANSWERED, /* and when it has done what the answer called for */
     TROUBLE_COUNT,
@@ -53,13 +54,13 @@ struct parts {
     bool is_started;
     /* What goes wrong. */
     enum trouble trouble;
-    unsigned at;    /* the request, from 1 */
-    unsigned count; /* requests of the part so far, of all its lives */
-    bool is_dead;   /* to be started anew */
-    bool is_blind;  /* for what happens to pods */
-    struct buf log; /* "PATCH /path\n" of each request */
+    unsigned at;                  /* the request, from 1 */
+    unsigned count;               /* requests of the part so far, of all its lives */
+    bool is_dead;                 /* to be started anew */
+    struct buf log;               /* "PATCH /path\n" of each request */
+    bool is_blind_to[KIND_COUNT]; /* what happens to them is not heard of */
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
-    void (*on_event)(struct client_attempt *a, const struct client_event *ev);
+    void (*on_event)(struct client_attempt *a, const struct client_event *ev); /* of every watch */
 };
 
 static struct parts *the_parts; /* an attempt does not know its carrier */
@@ -99,8 +100,15 @@ static inline void wire_fail(void *ctx)
 static inline void wire_end(struct client_attempt *a, const struct client_answer *answer)
 {
     struct parts *w = the_parts;
+    struct client_answer unreadable = *answer;
 
     a->on_end = w->on_end;
+    if (w->trouble == TROUBLE_UNREADABLE) {
+        unreadable.list.undecodable = answer->list.count;
+        unreadable.list.count = 0;
+        a->on_end(a, &unreadable);
+        return;
+    }
     if (w->trouble == TROUBLE_LOST) {
         wire_answer(a, TROUBLE_LOST);
         return;
@@ -111,7 +119,7 @@ static inline void wire_end(struct client_attempt *a, const struct client_answer
 
 static inline void wire_event(struct client_attempt *a, const struct client_event *ev)
 {
-    if (!the_parts->is_blind)
+    if (!the_parts->is_blind_to[a->request->kind->kind])
         the_parts->on_event(a, ev);
 }
 
@@ -136,11 +144,11 @@ static inline void wire_start_bad(struct wire *x, struct client_attempt *a)
         loop_defer(&x->failing);
         return;
     }
-    if (w->trouble == TROUBLE_LOST || w->trouble == TROUBLE_CRASH_ANSWERED) {
+    if (w->trouble == TROUBLE_CRASH_SENT) {
+        w->is_dead = true;
+    } else {
         w->on_end = a->on_end;
         a->on_end = wire_end;
-    } else {
-        w->is_dead = true;
     }
     x->next->type->start(x->next, a);
 }
@@ -154,7 +162,7 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
         wire_hold(x, a);
         return;
     }
-    if (a->request->verb == CLIENT_WATCH && a->request->kind->kind == KIND_POD) {
+    if (a->request->verb == CLIENT_WATCH) {
         w->on_event = a->on_event;
         a->on_event = wire_event;
     }

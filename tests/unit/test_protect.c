@@ -180,7 +180,7 @@ TEST(protect_asks_the_server_before_it_lets_go)
 
     parts_init(&w, &protect_type);
     make_claim(&w);
-    w.is_blind = true;
+    w.is_blind_to[KIND_POD] = true;
     ASSERT_DONE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
     ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
     ASSERT_THERE(&w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
@@ -189,6 +189,23 @@ TEST(protect_asks_the_server_before_it_lets_go)
     /* It came and went, and no event says so. */
     ASSERT_DONE(&w, 200, "DELETE", POD_P "?gracePeriodSeconds=0", NULL);
     ASSERT_GONE(&w, CLAIM_C);
+    parts_done(&w);
+}
+
+/* A pod that cannot be read may use anything. */
+TEST(protect_keeps_a_claim_when_a_pod_is_unreadable)
+{
+    struct parts w;
+
+    parts_init(&w, &protect_type);
+    make_claim(&w);
+    w.is_blind_to[KIND_POD] = true;
+    ASSERT_DONE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
+    w.trouble = TROUBLE_UNREADABLE;
+    w.at = w.count + 1;
+    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
+    assert_true(w.count > w.at);
+    ASSERT_THERE(&w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
     parts_done(&w);
 }
 
