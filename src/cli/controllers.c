@@ -17,11 +17,11 @@
 #include "cli/cluster.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
+#include "cli/manager.h"
 #include "io/clock.h"
 #include "io/hostname.h"
 #include "io/random.h"
 #include "machinery/health.h"
-#include "machinery/informer.h"
 #include "machinery/leader.h"
 #include "machinery/metrics.h"
 #include "machinery/process_metrics.h"
@@ -34,9 +34,6 @@
 #define BURST_DEFAULT 400
 #define RATE_MAX 1000000
 #define SECONDS_MAX 86400
-/* How often the caches are looked at until they are there, and how often it is said what is missing. */
-#define SYNC_POLL_NS (50 * NS_PER_MS)
-#define SYNC_SAY_NS (10 * NS_PER_S)
 /* From the signal to the end, and of that for events. */
 #define STOP_NS (4 * NS_PER_S)
 #define FLUSH_NS NS_PER_S
@@ -83,16 +80,6 @@ static const struct flag controllers_flags[] = {
     { 0 },
 };
 
-/* What the controllers read. */
-static const struct {
-    enum kind kind;
-    bool is_optional; /* a server may not have it, or not have it on */
-} cached_kinds[] = {
-    { KIND_VOLUME, false },   { KIND_CLAIM, false },      { KIND_CLASS, false },
-    { KIND_POD, false },      { KIND_NODE, false },       { KIND_ATTACHMENT, false },
-    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_ATTRIBUTES_CLASS, true },
-};
-
 /* What runs, in the order it is made. */
 struct running {
     struct settings settings;
@@ -109,13 +96,10 @@ struct running {
     struct monitor *monitor;
     struct recorder *recorder; /* of the lease's events */
     struct leader *leader;     /* NULL: nobody is elected */
-    struct informers *informers;
-    struct informer *caches[ARRAY_LEN(cached_kinds)];
+    struct manager *manager;   /* NULL: the server has not been reached */
     struct timer lease_timer;
     char said_holder[SAID_BYTES];
     char said_trouble[SAID_BYTES];
-    struct timer sync_timer;
-    uint64_t sync_say_at_ns;
     struct timer stop_timer;
     uint64_t stop_at_ns;
     uint64_t flush_until_ns; /* 0: the leader is not over yet */
@@ -172,14 +156,16 @@ static int check_settings(struct running *r)
 /* From here on this process may write: the controllers are started here. */
 static void on_started(void *ctx)
 {
-    const struct running *r = ctx;
+    struct running *r = ctx;
 
     log_info("leading", LOG_STR("identity", r->identity), LOG_BOOL("elected", r->leader != NULL));
+    manager_start(r->manager);
 }
 
 static void begin_end(struct running *r)
 {
     r->is_stopping = true;
+    r->manager = manager_free(r->manager);
     timer_disarm(&r->lease_timer);
     r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
     timer_arm_after(&r->stop_timer, 0);
@@ -227,29 +213,10 @@ static void on_stopped(void *ctx, bool is_lost)
 
 /* --- Caches --- */
 
-static bool cache_is_there(const struct running *r, size_t at)
+static void on_synced(void *ctx)
 {
-    return informer_is_synced(r->caches[at]) ||
-           (cached_kinds[at].is_optional && informer_is_not_served(r->caches[at]));
-}
+    struct running *r = ctx;
 
-/* The name of the first kind that is missing; NULL when all are there. */
-static const char *missing_cache(const struct running *r)
-{
-    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++) {
-        if (!cache_is_there(r, i))
-            return kind_info(cached_kinds[i].kind)->name;
-    }
-    return NULL;
-}
-
-static void on_synced(struct running *r)
-{
-    size_t objects = 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
-        objects += informer_count(r->caches[i]);
-    log_info("the caches are filled", LOG_UINT("objects", objects));
     if (r->leader) {
         leader_start(r->leader);
         log_info("waiting for the lease", LOG_STR("lease", COMPONENT), LOG_STR("identity", r->identity));
@@ -259,37 +226,18 @@ static void on_synced(struct running *r)
     }
 }
 
-static void check_synced(void *ctx)
+static int open_manager(struct running *r, bool streams_lists, struct error *err)
 {
-    struct running *r = ctx;
-    const char *missing = missing_cache(r);
+    struct manager_options o = { .loop = r->loop,
+                                 .clock = clock_system(),
+                                 .client = r->cluster.client,
+                                 .metrics = r->metrics,
+                                 .seed = r->seed,
+                                 .streams_lists = streams_lists,
+                                 .on_synced = on_synced,
+                                 .ctx = r };
 
-    if (!missing) {
-        on_synced(r);
-        return;
-    }
-    if (loop_now_ns(r->loop) >= r->sync_say_at_ns) {
-        log_info("waiting for the caches", LOG_STR("kind", missing));
-        r->sync_say_at_ns = loop_now_ns(r->loop) + SYNC_SAY_NS;
-    }
-    timer_arm_after(&r->sync_timer, SYNC_POLL_NS);
-}
-
-static int open_caches(struct running *r, bool streams_lists, struct error *err)
-{
-    struct informer_options o = { .loop = r->loop,
-                                  .client = r->cluster.client,
-                                  .metrics = r->metrics,
-                                  .seed = r->seed,
-                                  .streams_lists = streams_lists };
-    int e = informers_new(&o, &r->informers, err);
-
-    for (size_t i = 0; i < ARRAY_LEN(cached_kinds) && e == 0; i++) {
-        r->caches[i] = informers_get(r->informers, cached_kinds[i].kind, err);
-        if (!r->caches[i])
-            e = -(int)err->code;
-    }
-    return e;
+    return manager_new(&o, &r->manager, err);
 }
 
 static void on_reached(void *ctx, const struct server_version *version)
@@ -302,15 +250,13 @@ static void on_reached(void *ctx, const struct server_version *version)
         return;
     log_info("the server answers", LOG_STR("server", r->cluster.config.server),
              LOG_INT("major", version->major), LOG_INT("minor", version->minor));
-    if (open_caches(r, streams_lists, &err) < 0) {
-        log_error("cannot make the caches, ending", LOG_ERR(&err));
+    if (open_manager(r, streams_lists, &err) < 0) {
+        log_error("cannot make the controllers, ending", LOG_ERR(&err));
         r->status = CLI_FAILED;
         loop_stop(r->loop);
         return;
     }
-    informers_start(r->informers);
-    r->sync_say_at_ns = loop_now_ns(r->loop) + SYNC_SAY_NS;
-    timer_arm_after(&r->sync_timer, 0);
+    manager_open(r->manager);
 }
 
 /* --- Health --- */
@@ -318,7 +264,7 @@ static void on_reached(void *ctx, const struct server_version *version)
 static int check_caches(void *ctx, struct error *err)
 {
     const struct running *r = ctx;
-    const char *missing = r->informers ? missing_cache(r) : "the server's version";
+    const char *missing = r->manager ? manager_missing(r->manager) : "the server's version";
 
     return missing ? error_set(err, ERR_UNAVAILABLE, "waiting for %s", missing) : 0;
 }
@@ -455,7 +401,6 @@ static void on_signal(void *ctx, int signum)
         return;
     log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
     begin_end(r);
-    timer_disarm(&r->sync_timer);
     if (r->leader)
         leader_stop(r->leader); /* on_stopped() follows */
     else
@@ -469,7 +414,6 @@ static int start(struct running *r, struct error *err)
     if (e < 0)
         return e;
     timer_init(&r->lease_timer, r->loop, watch_lease, r);
-    timer_init(&r->sync_timer, r->loop, check_synced, r);
     timer_init(&r->stop_timer, r->loop, wait_for_end, r);
     e = loop_on_signal(r->loop, SIGTERM, on_signal, r, err);
     if (e == 0)
@@ -488,10 +432,9 @@ static int start(struct running *r, struct error *err)
 static void running_done(struct running *r)
 {
     timer_disarm(&r->lease_timer);
-    timer_disarm(&r->sync_timer);
     timer_disarm(&r->stop_timer);
     r->monitor = monitor_free(r->monitor);
-    r->informers = informers_free(r->informers);
+    r->manager = manager_free(r->manager);
     r->leader = leader_free(r->leader);
     r->recorder = recorder_free(r->recorder);
     cluster_close(&r->cluster);

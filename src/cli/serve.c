@@ -10,6 +10,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/counts.h"
 #include "apiserver/http.h"
+#include "apiserver/local_client.h"
 #include "apiserver/pki.h"
 #include "apiserver/server.h"
 #include "apiserver/store_facts.h"
@@ -17,6 +18,7 @@
 #include "cli/data_dir.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
+#include "cli/manager.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
@@ -83,9 +85,12 @@ struct running {
     struct authenticator *authenticator;
     struct apiserver *server;
     struct http *http;
+    struct client *client;   /* of the controllers */
+    struct manager *manager; /* NULL: --without controllers */
     struct timer stop_timer;
     uint64_t stop_at_ns;
     bool is_stopping;
+    bool has_controllers;
 };
 
 /* --- Settings --- */
@@ -119,12 +124,12 @@ static bool is_loopback(const char *address)
            strncmp(address, "localhost:", 10) == 0;
 }
 
-static int check_parts(const char *without, bool *ret_has_api)
+static int check_parts(const char *without, bool *ret_has_api, bool *ret_has_controllers)
 {
     static const char *const parts[] = { "api", "controllers", "scheduler", "node", NULL };
     struct str rest = str_of(without);
 
-    *ret_has_api = true;
+    *ret_has_api = *ret_has_controllers = true;
     while (rest.s && rest.len) {
         struct str part = str_trim(str_next(&rest, ','));
         int i = 0;
@@ -137,6 +142,8 @@ static int check_parts(const char *without, bool *ret_has_api)
                 STR_ARG(part));
         if (i == 0)
             *ret_has_api = false;
+        if (i == 1)
+            *ret_has_controllers = false;
     }
     return CLI_OK;
 }
@@ -164,7 +171,7 @@ static int check_settings(struct running *r)
     if (s->event_ttl &&
         (!str_to_int64(str_of(s->event_ttl), &r->event_ttl_seconds) || r->event_ttl_seconds < 1))
         return cli_fail_usage("serve: --event-ttl %s: not a number of seconds", s->event_ttl);
-    if (check_parts(s->without ? s->without : "", &has_api) != CLI_OK)
+    if (check_parts(s->without ? s->without : "", &has_api, &r->has_controllers) != CLI_OK)
         return CLI_USAGE;
     if (!has_api)
         return cli_fail_usage("serve: --without api leaves nothing to run in this version");
@@ -254,6 +261,38 @@ static int open_server(struct running *r, struct error *err)
     return e;
 }
 
+/* --- Controllers --- */
+
+static void on_synced(void *ctx)
+{
+    struct running *r = ctx;
+
+    manager_start(r->manager);
+}
+
+static int open_controllers(struct running *r, struct error *err)
+{
+    struct client_options c = { .loop = r->loop };
+    struct manager_options o = { .loop = r->loop,
+                                 .clock = clock_system(),
+                                 .metrics = r->metrics,
+                                 .provisions_host_path = r->settings.has_hostpath_provisioner,
+                                 .on_synced = on_synced,
+                                 .ctx = r };
+    int e = io_random(&o.seed, sizeof o.seed, err);
+
+    if (e == 0)
+        e = local_client_new(r->server, NULL, &c.carrier, err);
+    if (e == 0)
+        e = client_new(&c, &r->client, err);
+    o.client = r->client;
+    if (e == 0)
+        e = manager_new(&o, &r->manager, err);
+    if (e == 0)
+        manager_open(r->manager);
+    return e;
+}
+
 /* --- Stopping --- */
 
 /* Lets what is under way come to its end, for a while. */
@@ -275,6 +314,7 @@ static void on_signal(void *ctx, int signum)
         return;
     r->is_stopping = true;
     log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
+    r->manager = manager_free(r->manager); /* what it has sent is carried out */
     apiserver_stop(r->server);
     http_quiesce(r->http);
     r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
@@ -297,12 +337,16 @@ static int start(struct running *r, struct error *err)
         e = open_identity(r, err);
     if (e == 0)
         e = open_server(r, err);
+    if (e == 0 && r->has_controllers)
+        e = open_controllers(r, err);
     return e;
 }
 
 static void running_done(struct running *r)
 {
     timer_disarm(&r->stop_timer);
+    r->manager = manager_free(r->manager);
+    r->client = client_free(r->client);
     r->http = http_free(r->http);
     /* Writes under way are answered while the server is there to hear it. */
     if (r->store)

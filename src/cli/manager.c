@@ -1,0 +1,168 @@
+#include "cli/manager.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "controllers/binder/binder.h"
+#include "controllers/ephemeral/ephemeral.h"
+#include "controllers/expand/expand.h"
+#include "controllers/protect/protect.h"
+#include "io/pool.h"
+#include "plugins/registry.h"
+
+/* How often the caches are looked at until they are there, and how often it is said what is missing. */
+#define SYNC_POLL_NS (20 * NS_PER_MS)
+#define SYNC_SAY_NS (10 * NS_PER_S)
+/* Workers of plugins: what hangs on one of them holds up no more than its like. */
+#define WORKERS 4
+#define WORKERS_QUEUE_MAX 1024
+
+/* What the controllers read. */
+static const struct {
+    enum kind kind;
+    bool is_optional; /* a server may not have it, or not have it on */
+} cached_kinds[] = {
+    { KIND_VOLUME, false },   { KIND_CLAIM, false },      { KIND_CLASS, false },
+    { KIND_POD, false },      { KIND_NODE, false },       { KIND_ATTACHMENT, false },
+    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_ATTRIBUTES_CLASS, true },
+};
+
+struct manager {
+    struct manager_options o;
+    struct pool *pool;
+    struct informers *informers;
+    struct informer *caches[ARRAY_LEN(cached_kinds)];
+    struct binder *binder;
+    struct protect *protect;
+    struct expand *expand;
+    struct ephemeral *ephemeral;
+    struct timer timer;
+    uint64_t say_at_ns;
+};
+
+const char *manager_missing(const struct manager *m)
+{
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++) {
+        const struct informer *c = m->caches[i];
+
+        if (!informer_is_synced(c) && !(cached_kinds[i].is_optional && informer_is_not_served(c)))
+            return kind_info(cached_kinds[i].kind)->name;
+    }
+    return NULL;
+}
+
+size_t manager_objects(const struct manager *m)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
+        count += informer_count(m->caches[i]);
+    return count;
+}
+
+static void check_synced(void *ctx)
+{
+    struct manager *m = ctx;
+    const char *missing = manager_missing(m);
+    uint64_t now_ns = loop_now_ns(m->o.loop);
+
+    if (!missing) {
+        log_info("the caches are filled", LOG_UINT("objects", manager_objects(m)));
+        m->o.on_synced(m->o.ctx);
+        return;
+    }
+    if (now_ns >= m->say_at_ns) {
+        log_info("waiting for the caches", LOG_STR("kind", missing));
+        m->say_at_ns = now_ns + SYNC_SAY_NS;
+    }
+    timer_arm_after(&m->timer, SYNC_POLL_NS);
+}
+
+static int open_caches(struct manager *m, struct error *err)
+{
+    struct informer_options o = { .loop = m->o.loop,
+                                  .client = m->o.client,
+                                  .metrics = m->o.metrics,
+                                  .seed = m->o.seed,
+                                  .streams_lists = m->o.streams_lists };
+    int r = informers_new(&o, &m->informers, err);
+
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds) && r == 0; i++) {
+        m->caches[i] = informers_get(m->informers, cached_kinds[i].kind, err);
+        if (!m->caches[i])
+            r = -(int)err->code;
+    }
+    return r;
+}
+
+static int open_parts(struct manager *m, struct error *err)
+{
+    struct part_options part = { .loop = m->o.loop,
+                                 .clock = m->o.clock,
+                                 .client = m->o.client,
+                                 .informers = m->informers,
+                                 .metrics = m->o.metrics,
+                                 .seed = m->o.seed };
+    struct binder_options b = {
+        .part = part,
+        .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },
+        .plugins = plugins_builtin
+    };
+    int r = binder_new(&b, &m->binder, err);
+
+    if (r == 0)
+        r = protect_new(&part, &m->protect, err);
+    if (r == 0)
+        r = expand_new(&part, expand_plugins_builtin, &m->expand, err);
+    return r < 0 ? r : ephemeral_new(&part, &m->ephemeral, err);
+}
+
+int manager_new(const struct manager_options *o, struct manager **ret, struct error *err)
+{
+    _cleanup_(manager_free_p) struct manager *m = calloc(1, sizeof *m);
+    int r;
+
+    if (!m)
+        return error_no_memory(err);
+    m->o = *o;
+    timer_init(&m->timer, o->loop, check_synced, m);
+    r = pool_new(o->loop, WORKERS, WORKERS_QUEUE_MAX, &m->pool, err);
+    if (r == 0)
+        r = open_caches(m, err);
+    if (r == 0)
+        r = open_parts(m, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(m);
+    return 0;
+}
+
+struct manager *manager_free(struct manager *m)
+{
+    if (!m)
+        return NULL;
+    timer_disarm(&m->timer);
+    m->ephemeral = ephemeral_free(m->ephemeral);
+    m->expand = expand_free(m->expand);
+    m->protect = protect_free(m->protect);
+    m->binder = binder_free(m->binder);
+    m->informers = informers_free(m->informers);
+    m->pool = pool_free(m->pool);
+    free(m);
+    return NULL;
+}
+
+void manager_open(struct manager *m)
+{
+    informers_start(m->informers);
+    m->say_at_ns = loop_now_ns(m->o.loop) + SYNC_SAY_NS;
+    timer_arm_after(&m->timer, 0);
+}
+
+void manager_start(struct manager *m)
+{
+    binder_start(m->binder);
+    protect_start(m->protect);
+    expand_start(m->expand);
+    ephemeral_start(m->ephemeral);
+}

@@ -1,0 +1,46 @@
+/* The controllers of a process, put together: their caches, and the parts that work on them.
+ *
+ * The same in front of the server in this process and of any other: only the client differs. */
+#ifndef BERTH_CLI_MANAGER_H
+#define BERTH_CLI_MANAGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "client/client.h"
+#include "machinery/metrics.h"
+
+struct manager;
+
+struct manager_options {
+    struct loop *loop;
+    const struct clock *clock;
+    struct client *client;
+    struct metrics *metrics;
+    uint64_t seed;             /* secret */
+    bool streams_lists;        /* informer.h */
+    bool provisions_host_path; /* --enable-hostpath-provisioner */
+    /* The caches are filled: manager_start() may follow. On the loop, once. */
+    void (*on_synced)(void *ctx);
+    void *ctx;
+};
+
+int manager_new(const struct manager_options *o, struct manager **ret, struct error *err);
+/* Sends nothing; what plugins have begun is waited for. Takes NULL. */
+struct manager *manager_free(struct manager *m);
+DEFINE_CLEANUP(struct manager, manager_free)
+
+/* The caches begin to fill. */
+void manager_open(struct manager *m);
+/* The work begins: after on_synced, and where there is an election, won. */
+void manager_start(struct manager *m);
+
+/* The name of the first kind whose cache is not filled yet; NULL when all are. */
+const char *manager_missing(const struct manager *m);
+/* In all caches. */
+size_t manager_objects(const struct manager *m);
+
+#endif

@@ -1,0 +1,162 @@
+/* Binding a pair: four writes, each of which leaves a state that the next sync goes on from.
+ *
+ *   W1  volume: claimRef          before anything else: from here on the volume is the claim's
+ *   W2  volume: phase Bound       beside W3
+ *   W3  claim: volumeName, annotations
+ *   W4  claim: status             after both: a claim is never Bound before its volume is
+ */
+#include "controllers/binder/binder_int.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "controllers/binder/binder_metrics.h"
+
+static bool refers_to(const struct volume *v, const struct claim *c)
+{
+    return v->claim.is_set && strcmp(v->claim.ns, c->obj.ns) == 0 &&
+           strcmp(v->claim.name, c->obj.name) == 0 && strcmp(v->claim.uid, c->obj.uid) == 0;
+}
+
+/* --- W1 --- */
+
+/* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. */
+static void on_reserved(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    volume_index_let_go(b->index, s->target->name);
+    if (a->r == 0)
+        log_debug("volume reserved for claim", LOG_STR("volume", s->target->name));
+}
+
+void claim_ref_write(struct buf *out, const struct claim *c)
+{
+    (void)buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
+    json_write_string(out, str_of(c->obj.ns));
+    (void)buf_add_cstr(out, ",\"name\":");
+    json_write_string(out, str_of(c->obj.name));
+    (void)buf_add_cstr(out, ",\"uid\":");
+    json_write_string(out, str_of(c->obj.uid));
+    (void)buf_add_cstr(out, ",\"resourceVersion\":");
+    json_write_string(out, object_version(&c->obj));
+    (void)buf_add_cstr(out, "}");
+}
+
+static void reserve(struct round *r, const struct volume *v, const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct binder *b = round_binder(r);
+    struct merge_patch p;
+    struct error err;
+
+    if (binder_is_writing(b, volume_key(v->obj.name))) {
+        /* Waits for that to end, without a promise: who writes it may have other plans. */
+        round_patch(r, &v->obj, NULL, &body, "claim-ref", NULL, NULL);
+        return;
+    }
+    merge_patch_begin(&p, &body, &v->obj);
+    /* A volume that somebody kept for the claim was not chosen by us. */
+    if (!volume_is_for(v, c))
+        merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
+    merge_patch_member(&p, "spec");
+    (void)buf_add_cstr(&body, "{\"claimRef\":");
+    claim_ref_write(&body, c);
+    (void)buf_add_char(&body, '}');
+    if (merge_patch_end(&p, &err) < 0) {
+        round_fail(r);
+        return;
+    }
+    volume_index_hold(b->index, v->obj.name, c->obj.uid);
+    round_patch(r, &v->obj, NULL, &body, "claim-ref", on_reserved, NULL);
+}
+
+/* --- W3 --- */
+
+static void on_named(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    (void)b;
+    if (a->r == 0 && a->object)
+        log_info("claim bound to volume", LOG_STR("namespace", s->target->ns),
+                 LOG_STR("claim", s->target->name), LOG_STR("volume", claim_of(a->object)->volume_name));
+}
+
+static void name_volume(struct round *r, const struct claim *c, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    bool is_named = strcmp(c->volume_name, v->obj.name) == 0;
+    struct merge_patch p;
+    struct error err;
+
+    merge_patch_begin(&p, &body, &c->obj);
+    if (!is_named && !object_annotation(&c->obj, ANN_BOUND_BY_CONTROLLER))
+        merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
+    if (!object_annotation(&c->obj, ANN_BIND_COMPLETED))
+        merge_patch_annotation(&p, ANN_BIND_COMPLETED, "yes");
+    if (!is_named) {
+        merge_patch_member(&p, "spec");
+        (void)buf_add_cstr(&body, "{\"volumeName\":");
+        json_write_string(&body, str_of(v->obj.name));
+        (void)buf_add_char(&body, '}');
+    }
+    if (merge_patch_end(&p, &err) < 0)
+        round_fail(r);
+    else
+        round_patch(r, &c->obj, NULL, &body, "claim-volume", on_named, NULL);
+}
+
+/* --- W4 --- */
+
+static void on_bound(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    const struct claim *was = claim_of(s->target);
+
+    if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
+        return;
+    recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
+    binder_metrics_bound(b->metrics, was);
+}
+
+/* --- All of it --- */
+
+enum sync_result bind_pair(struct round *r, const struct volume *v, const struct claim *c)
+{
+    bool is_named =
+        strcmp(c->volume_name, v->obj.name) == 0 && object_annotation(&c->obj, ANN_BIND_COMPLETED);
+
+    if (!refers_to(v, c)) {
+        reserve(r, v, c);
+        return round_end(r);
+    }
+    if (v->phase != VOLUME_BOUND)
+        (void)set_volume_phase(r, v, VOLUME_BOUND, "", NULL, NULL);
+    if (!is_named)
+        name_volume(r, c, v);
+    else if (v->phase == VOLUME_BOUND)
+        (void)set_claim_status(r, c, CLAIM_BOUND, v, on_bound, NULL);
+    return round_end(r);
+}
+
+/* --- Undoing --- */
+
+int unbind_write(const struct volume *v, struct buf *out, struct error *err)
+{
+    bool is_ours = object_annotation(&v->obj, ANN_BOUND_BY_CONTROLLER) != NULL;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &v->obj);
+    if (is_ours)
+        merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, NULL);
+    merge_patch_member(&p, "spec");
+    (void)buf_add_cstr(out, is_ours ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
+    return merge_patch_end(&p, err);
+}
+
+void unbind_volume(struct round *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct error err;
+
+    if (unbind_write(v, &body, &err) < 0)
+        round_fail(r);
+    else
+        round_patch(r, &v->obj, NULL, &body, "unbind", NULL, NULL); /* Available follows by the next sync */
+}

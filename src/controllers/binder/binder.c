@@ -1,0 +1,520 @@
+/* Wiring: what happens in the caches becomes keys in the queues. */
+#include "controllers/binder/binder_int.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/pod_claims.h"
+#include "controllers/binder/binder_metrics.h"
+
+#define CLAIMS_BY_VOLUME "volume"
+#define VOLUMES_BY_CLAIM "claim"
+/* Nothing depends on it: a net under what was overlooked. */
+#define SWEEP_NS (900 * NS_PER_S)
+/* The same words about the same object again. */
+#define TELL_AGAIN_NS (300 * NS_PER_S)
+#define DOC_BYTES_MAX ((size_t)64 << 20)
+#define KEY_BYTES_MAX 600
+
+/* --- Keys --- */
+
+void binder_add(struct binder *b, enum binder_queue q, struct str key)
+{
+    controller_add(b->queues[q], key);
+}
+
+void binder_add_claim(struct binder *b, const char *ns, const char *name)
+{
+    char key[KEY_BYTES_MAX];
+
+    (void)snprintf(key, sizeof key, "%s/%s", ns, name);
+    binder_add(b, BINDER_CLAIMS, str_of(key));
+}
+
+void binder_add_volume(struct binder *b, const char *name)
+{
+    binder_add(b, BINDER_VOLUMES, str_of(name));
+}
+
+const struct claim *binder_claim(const struct binder *b, const char *ns, const char *name)
+{
+    const struct object *o = informer_get(b->claims, ns, name);
+
+    return o ? claim_of(o) : NULL;
+}
+
+const struct volume *binder_volume(const struct binder *b, const char *name)
+{
+    const struct object *o = informer_get(b->volumes, "", name);
+
+    return o ? volume_of(o) : NULL;
+}
+
+const struct storage_class *binder_class(const struct binder *b, const char *name)
+{
+    return (const struct storage_class *)(const void *)informer_get(b->classes, "", name);
+}
+
+int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, struct error *err)
+{
+    const struct storage_class *k = c->class[0] ? binder_class(b, c->class) : NULL;
+
+    if (k && k->binding == BINDING_UNSET)
+        return error_set(err, ERR_INVALID, "VolumeBindingMode not set for StorageClass \"%s\"", k->obj.name);
+    *ret = k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER;
+    return 0;
+}
+
+/* --- What is remembered --- */
+
+static void state_key(struct binder_key k, char to[static KEY_BYTES_MAX])
+{
+    (void)snprintf(to, KEY_BYTES_MAX, "%c/%.*s", k.queue == BINDER_VOLUMES ? 'v' : 'c', STR_ARG(k.name));
+}
+
+struct key_state *binder_find_state(const struct binder *b, struct binder_key k)
+{
+    char key[KEY_BYTES_MAX];
+
+    state_key(k, key);
+    return map_get(&b->states, str_of(key));
+}
+
+struct key_state *binder_state(struct binder *b, struct binder_key k)
+{
+    struct key_state *s = binder_find_state(b, k);
+    char key[KEY_BYTES_MAX];
+
+    if (s)
+        return s;
+    state_key(k, key);
+    s = calloc(1, sizeof *s + strlen(key) + 1);
+    if (!s)
+        abort();
+    memcpy(s->key, key, strlen(key));
+    if (map_put(&b->states, str_of(s->key), s, NULL) < 0)
+        abort();
+    return s;
+}
+
+static void state_free(struct key_state *s)
+{
+    free((void *)(uintptr_t)s->offered);
+    free(s);
+}
+
+void binder_forget(struct binder *b, struct binder_key k)
+{
+    char key[KEY_BYTES_MAX];
+    struct key_state *s;
+
+    state_key(k, key);
+    s = map_remove(&b->states, str_of(key));
+    if (s)
+        state_free(s);
+}
+
+void binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
+                 const char *reason, const char *fmt, ...)
+{
+    struct key_state *s = binder_state(b, k);
+    uint64_t now_ns = loop_now_ns(b->o.part.loop), told;
+    char text[RECORDER_MESSAGE_BYTES_MAX + 1];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    told = siphash13((struct hash_seed){ 1, (uint64_t)reason[0] }, str_of(text));
+    if (s->told == told && now_ns - s->told_ns < TELL_AGAIN_NS)
+        return;
+    s->told = told;
+    s->told_ns = now_ns;
+    recorder_event(b->recorder, o, type, reason, "%s", text);
+}
+
+/* --- Waking --- */
+
+static bool is_free(const struct volume *v)
+{
+    return v && !v->claim.is_set && v->phase == VOLUME_AVAILABLE && !v->obj.is_deleting;
+}
+
+void binder_offer(struct binder *b, const char *volume, struct str except)
+{
+    const struct volume *v = binder_volume(b, volume);
+    const struct claim *c = is_free(v) ? waiting_for(b->waiting, v, except.s) : NULL;
+    char key[KEY_BYTES_MAX];
+    struct key_state *s;
+
+    if (!c)
+        return;
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    s = binder_state(b, (struct binder_key){ BINDER_CLAIMS, str_of(key) });
+    if (!s->offered)
+        s->offered = strdup(volume);
+    binder_add(b, BINDER_CLAIMS, str_of(key));
+}
+
+/* --- Volumes --- */
+
+static void add_claims_naming(struct binder *b, const char *volume)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first_by(b->claims, CLAIMS_BY_VOLUME, str_of(volume), &at); o;
+         o = informer_next(&at))
+        binder_add_claim(b, o->ns, o->name);
+}
+
+static void on_volume(struct binder *b, const struct object *old, const struct object *o)
+{
+    const struct volume *v = volume_of(o);
+    struct error err;
+
+    if (volume_index_put(b->index, v, &err) < 0)
+        abort(); /* a volume that is not in the index would never be matched */
+    binder_add_volume(b, o->name);
+    if (old && volume_of(old)->phase == v->phase && old->is_deleting == o->is_deleting &&
+        volume_of(old)->claim.is_set == v->claim.is_set)
+        return; /* nothing that a claim waits for */
+    add_claims_naming(b, o->name);
+    if (is_free(v))
+        binder_offer(b, o->name, (struct str){ NULL, 0 });
+}
+
+static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
+{
+    (void)is_initial;
+    on_volume(ctx, NULL, o);
+}
+
+static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
+{
+    on_volume(ctx, old, o);
+}
+
+static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    struct binder *b = ctx;
+    const struct volume *v = volume_of(o);
+
+    (void)is_final_unknown;
+    volume_index_remove(b->index, o->name);
+    binder_metrics_end(b->metrics, LONG_DELETE, str_of(o->name));
+    binder_add_volume(b, o->name);
+    if (v->claim.is_set)
+        binder_add_claim(b, v->claim.ns, v->claim.name);
+    add_claims_naming(b, o->name);
+}
+
+/* --- Claims --- */
+
+static void add_volumes_of(struct binder *b, const struct object *claim)
+{
+    struct informer_cursor at;
+    char key[KEY_BYTES_MAX];
+
+    (void)snprintf(key, sizeof key, "%s/%s", claim->ns, claim->name);
+    for (const struct object *o = informer_first_by(b->volumes, VOLUMES_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at))
+        binder_add_volume(b, o->name);
+}
+
+static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
+{
+    struct binder *b = ctx;
+
+    (void)is_initial;
+    binder_add_claim(b, o->ns, o->name);
+    add_volumes_of(b, o);
+}
+
+static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
+{
+    struct binder *b = ctx;
+
+    binder_add_claim(b, o->ns, o->name);
+    if (strcmp(claim_of(old)->volume_name, claim_of(o)->volume_name) != 0)
+        add_volumes_of(b, o);
+}
+
+static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    struct binder *b = ctx;
+    const struct claim *c = claim_of(o);
+    char key[KEY_BYTES_MAX];
+
+    (void)is_final_unknown;
+    (void)snprintf(key, sizeof key, "%s/%s", o->ns, o->name);
+    waiting_remove(b->waiting, o->ns, o->name);
+    provision_forget(b, str_of(key));
+    binder_add(b, BINDER_CLAIMS, str_of(key));
+    add_volumes_of(b, o);
+    if (c->volume_name[0])
+        binder_add_volume(b, c->volume_name);
+}
+
+/* --- Classes and pods --- */
+
+static void wake(void *ctx, const struct claim *c)
+{
+    binder_add_claim(ctx, c->obj.ns, c->obj.name);
+}
+
+static void on_class_add(void *ctx, const struct object *o, bool is_initial)
+{
+    struct binder *b = ctx;
+
+    (void)is_initial;
+    waiting_each_of_class(b->waiting, o->name, wake, b);
+}
+
+static void on_class_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    on_class_add(ctx, o, false);
+}
+
+static void wake_key(void *ctx, struct str key)
+{
+    struct binder *b = ctx;
+
+    if (informer_get_key(b->claims, key))
+        binder_add(b, BINDER_CLAIMS, key);
+}
+
+static void wake_claims_of(struct binder *b, const struct object *pod)
+{
+    pod_claims(pod_of(pod), wake_key, b);
+}
+
+static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
+{
+    if (!is_initial)
+        wake_claims_of(ctx, o);
+}
+
+static void on_pod_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    wake_claims_of(ctx, o);
+}
+
+static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    (void)is_final_unknown;
+    wake_claims_of(ctx, o);
+}
+
+/* --- Life --- */
+
+static void index_by_volume(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    if (claim_of(o)->volume_name[0])
+        emit(ctx, str_of(claim_of(o)->volume_name));
+}
+
+static void index_by_claim(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    const struct claim_ref *ref = &volume_of(o)->claim;
+    char key[KEY_BYTES_MAX];
+
+    if (!ref->is_set)
+        return;
+    (void)snprintf(key, sizeof key, "%s/%s", ref->ns, ref->name);
+    emit(ctx, str_of(key));
+}
+
+static const struct informer_index by_volume = { CLAIMS_BY_VOLUME, index_by_volume };
+static const struct informer_index by_claim = { VOLUMES_BY_CLAIM, index_by_claim };
+
+static enum sync_result sync_claim_key(void *ctx, struct str key)
+{
+    return sync_claim(ctx, key);
+}
+
+static enum sync_result sync_volume_key(void *ctx, struct str key)
+{
+    return sync_volume(ctx, key);
+}
+
+static void sweep(void *ctx)
+{
+    struct binder *b = ctx;
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first(b->claims, &at); o; o = informer_next(&at))
+        binder_add_claim(b, o->ns, o->name);
+    for (const struct object *o = informer_first(b->volumes, &at); o; o = informer_next(&at))
+        binder_add_volume(b, o->name);
+    timer_arm_after(&b->sweep, SWEEP_NS);
+}
+
+/* A key whose operation failed comes again when it may be tried again. */
+static void on_settled(void *ctx, struct str key)
+{
+    struct binder *b = ctx;
+    struct str rest = { key.s + 2, key.len - 2 };
+    struct str name = rest;
+
+    assert(key.len > 2);
+    /* Behind the last '/' is the uid. */
+    while (name.len && name.s[name.len - 1] != '/')
+        name.len--;
+    name.len -= name.len > 0;
+    binder_add(b, key.s[0] == 'v' ? BINDER_VOLUMES : BINDER_CLAIMS, name);
+}
+
+static bool is_started(void *ctx)
+{
+    const struct binder *b = ctx;
+
+    return b->is_started;
+}
+
+static int make_caches(struct binder *b, struct error *err)
+{
+    struct informers *all = b->o.part.informers;
+    int r;
+
+    b->volumes = informers_get(all, KIND_VOLUME, err);
+    b->claims = b->volumes ? informers_get(all, KIND_CLAIM, err) : NULL;
+    b->classes = b->claims ? informers_get(all, KIND_CLASS, err) : NULL;
+    b->nodes = b->classes ? informers_get(all, KIND_NODE, err) : NULL;
+    b->pods = b->nodes ? part_pods(all, err) : NULL;
+    if (!b->pods)
+        return error_no_memory(err);
+    r = informer_add_index(b->claims, &by_volume, err);
+    return r < 0 ? r : informer_add_index(b->volumes, &by_claim, err);
+}
+
+static void make_handlers(struct binder *b)
+{
+    static const struct informer_handler handlers[] = {
+        { .on_add = on_volume_add, .on_update = on_volume_update, .on_delete = on_volume_delete },
+        { .on_add = on_claim_add, .on_update = on_claim_update, .on_delete = on_claim_delete },
+        { .on_add = on_class_add, .on_update = on_class_update },
+        { .on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete },
+    };
+    struct informer *informers[] = { b->volumes, b->claims, b->classes, b->pods };
+
+    for (size_t i = 0; i < ARRAY_LEN(handlers); i++) {
+        b->handlers[i] = handlers[i];
+        b->handlers[i].ctx = b;
+        informer_add_handler(informers[i], &b->handlers[i]);
+    }
+}
+
+static int make_queues(struct binder *b, struct error *err)
+{
+    static const char *const names[] = { "claims", "volumes" };
+    int r = 0;
+
+    for (int i = 0; i < BINDER_QUEUE_COUNT && r == 0; i++) {
+        struct controller_options o = { .queue = { .loop = b->o.part.loop,
+                                                   .name = names[i],
+                                                   .metrics = b->o.part.metrics,
+                                                   .seed = part_seed(&b->o.part, names[i]),
+                                                   .max_ns = WORKQUEUE_CONTROLLER_MAX_NS,
+                                                   .jitter_percent = 10 },
+                                        .sync = i == BINDER_CLAIMS ? sync_claim_key : sync_volume_key,
+                                        .is_ready = is_started,
+                                        .ctx = b };
+
+        r = controller_new(&o, &b->queues[i], err);
+    }
+    return r;
+}
+
+static int make_parts(struct binder *b, struct error *err)
+{
+    struct operations_options ops = {
+        .loop = b->o.part.loop, .clock = b->o.part.clock, .on_settled = on_settled, .ctx = b
+    };
+    uint64_t seed = part_seed(&b->o.part, "binder");
+    struct hash_seed hash = { seed, ~seed };
+    int r = part_recorder(&b->o.part, "persistentvolume-controller", &b->recorder, err);
+
+    map_init(&b->states, hash);
+    map_init(&b->writing, hash);
+    if (r == 0)
+        r = volume_index_new(hash, &b->index, err);
+    if (r == 0)
+        r = waiting_new(hash, &b->waiting, err);
+    if (r == 0)
+        r = operations_new(&ops, &b->operations, err);
+    if (r == 0)
+        r = binder_metrics_new(b, &b->metrics, err);
+    return r < 0 ? r : make_queues(b, err);
+}
+
+int binder_new(const struct binder_options *o, struct binder **ret, struct error *err)
+{
+    _cleanup_(binder_free_p) struct binder *b = calloc(1, sizeof *b);
+    int r;
+
+    if (!b)
+        return error_no_memory(err);
+    b->o = *o;
+    TAILQ_INIT(&b->rounds);
+    TAILQ_INIT(&b->ops);
+    json_init(&b->doc, DOC_BYTES_MAX);
+    timer_init(&b->sweep, o->part.loop, sweep, b);
+    r = make_caches(b, err);
+    if (r == 0)
+        r = make_parts(b, err);
+    if (r < 0)
+        return r;
+    make_handlers(b);
+    *ret = TAKE(b);
+    return 0;
+}
+
+void binder_start(struct binder *b)
+{
+    b->is_started = true;
+    timer_arm_after(&b->sweep, SWEEP_NS);
+    for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
+        controller_wake(b->queues[i]);
+}
+
+struct binder *binder_free(struct binder *b)
+{
+    struct key_state *s;
+
+    if (!b)
+        return NULL;
+    timer_disarm(&b->sweep);
+    for (size_t i = 0; i < ARRAY_LEN(b->handlers); i++)
+        informer_remove_handler(&b->handlers[i]);
+    b->operations = operations_free(b->operations);
+    binder_ops_free(b);
+    rounds_free(b);
+    for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
+        b->queues[i] = controller_free(b->queues[i]);
+    b->metrics = binder_metrics_free(b->metrics);
+    b->waiting = waiting_free(b->waiting);
+    b->index = volume_index_free(b->index);
+    b->recorder = recorder_free(b->recorder);
+    for (size_t at = 0; (s = map_next(&b->states, &at, NULL));)
+        state_free(s);
+    map_done(&b->states);
+    map_done(&b->writing);
+    json_done(&b->doc);
+    free(b);
+    return NULL;
+}
+
+bool binder_is_idle(const struct binder *b)
+{
+    for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
+        if (workqueue_depth(controller_queue(b->queues[i])) ||
+            workqueue_processing(controller_queue(b->queues[i])))
+            return false;
+    return TAILQ_EMPTY(&b->rounds) && operations_pending(b->operations) == 0 && recorder_is_idle(b->recorder);
+}

@@ -1,0 +1,171 @@
+/* What the binder's files share. */
+#ifndef BERTH_CONTROLLERS_BINDER_BINDER_INT_H
+#define BERTH_CONTROLLERS_BINDER_BINDER_INT_H
+
+#include <sys/queue.h>
+
+#include "api/match.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "controllers/binder/binder.h"
+#include "controllers/binder/index.h"
+#include "controllers/binder/waiting.h"
+#include "machinery/controller.h"
+#include "machinery/merge_patch.h"
+#include "machinery/operations.h"
+
+#define BINDER_FIELD_MANAGER "berth-binder"
+#define BINDER_BODY_BYTES_MAX ((size_t)1 << 20)
+
+enum binder_queue { BINDER_CLAIMS, BINDER_VOLUMES, BINDER_QUEUE_COUNT };
+
+struct binder_metrics;
+struct round;
+
+TAILQ_HEAD(round_list, round);
+TAILQ_HEAD(binder_op_list, binder_op);
+
+struct binder {
+    struct binder_options o;
+    struct informer *volumes;
+    struct informer *claims;
+    struct informer *classes;
+    struct informer *pods;
+    struct informer *nodes;
+    struct informer_handler handlers[5];
+    struct recorder *recorder;
+    struct controller *queues[BINDER_QUEUE_COUNT];
+    struct operations *operations;
+    struct volume_index *index;
+    struct waiting *waiting;
+    struct binder_metrics *metrics;
+    struct map states;  /* "c/ns/name", "v/name" -> struct key_state */
+    struct map writing; /* the same -> struct step: writes under way */
+    struct round_list rounds;
+    struct binder_op_list ops;
+    struct json doc; /* scratch, for one function at a time */
+    struct timer sweep;
+    bool is_started;
+};
+
+/* --- Keys (binder.c) --- */
+
+struct binder_key {
+    enum binder_queue queue;
+    struct str name; /* as the queue has it */
+};
+
+static inline struct binder_key claim_key(struct str key)
+{
+    return (struct binder_key){ BINDER_CLAIMS, key };
+}
+
+static inline struct binder_key volume_key(const char *name)
+{
+    return (struct binder_key){ BINDER_VOLUMES, str_of(name) };
+}
+
+void binder_add(struct binder *b, enum binder_queue q, struct str key);
+void binder_add_claim(struct binder *b, const char *ns, const char *name);
+void binder_add_volume(struct binder *b, const char *name);
+const struct claim *binder_claim(const struct binder *b, const char *ns, const char *name);
+const struct volume *binder_volume(const struct binder *b, const char *name);
+/* NULL when there is none. */
+const struct storage_class *binder_class(const struct binder *b, const char *name);
+
+/* Whether the claim's class waits for the first consumer. -ERR_INVALID for a class that does not say. */
+int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, struct error *err);
+
+/* The volume is free: whoever waits and can use it is woken, but not this claim. */
+void binder_offer(struct binder *b, const char *volume, struct str except);
+
+/* What is remembered of a key beyond its objects. */
+struct key_state {
+    unsigned conflicts;  /* in a row */
+    uint64_t told_ns;    /* when an event was last told … */
+    uint64_t told;       /* … and a hash of its words */
+    const char *offered; /* the volume that woke a claim; NULL: none. Owned. */
+    char key[];
+};
+struct key_state *binder_state(struct binder *b, struct binder_key k);
+/* NULL when nothing is remembered. */
+struct key_state *binder_find_state(const struct binder *b, struct binder_key k);
+void binder_forget(struct binder *b, struct binder_key k);
+
+/* An event about an object that waits: again only when its words change, or after five minutes. */
+void binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
+                 const char *reason, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* --- Rounds (round.c): the requests of one sync --- */
+
+struct step;
+/* Before the round goes on; a->r < 0 has been seen to unless this takes it: true. */
+typedef void step_then_fn(struct binder *b, const struct step *s, const struct client_answer *a);
+
+struct step {
+    TAILQ_ENTRY(step) link;
+    struct round *round;
+    struct client_call call;
+    struct object *target; /* what it was built on; NULL for a get */
+    step_then_fn *then;    /* NULL: nothing */
+    void *ctx;
+    const char *label; /* for metrics and logs: "claim-ref" */
+    struct str lock;   /* its key in binder->writing */
+    VEC(struct binder_key) waiters;
+    bool is_get;
+};
+
+/* A sync begins requests in a round and returns round_end(): SYNC_LATER while any is under way. When the last
+ * has ended the key is done, and comes again at once when something was written, after its delay when
+ * something failed. A conflict reads the object anew and comes again at once, a few times. */
+struct round *round_begin(struct binder *b, struct binder_key k);
+enum sync_result round_end(struct round *r);
+/* A patch of o with its preconditions; the body is p's, complete. Takes the place of the step's patch when
+ * the object is being written already: then the key comes again when that has ended. */
+void round_patch(struct round *r, const struct object *o, const char *subresource, const struct buf *body,
+                 const char *label, step_then_fn *then, void *ctx);
+/* The claim as the server has it; then is told whatever comes, and decides. */
+void round_get(struct round *r, enum kind k, const char *ns, const char *name, step_then_fn *then, void *ctx);
+void rounds_free(struct binder *b);
+/* An object of ours is being written. */
+bool binder_is_writing(const struct binder *b, struct binder_key k);
+/* Something is wrong that no request showed: the key comes again after its delay. */
+void round_fail(struct round *r);
+struct binder *round_binder(const struct round *r);
+/* The key, NUL-terminated. */
+const char *round_name(const struct round *r);
+/* A copy that lives as long as the round. */
+void *round_keep(struct round *r, const char *text);
+
+/* --- Deciding --- */
+
+enum sync_result sync_claim(struct binder *b, struct str key);
+enum sync_result sync_volume(struct binder *b, struct str key);
+
+/* migrate.c: annotations and finalizers that must be right before anything else; true when a write was begun.
+ */
+bool migrate_claim(struct round *r, const struct claim *c);
+bool migrate_volume(struct round *r, const struct volume *v);
+
+/* bind.c */
+enum sync_result bind_pair(struct round *r, const struct volume *v, const struct claim *c);
+void unbind_volume(struct round *r, const struct volume *v);
+/* A reference to the claim, as volumes hold it. */
+void claim_ref_write(struct buf *out, const struct claim *c);
+/* The patch that unbind_volume() sends. */
+int unbind_write(const struct volume *v, struct buf *out, struct error *err);
+
+/* status.c: each writes what differs, and nothing when nothing does; true when a write was begun. */
+bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase phase, const char *message,
+                      step_then_fn *then, void *ctx);
+/* v NULL: a claim without a volume. */
+bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase phase, const struct volume *v,
+                      step_then_fn *then, void *ctx);
+
+/* provision.c, reclaim.c */
+void provision_claim(struct round *r, const struct claim *c);
+void reclaim_volume(struct round *r, const struct volume *v);
+void binder_ops_free(struct binder *b);
+void provision_forget(struct binder *b, struct str key);
+
+#endif

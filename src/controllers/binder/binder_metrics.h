@@ -1,0 +1,37 @@
+/* The binder's numbers. */
+#ifndef BERTH_CONTROLLERS_BINDER_BINDER_METRICS_H
+#define BERTH_CONTROLLERS_BINDER_BINDER_METRICS_H
+
+#include <stdbool.h>
+
+#include "api/claim.h"
+#include "base/error.h"
+
+struct binder;
+struct binder_metrics;
+
+/* metrics NULL: nothing is counted, and everything below does nothing. */
+int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct error *err);
+struct binder_metrics *binder_metrics_free(struct binder_metrics *m);
+
+void binder_metrics_conflict(struct binder_metrics *m, const struct kind_info *k, const char *step,
+                             bool is_conflict);
+/* A claim has become Bound. */
+void binder_metrics_bound(struct binder_metrics *m, const struct claim *c);
+/* A default class was given to a claim that had none. */
+void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed);
+
+/* From the start of a provision (key: the claim's) or a delete (the volume's) to its end, over all tries. */
+enum long_operation { LONG_PROVISION, LONG_DELETE, LONG_COUNT };
+void binder_metrics_begin(struct binder_metrics *m, enum long_operation op, struct str key,
+                          const char *plugin);
+void binder_metrics_failed(struct binder_metrics *m, enum long_operation op, struct str key);
+/* Done, and how long it took. */
+void binder_metrics_end(struct binder_metrics *m, enum long_operation op, struct str key);
+/* Will not be done. */
+void binder_metrics_drop(struct binder_metrics *m, enum long_operation op, struct str key);
+/* One call of a plugin: "volume_provision", "volume_delete". */
+void binder_metrics_call(struct binder_metrics *m, const char *plugin, const char *operation,
+                         uint64_t took_ns, bool has_failed);
+
+#endif

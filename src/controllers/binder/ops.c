@@ -1,0 +1,84 @@
+#include "controllers/binder/ops.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void op_key(const struct object *o, struct buf *out)
+{
+    (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    object_key(o, out);
+    (void)buf_addf(out, "/%s", o->uid);
+}
+
+/* The operation has been told its end. */
+static void on_release(void *ctx)
+{
+    struct binder_op *x = ctx;
+
+    TAILQ_REMOVE(&x->binder->ops, x, link);
+    plugin_op_drop(&x->work); /* what it has begun it ends by itself */
+    timer_disarm(&x->timer);
+    client_cancel(&x->call);
+    (void)object_unref(x->about);
+    (void)object_unref(x->class);
+    (void)object_unref(x->fresh);
+    buf_done(&x->body);
+    buf_done(&x->work.volume);
+    free(x->name);
+    free(x);
+}
+
+static void on_cancel(void *ctx, struct operation *op)
+{
+    struct error err;
+
+    (void)ctx;
+    operation_end(op, error_set(&err, ERR_CANCELLED, "cancelled"), &err);
+}
+
+bool op_start(struct binder *b, const struct object *about, const char *name,
+              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op),
+              struct binder_op **ret)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024);
+    struct binder_op *x = calloc(1, sizeof *x);
+    struct operation_work work = {
+        .name = name, .start = start, .cancel = on_cancel, .release = on_release, .ctx = x
+    };
+    struct error err;
+
+    if (!x)
+        abort();
+    x->binder = b;
+    x->plugin = plugin;
+    x->about = object_ref(about);
+    x->body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    x->work.volume = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    TAILQ_INSERT_TAIL(&b->ops, x, link);
+    if (ret)
+        *ret = x;
+    op_key(about, &key);
+    if (operations_start(b->operations, buf_str(&key), &work, &err) == 0)
+        return true;
+    on_release(x);
+    return false;
+}
+
+void op_end(struct binder_op *x, int r, const struct error *err)
+{
+    operation_end(x->op, r, err);
+}
+
+/* operations_free() has ended them all. */
+void binder_ops_free(struct binder *b)
+{
+    assert(TAILQ_EMPTY(&b->ops));
+    (void)b;
+}
+
+void op_get_volume(struct binder_op *x, const char *name, client_done_fn *done)
+{
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME), .name = name };
+
+    client_send(x->binder->o.part.client, &x->call, &q, done, x);
+}

@@ -1,0 +1,38 @@
+/* The binder's long operations: provisioning, deleting, recycling. */
+#ifndef BERTH_CONTROLLERS_BINDER_OPS_H
+#define BERTH_CONTROLLERS_BINDER_OPS_H
+
+#include "controllers/binder/binder_int.h"
+#include "plugins/registry.h"
+
+/* One operation under way: requests and plugin calls, one after the other. */
+struct binder_op {
+    TAILQ_ENTRY(binder_op) link;
+    struct binder *binder;
+    struct operation *op;
+    const struct volume_plugin *plugin;
+    struct object *about; /* the claim or volume that it began with */
+    struct object *class; /* of a provision */
+    struct object *fresh; /* the volume as the server had it when asked */
+    struct client_call call;
+    struct plugin_op work;
+    struct timer timer;
+    unsigned tries;
+    uint64_t began_ns;
+    struct buf body; /* of the volume to be made */
+    char *name;      /* of the volume */
+};
+
+/* A key for operations: "v/NAME/UID", "c/NS/NAME/UID". */
+void op_key(const struct object *o, struct buf *out);
+
+/* Begins one for an object; false when it runs already or waits for its next try. */
+bool op_start(struct binder *b, const struct object *about, const char *name,
+              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op),
+              struct binder_op **ret);
+void op_end(struct binder_op *x, int r, const struct error *err);
+
+/* Requests: done with the op as ctx. */
+void op_get_volume(struct binder_op *x, const char *name, client_done_fn *done);
+
+#endif

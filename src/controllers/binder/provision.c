@@ -1,0 +1,405 @@
+/* A claim that no volume fits: who makes it one.
+ *
+ * Somebody outside is asked by annotations and creates the volume himself. A plugin of ours makes the storage
+ * in an operation; then the volume is saved, and when that cannot be done the storage is removed again.
+ * Either way binding follows when the volume appears. */
+#include "controllers/binder/ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/migration.h"
+#include "api/patch.h"
+#include "api/pod_claims.h"
+#include "base/log.h"
+#include "controllers/binder/binder_metrics.h"
+
+#define SAVES_MAX 5
+#define SAVE_PAUSE_NS (10 * NS_PER_S)
+
+static const struct storage_class *class_of(const struct binder_op *x)
+{
+    return (const struct storage_class *)(const void *)x->class;
+}
+
+/* --- The annotation that says who is to provision --- */
+
+static void on_provisioner_set(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    if (a->r < 0 && s->ctx && !client_is_conflict(a) && a->error.code != ERR_NOT_FOUND)
+        recorder_event(b->recorder, s->target, EVENT_WARNING, "ProvisioningFailed", "Error saving claim: %s",
+                       a->error.msg);
+}
+
+/* True when a write was begun: the next sync goes on. */
+static bool set_provisioner(struct round *r, const struct claim *c, const char *name, bool is_external)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    const char *driver = migration_driver(name), *is = object_annotation(&c->obj, ANN_MIGRATED_TO);
+    struct merge_patch p;
+    struct error err;
+
+    if (object_annotation_is(&c->obj, ANN_PROVISIONER, name))
+        return false;
+    merge_patch_begin(&p, &body, &c->obj);
+    merge_patch_annotation(&p, ANN_PROVISIONER_BETA, name);
+    merge_patch_annotation(&p, ANN_PROVISIONER, name);
+    if (driver && (!is || strcmp(is, driver) != 0))
+        merge_patch_annotation(&p, ANN_MIGRATED_TO, driver);
+    else if (!driver && is && is[0] != '\0')
+        merge_patch_annotation(&p, ANN_MIGRATED_TO, NULL);
+    if (merge_patch_end(&p, &err) < 0)
+        round_fail(r);
+    else
+        round_patch(r, &c->obj, NULL, &body, "provisioner", on_provisioner_set, is_external ? r : NULL);
+    return true;
+}
+
+/* --- Somebody outside --- */
+
+static void provision_outside(struct round *r, const struct claim *c, const char *name)
+{
+    struct binder *b = round_binder(r);
+    struct binder_key k = { BINDER_CLAIMS, str_of(round_name(r)) };
+
+    binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, name);
+    if (set_provisioner(r, c, name, /* is_external= */ true))
+        return;
+    binder_tell(
+        b, k, &c->obj, EVENT_NORMAL, "ExternalProvisioning",
+        "Waiting for a volume to be created either by the external provisioner '%s' or manually by the "
+        "system administrator. If volume creation is delayed, please verify that the provisioner is "
+        "running and correctly registered.",
+        name);
+}
+
+/* --- A plugin of ours --- */
+
+static struct str claim_key_of(const struct binder_op *x, char to[static CLAIM_KEY_BYTES_MAX])
+{
+    (void)snprintf(to, CLAIM_KEY_BYTES_MAX, "%s/%s", x->about->ns, x->about->name);
+    return str_of(to);
+}
+
+static void op_failed(struct binder_op *x, int r, const struct error *err)
+{
+    char key[CLAIM_KEY_BYTES_MAX];
+
+    binder_metrics_failed(x->binder->metrics, LONG_PROVISION, claim_key_of(x, key));
+    op_end(x, r, err);
+}
+
+/* The words go to the claim, and the operation ends with them. */
+static void op_refused(struct binder_op *x, const struct error *err)
+{
+    recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
+    op_failed(x, -(int)err->code, err);
+}
+
+/* What the binder has to say of the volume: name, owner, class, policy, marks. */
+static void write_marks(const struct binder_op *x, struct buf *out)
+{
+    const struct claim *c = claim_of(x->about);
+    const struct storage_class *k = class_of(x);
+
+    (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":");
+    json_write_string(out, str_of(x->name));
+    (void)buf_addf(
+        out,
+        ",\"annotations\":{\"" ANN_BOUND_BY_CONTROLLER "\":\"yes\",\"" ANN_PROVISIONED_BY "\":\"%s\"}%s},",
+        x->plugin->name, k->reclaim == RECLAIM_DELETE ? ",\"finalizers\":[\"" FINALIZER_RECLAIM "\"]" : "");
+    (void)buf_addf(out, "\"spec\":{\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
+                   reclaim_policy_names[k->reclaim]);
+    json_write_string(out, str_of(c->class));
+    (void)buf_add_cstr(out, ",\"claimRef\":");
+    claim_ref_write(out, c);
+    (void)buf_add_cstr(out, "}}");
+}
+
+/* That over what the plugin said. */
+static int write_volume(struct binder_op *x, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf marks = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    int r;
+
+    write_marks(x, &marks);
+    r = buf_check(&marks, "volume", err);
+    buf_clear(&x->body);
+    return r < 0 ? r
+                 : patch_apply_text(PATCH_MERGE, NULL, buf_str(&x->work.volume), buf_str(&marks), &x->body,
+                                    err);
+}
+
+/* --- Cleaning up after a volume that could not be saved --- */
+
+static void clean_up(struct binder_op *x);
+
+static void on_clean_again(void *ctx)
+{
+    clean_up(ctx);
+}
+
+static void on_cleaned_up(struct plugin_op *work, int r, const struct error *err)
+{
+    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
+    char key[CLAIM_KEY_BYTES_MAX];
+
+    if (r == 0) {
+        op_end(x, 0, NULL); /* the next sync starts afresh */
+    } else if (++x->tries < SAVES_MAX) {
+        timer_init(&x->timer, x->binder->o.part.loop, on_clean_again, x);
+        timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+    } else {
+        log_error("storage is left behind", LOG_TEXT("claim", claim_key_of(x, key)),
+                  LOG_STR("volume", x->name), LOG_ERR(err));
+        recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningCleanupFailed",
+                       "Error cleaning provisioned volume for claim %s: %s. Please delete manually.", key,
+                       err->msg);
+        op_end(x, 0, NULL);
+    }
+}
+
+static void clean_up(struct binder_op *x)
+{
+    x->work.done = on_cleaned_up;
+    x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
+}
+
+static void give_up_saving(struct binder_op *x, const struct error *why)
+{
+    char key[CLAIM_KEY_BYTES_MAX];
+    struct error err;
+
+    (void)claim_key_of(x, key);
+    recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningFailed",
+                   "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
+                   why->msg);
+    /* The deleter wants to see the volume that never was. */
+    if (!x->plugin->remove ||
+        object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &x->binder->doc, &x->fresh, &err) < 0) {
+        log_error("nobody can delete the storage", LOG_STR("claim", key), LOG_STR("volume", x->name));
+        op_end(x, 0, NULL);
+        return;
+    }
+    x->tries = 0;
+    clean_up(x);
+}
+
+/* --- Saving --- */
+
+static void save(void *ctx);
+
+static void on_saved(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+    struct binder *b = x->binder;
+
+    if (a->r < 0 && a->error.code != ERR_EXISTS) {
+        if (++x->tries < SAVES_MAX) {
+            timer_init(&x->timer, b->o.part.loop, save, x);
+            timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+        } else {
+            give_up_saving(x, &a->error);
+        }
+        return;
+    }
+    if (a->r == 0 && a->object)
+        informer_observe(b->volumes, a->object);
+    recorder_event(b->recorder, x->about, EVENT_NORMAL, "ProvisioningSucceeded",
+                   "Successfully provisioned volume %s using %s", x->name, x->plugin->name);
+    log_info("provisioned volume saved", LOG_STR("volume", x->name));
+    op_end(x, 0, NULL);
+}
+
+static void save(void *ctx)
+{
+    struct binder_op *x = ctx;
+    struct client_request q = { .verb = CLIENT_CREATE,
+                                .kind = kind_info(KIND_VOLUME),
+                                .body = buf_str(&x->body),
+                                .field_manager = BINDER_FIELD_MANAGER };
+
+    client_send(x->binder->o.part.client, &x->call, &q, on_saved, x);
+}
+
+/* --- Making --- */
+
+static void on_node_given_back(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+    struct error err;
+
+    if (a->r == 0 && a->object)
+        informer_observe(x->binder->claims, a->object);
+    (void)error_set(&err, ERR_UNAVAILABLE, "%s", buf_cstr(&x->body));
+    op_failed(x, -ERR_UNAVAILABLE, &err);
+}
+
+/* The scheduler is to choose another node: this one could not be served. */
+static void give_back_node(struct binder_op *x, const struct error *why)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    const struct claim *c = binder_claim(x->binder, x->about->ns, x->about->name);
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = x->about->kind,
+                                .ns = x->about->ns,
+                                .name = x->about->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = BINDER_FIELD_MANAGER };
+    struct merge_patch p;
+    struct error err;
+
+    if (!c || strcmp(c->obj.uid, x->about->uid) != 0 || !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
+        op_failed(x, -(int)why->code, why);
+        return;
+    }
+    merge_patch_begin(&p, &body, &c->obj);
+    merge_patch_annotation(&p, ANN_SELECTED_NODE, NULL);
+    if (merge_patch_end(&p, &err) < 0) {
+        op_failed(x, -(int)why->code, why);
+        return;
+    }
+    q.body = buf_str(&body);
+    buf_clear(&x->body);
+    (void)buf_add_cstr(&x->body, why->msg);
+    client_send(x->binder->o.part.client, &x->call, &q, on_node_given_back, x);
+}
+
+static void on_made(struct plugin_op *work, int r, const struct error *err)
+{
+    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
+    struct binder *b = x->binder;
+    struct error failed;
+
+    binder_metrics_call(b->metrics, x->plugin->name, "volume_provision",
+                        loop_now_ns(b->o.part.loop) - x->began_ns, r < 0);
+    if (r < 0) {
+        recorder_event(b->recorder, x->about, EVENT_WARNING, "ProvisioningFailed",
+                       "Failed to provision volume with StorageClass \"%s\": %s", class_of(x)->obj.name,
+                       err->msg);
+        give_back_node(x, err);
+        return;
+    }
+    if (write_volume(x, &failed) < 0)
+        op_failed(x, -(int)failed.code, &failed);
+    else
+        save(x);
+}
+
+/* What can be said before anything is made. */
+static int check_request(const struct binder_op *x, const struct provision_request *q, struct error *err)
+{
+    const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
+    int r;
+
+    if (class_of(x)->mount_options.count && !x->plugin->takes_mount_options) {
+        _cleanup_(buf_done_p) struct buf options = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
+
+        for (uint32_t i = 0; i < class_of(x)->mount_options.count; i++)
+            (void)buf_addf(&options, "%s%s", i ? " " : "", class_of(x)->mount_options.items[i]);
+        return error_set(
+            err, ERR_UNSUPPORTED,
+            "Mount options are not supported by the provisioner but StorageClass \"%s\" has mount "
+            "options [%s]",
+            class_of(x)->obj.name, buf_cstr(&options));
+    }
+    r = x->plugin->provision->check(&x->binder->o.host, q, err);
+    if (r < 0)
+        return error_wrap(err, "Failed to create provisioner");
+    if (selected && !q->node)
+        return error_set(err, ERR_NOT_FOUND, "Failed to get target node: node \"%s\" not found", selected);
+    return 0;
+}
+
+static void on_volume_looked_for(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+    const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
+    struct provision_request q = { .volume_name = x->name,
+                                   .claim = claim_of(x->about),
+                                   .class = class_of(x) };
+    struct error err;
+
+    if (a->r == 0) {
+        op_end(x, 0, NULL); /* made before */
+        return;
+    }
+    if (a->error.code != ERR_NOT_FOUND) {
+        op_failed(x, a->r, &a->error);
+        return;
+    }
+    if (selected)
+        q.node = (const struct node *)(const void *)informer_get(x->binder->nodes, "", selected);
+    if (check_request(x, &q, &err) < 0) {
+        op_refused(x, &err);
+        return;
+    }
+    x->began_ns = loop_now_ns(x->binder->o.part.loop);
+    x->work.done = on_made;
+    x->plugin->provision->provision(&x->binder->o.host, &q, &x->work);
+}
+
+static void start_provision(void *ctx, struct operation *op)
+{
+    struct binder_op *x = ctx;
+
+    x->op = op;
+    x->class = object_ref(informer_get(x->binder->classes, "", claim_of(x->about)->class));
+    if (asprintf(&x->name, "pvc-%s", x->about->uid) < 0)
+        abort();
+    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "Provisioning",
+                   "Provisioning volume %s using %s", x->name, x->plugin->name);
+    op_get_volume(x, x->name, on_volume_looked_for);
+}
+
+static void provision_here(struct round *r, const struct claim *c, const struct volume_plugin *plugin)
+{
+    struct binder *b = round_binder(r);
+    struct binder_key k = { BINDER_CLAIMS, str_of(round_name(r)) };
+
+    binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, plugin->name);
+    if (c->source) {
+        binder_tell(
+            b, k, &c->obj, EVENT_WARNING, "ProvisioningFailed",
+            "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
+            plugin->name);
+        round_fail(r);
+        return;
+    }
+    if (!set_provisioner(r, c, plugin->name, /* is_external= */ false))
+        (void)op_start(b, &c->obj, "provision", plugin, start_provision, NULL);
+}
+
+/* --- Who --- */
+
+void provision_claim(struct round *r, const struct claim *c)
+{
+    struct binder *b = round_binder(r);
+    const struct storage_class *k = binder_class(b, c->class);
+    struct binder_key key = { BINDER_CLAIMS, str_of(round_name(r)) };
+    const struct volume_plugin *plugin;
+    struct error err;
+
+    if (b->o.is_static)
+        return;
+    if (!k) {
+        (void)informer_not_found(b->classes, c->class, &err);
+        binder_tell(b, key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", err.msg);
+        return;
+    }
+    if (migration_driver(k->provisioner)) {
+        provision_outside(r, c, migration_driver(k->provisioner));
+    } else if (plugins_by_name(b->o.plugins, k->provisioner, PLUGIN_PROVISIONS, &plugin, &err) == 0) {
+        provision_here(r, c, plugin);
+    } else if (strncmp(k->provisioner, "kubernetes.io/", 14) != 0) {
+        provision_outside(r, c, k->provisioner);
+    } else {
+        binder_tell(b, key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", err.msg);
+    }
+}
+
+void provision_forget(struct binder *b, struct str key)
+{
+    binder_metrics_drop(b->metrics, LONG_PROVISION, key);
+}

@@ -1,0 +1,376 @@
+/* What becomes of a volume whose claim is gone: kept, emptied for the next, or removed with its storage.
+ *
+ * Before anything is done to the storage the server is asked once more for the volume, and it must still be
+ * released: the claim that it names is gone, or has another. */
+#include "controllers/binder/ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/pod_claims.h"
+#include "base/log.h"
+#include "controllers/binder/binder_metrics.h"
+
+/* Its claim is not there, is another by the same name, or has another volume. */
+static bool is_released(const struct binder *b, const struct volume *v)
+{
+    const struct claim *c;
+
+    if (!v->claim.is_set || v->claim.uid[0] == '\0')
+        return false;
+    c = binder_claim(b, v->claim.ns, v->claim.name);
+    if (c && strcmp(c->obj.uid, v->claim.uid) == 0)
+        return c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0;
+    return true;
+}
+
+/* --- Failed, and why --- */
+
+static void on_failed(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    const char *reason = s->ctx;
+
+    if (a->r == 0 && a->object)
+        recorder_event(b->recorder, a->object, EVENT_WARNING, reason, "%s", volume_of(a->object)->message);
+}
+
+/* In a sync: an event only when the phase changes. */
+static void fail_volume(struct round *r, const struct volume *v, const char *reason, const char *message)
+{
+    (void)set_volume_phase(r, v, VOLUME_FAILED, message, on_failed, (void *)(uintptr_t)reason);
+}
+
+/* --- The status of a volume, written by an operation --- */
+
+static void on_marked(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+    struct binder *b = x->binder;
+    struct error err;
+
+    if (a->r == 0 && a->object) {
+        informer_observe(b->volumes, a->object);
+        recorder_event(b->recorder, a->object, EVENT_WARNING, x->name, "%s", volume_of(a->object)->message);
+    }
+    (void)error_set(&err, ERR_IO, "%s", buf_cstr(&x->body));
+    op_end(x, -ERR_IO, &err);
+}
+
+/* The volume becomes Failed with these words, unless it is; then the operation ends with them. */
+static void op_fail_volume(struct binder_op *x, const char *reason, const struct error *why)
+{
+    _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    const struct volume *v = binder_volume(x->binder, x->about->name);
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = x->about->kind,
+                                .name = x->about->name,
+                                .subresource = "status",
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = BINDER_FIELD_MANAGER };
+    struct merge_patch p;
+    struct error err;
+
+    if (!v || v->phase == VOLUME_FAILED || strcmp(v->obj.uid, x->about->uid) != 0) {
+        op_end(x, -(int)why->code, why);
+        return;
+    }
+    merge_patch_begin(&p, &patch, &v->obj);
+    merge_patch_member(&p, "status");
+    (void)buf_add_cstr(&patch, "{\"phase\":\"Failed\",\"message\":");
+    json_write_string(&patch, str_of(why->msg));
+    (void)buf_add_char(&patch, '}');
+    if (merge_patch_end(&p, &err) < 0) {
+        op_end(x, -(int)why->code, why);
+        return;
+    }
+    q.body = buf_str(&patch);
+    free(x->name);
+    x->name = strdup(reason);
+    buf_clear(&x->body);
+    (void)buf_add_cstr(&x->body, why->msg);
+    client_send(x->binder->o.part.client, &x->call, &q, on_marked, x);
+}
+
+/* --- Deleting --- */
+
+static void on_deleted(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
+        log_error("volume not deleted, its storage is gone", LOG_STR("volume", x->about->name),
+                  LOG_ERR(&a->error));
+    else
+        recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
+    op_end(x, 0, NULL);
+}
+
+static void delete_object(struct binder_op *x)
+{
+    struct client_request q = {
+        .verb = CLIENT_DELETE, .kind = x->about->kind, .name = x->about->name, .if_uid = x->about->uid
+    };
+
+    client_send(x->binder->o.part.client, &x->call, &q, on_deleted, x);
+}
+
+static void on_unguarded(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
+        op_fail_volume(x, "VolumeFailedDelete", &a->error);
+    else
+        delete_object(x);
+}
+
+/* The storage is gone: the finalizer that held the volume for it may go. */
+static void on_volume_again(void *ctx, const struct client_answer *a)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct binder_op *x = ctx;
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = x->about->kind,
+                                .name = x->about->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = BINDER_FIELD_MANAGER };
+    struct merge_patch p;
+    struct error err;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND) {
+        op_fail_volume(x, "VolumeFailedDelete", &a->error);
+        return;
+    }
+    if (a->r < 0 || strcmp(a->object->uid, x->about->uid) != 0 ||
+        !object_has_finalizer(a->object, FINALIZER_RECLAIM)) {
+        delete_object(x);
+        return;
+    }
+    merge_patch_begin(&p, &body, a->object);
+    merge_patch_remove_finalizer(&p, a->object, FINALIZER_RECLAIM);
+    if (merge_patch_end(&p, &err) < 0) {
+        op_end(x, -(int)err.code, &err);
+        return;
+    }
+    q.body = buf_str(&body);
+    client_send(x->binder->o.part.client, &x->call, &q, on_unguarded, x);
+}
+
+static void on_removed(struct plugin_op *work, int r, const struct error *err)
+{
+    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
+    struct binder *b = x->binder;
+
+    binder_metrics_call(b->metrics, x->plugin->name, "volume_delete",
+                        loop_now_ns(b->o.part.loop) - x->began_ns, r < 0);
+    if (r == 0) {
+        log_info("storage of volume deleted", LOG_STR("volume", x->about->name));
+        op_get_volume(x, x->about->name, on_volume_again);
+        return;
+    }
+    binder_metrics_failed(b->metrics, LONG_DELETE, str_of(x->about->name));
+    if (err->code == ERR_BUSY) {
+        recorder_event(b->recorder, x->about, EVENT_NORMAL, "VolumeDelete", "%s", err->msg);
+        op_end(x, r, err);
+    } else {
+        op_fail_volume(x, "VolumeFailedDelete", err);
+    }
+}
+
+/* The last look before the storage goes. */
+static bool may_go_on(struct binder_op *x, const struct client_answer *a)
+{
+    struct error err;
+
+    if (a->r < 0) {
+        /* Gone is done; of what cannot be seen nothing is touched. */
+        op_end(x, a->error.code == ERR_NOT_FOUND ? 0 : a->r, &a->error);
+        return false;
+    }
+    if (strcmp(a->object->uid, x->about->uid) != 0 || !is_released(x->binder, volume_of(a->object))) {
+        (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is not released any more", x->about->name);
+        op_end(x, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
+        return false;
+    }
+    x->fresh = object_ref(a->object);
+    return true;
+}
+
+static void on_fresh_for_delete(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (!may_go_on(x, a))
+        return;
+    x->began_ns = loop_now_ns(x->binder->o.part.loop);
+    x->work.done = on_removed;
+    x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
+}
+
+static void start_delete(void *ctx, struct operation *op)
+{
+    struct binder_op *x = ctx;
+
+    x->op = op;
+    op_get_volume(x, x->about->name, on_fresh_for_delete);
+}
+
+/* Who deletes what is behind the volume; *ret NULL: somebody outside. */
+static int find_deleter(const struct binder *b, const struct volume *v, const struct volume_plugin **ret,
+                        struct error *err)
+{
+    const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
+    int r;
+
+    *ret = NULL;
+    if (by && by[0]) {
+        if (plugins_by_name(b->o.plugins, by, PLUGIN_DELETES, ret, err) == 0)
+            return 0;
+        return strncmp(by, "kubernetes.io/", 14) == 0 ? -(int)err->code : 0;
+    }
+    if (object_annotation(&v->obj, ANN_MIGRATED_TO) || v->source.kind == SOURCE_CSI)
+        return 0;
+    r = plugins_by_source(b->o.plugins, &v->source, PLUGIN_DELETES, ret, err);
+    return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
+}
+
+static void reclaim_delete(struct round *r, const struct volume *v)
+{
+    struct binder *b = round_binder(r);
+    const struct volume_plugin *plugin;
+    struct error err;
+
+    if (find_deleter(b, v, &plugin, &err) < 0) {
+        fail_volume(r, v, "VolumeFailedDelete", err.msg);
+        return;
+    }
+    if (!plugin)
+        return; /* the external deleter sees to it */
+    binder_metrics_begin(b->metrics, LONG_DELETE, str_of(v->obj.name), plugin->name);
+    (void)op_start(b, &v->obj, "delete", plugin, start_delete, NULL);
+}
+
+/* --- Recycling --- */
+
+static void on_freed(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(x->binder->volumes, a->object);
+    op_end(x, a->r, &a->error); /* what could not be saved is emptied again */
+}
+
+/* Nobody's again, or kept for the next claim of that name when somebody wanted it so. */
+static void free_volume(struct binder_op *x)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = x->fresh->kind,
+                                .name = x->fresh->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = BINDER_FIELD_MANAGER };
+    struct error err;
+
+    if (unbind_write(volume_of(x->fresh), &body, &err) < 0) {
+        op_end(x, -(int)err.code, &err);
+        return;
+    }
+    q.body = buf_str(&body);
+    client_send(x->binder->o.part.client, &x->call, &q, on_freed, x);
+}
+
+static void on_recycled(struct plugin_op *work, int r, const struct error *err)
+{
+    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
+    struct error failed;
+
+    if (r < 0) {
+        (void)error_set(&failed, err->code, "Recycle failed: %s", err->msg);
+        op_fail_volume(x, "VolumeFailedRecycle", &failed);
+        return;
+    }
+    recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeRecycled", "Volume recycled");
+    recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
+    free_volume(x);
+}
+
+/* Pods that use the name of the claim, as "ns/a,ns/b"; "" when there is none, or a new claim has the name:
+ * then they use that one's volume. */
+static void users_of(const struct binder *b, const struct volume *v, struct buf *out)
+{
+    struct informer_cursor at;
+    char key[CLAIM_KEY_BYTES_MAX];
+
+    if (binder_claim(b, v->claim.ns, v->claim.name))
+        return;
+    (void)snprintf(key, sizeof key, "%s/%s", v->claim.ns, v->claim.name);
+    for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at))
+        if (!pod_is_terminated(pod_of(o)))
+            (void)buf_addf(out, "%s%s/%s", out->len ? "," : "", o->ns, o->name);
+}
+
+static void on_fresh_for_recycle(void *ctx, const struct client_answer *a)
+{
+    _cleanup_(buf_done_p) struct buf users = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
+    struct binder_op *x = ctx;
+    struct error err;
+
+    if (!may_go_on(x, a))
+        return;
+    users_of(x->binder, volume_of(x->fresh), &users);
+    if (users.len) {
+        (void)error_set(&err, ERR_BUSY, "Volume is used by pods: %s", buf_cstr(&users));
+        recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeFailedRecycle", "%s", err.msg);
+        op_end(x, -ERR_BUSY, &err);
+        return;
+    }
+    x->work.done = on_recycled;
+    x->plugin->recycle->recycle(&x->binder->o.host, volume_of(x->fresh), &x->work);
+}
+
+static void start_recycle(void *ctx, struct operation *op)
+{
+    struct binder_op *x = ctx;
+
+    x->op = op;
+    op_get_volume(x, x->about->name, on_fresh_for_recycle);
+}
+
+static void reclaim_recycle(struct round *r, const struct volume *v)
+{
+    struct binder *b = round_binder(r);
+    const struct volume_plugin *plugin;
+    struct error err;
+
+    if (plugins_by_source(b->o.plugins, &v->source, PLUGIN_RECYCLES, &plugin, &err) < 0)
+        fail_volume(r, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
+    else
+        (void)op_start(b, &v->obj, "recycle", plugin, start_recycle, NULL);
+}
+
+/* --- All of it --- */
+
+void reclaim_volume(struct round *r, const struct volume *v)
+{
+    const char *driver = object_annotation(&v->obj, ANN_MIGRATED_TO);
+
+    if (driver && driver[0])
+        return; /* the other side's */
+    switch ((enum reclaim_policy)v->reclaim) {
+    case RECLAIM_RETAIN:
+        return;
+    case RECLAIM_DELETE:
+        reclaim_delete(r, v);
+        return;
+    case RECLAIM_RECYCLE:
+        reclaim_recycle(r, v);
+        return;
+    case RECLAIM_UNKNOWN:
+    case RECLAIM_COUNT:
+        break;
+    }
+    fail_volume(r, v, "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
+}

@@ -1,0 +1,340 @@
+#include "controllers/binder/binder_int.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "controllers/binder/binder_metrics.h"
+
+/* Conflicts that are answered by looking again at once; then the key's delay holds. */
+#define CONFLICTS_MAX 3
+
+struct round {
+    TAILQ_ENTRY(round) link;
+    struct binder *binder;
+    enum binder_queue queue;
+    TAILQ_HEAD(, step) steps;
+    bool has_begun;    /* a request */
+    bool has_written;  /* something that the next sync goes on from */
+    bool has_failed;   /* after the key's delay */
+    bool has_conflict; /* at once, while that makes sense */
+    bool is_syncing;   /* the sync is on the stack: it finishes the key itself */
+    struct arena arena;
+    char key[];
+};
+
+static struct str round_key(const struct round *r)
+{
+    return str_of(r->key);
+}
+
+/* --- Steps --- */
+
+/* The lock's text is the step's own. */
+static int step_lock(struct step *s, const struct object *o)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1024);
+    char *key;
+
+    (void)buf_add_cstr(&text, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    object_key(o, &text);
+    key = buf_take(&text);
+    if (!key)
+        return -ERR_NO_MEMORY;
+    s->lock = str_of(key);
+    return map_put(&s->round->binder->writing, s->lock, s, NULL);
+}
+
+static void step_unlock(struct step *s)
+{
+    struct binder *b = s->round->binder;
+
+    if (!s->lock.s)
+        return;
+    if (map_get(&b->writing, s->lock) == s)
+        (void)map_remove(&b->writing, s->lock);
+    for (size_t i = 0; i < s->waiters.count; i++) {
+        struct binder_key k = s->waiters.items[i];
+
+        binder_add(b, k.queue, k.name);
+        free((void *)(uintptr_t)k.name.s);
+    }
+    vec_clear(&s->waiters);
+    free((void *)(uintptr_t)s->lock.s);
+    s->lock = (struct str){ NULL, 0 };
+}
+
+static void step_free(struct step *s)
+{
+    TAILQ_REMOVE(&s->round->steps, s, link);
+    client_cancel(&s->call);
+    step_unlock(s);
+    vec_done(&s->waiters);
+    (void)object_unref(s->target);
+    free(s);
+}
+
+static struct step *step_new(struct round *r, const struct object *target, const char *label,
+                             step_then_fn *then, void *ctx)
+{
+    struct step *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    s->round = r;
+    s->target = target ? object_ref(target) : NULL;
+    s->label = label;
+    s->then = then;
+    s->ctx = ctx;
+    TAILQ_INSERT_TAIL(&r->steps, s, link);
+    r->has_begun = true;
+    return s;
+}
+
+/* --- The round --- */
+
+struct round *round_begin(struct binder *b, struct binder_key k)
+{
+    struct round *r = calloc(1, sizeof *r + k.name.len + 1);
+
+    if (!r)
+        abort(); /* a key that is lost would never be looked at again */
+    r->binder = b;
+    r->queue = k.queue;
+    r->is_syncing = true;
+    r->arena = ARENA_INIT(4096);
+    TAILQ_INIT(&r->steps);
+    memcpy(r->key, k.name.s, k.name.len);
+    TAILQ_INSERT_TAIL(&b->rounds, r, link);
+    return r;
+}
+
+static void round_free(struct round *r)
+{
+    while (!TAILQ_EMPTY(&r->steps))
+        step_free(TAILQ_FIRST(&r->steps));
+    TAILQ_REMOVE(&r->binder->rounds, r, link);
+    arena_done(&r->arena);
+    free(r);
+}
+
+/* What becomes of the key. Frees the round. */
+static enum sync_result round_settle(struct round *r)
+{
+    struct binder *b = r->binder;
+    struct binder_key k = { r->queue, round_key(r) };
+    struct key_state *state = binder_find_state(b, k);
+    enum sync_result result = SYNC_DONE;
+
+    if (r->has_conflict) {
+        state = binder_state(b, k);
+        state->conflicts++;
+        if (state->conflicts > CONFLICTS_MAX)
+            r->has_failed = true;
+    } else if (state) {
+        state->conflicts = 0;
+    }
+    if (r->has_failed)
+        result = SYNC_AGAIN;
+    else if (r->has_written || r->has_conflict)
+        binder_add(b, r->queue, round_key(r));
+    return result;
+}
+
+enum sync_result round_end(struct round *r)
+{
+    enum sync_result result = SYNC_LATER;
+
+    r->is_syncing = false;
+    if (TAILQ_EMPTY(&r->steps)) {
+        result = round_settle(r);
+        round_free(r);
+    }
+    return result;
+}
+
+static void round_check(struct round *r)
+{
+    struct binder *b = r->binder;
+    enum sync_result result;
+
+    if (r->is_syncing || !TAILQ_EMPTY(&r->steps))
+        return;
+    result = round_settle(r);
+    controller_finish(b->queues[r->queue], round_key(r), result);
+    round_free(r);
+}
+
+void rounds_free(struct binder *b)
+{
+    while (!TAILQ_EMPTY(&b->rounds))
+        round_free(TAILQ_FIRST(&b->rounds));
+}
+
+/* --- Answers --- */
+
+static struct informer *informer_of(struct binder *b, const struct object *o)
+{
+    return o->kind->kind == KIND_VOLUME ? b->volumes : b->claims;
+}
+
+static void note_failure(struct step *s, const struct client_answer *a)
+{
+    struct round *r = s->round;
+    bool is_conflict = client_is_conflict(a);
+
+    LOG_AT(is_conflict ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "write failed", LOG_STR("key", r->key),
+           LOG_STR("step", s->label), LOG_ERR(&a->error), LOG_END);
+    if (is_conflict)
+        r->has_conflict = true;
+    else if (a->error.code != ERR_NOT_FOUND) /* gone: the delete event follows */
+        r->has_failed = true;
+}
+
+static void on_refreshed(void *ctx, const struct client_answer *a)
+{
+    struct step *s = ctx;
+    struct round *r = s->round;
+
+    if (a->r == 0 && a->object)
+        informer_observe(informer_of(r->binder, a->object), a->object);
+    step_free(s);
+    round_check(r);
+}
+
+/* Somebody else was quicker, and the cache may not know yet. */
+static void step_refresh(struct step *s)
+{
+    struct client_request q = {
+        .verb = CLIENT_GET, .kind = s->target->kind, .ns = s->target->ns, .name = s->target->name
+    };
+
+    client_send(s->round->binder->o.part.client, &s->call, &q, on_refreshed, s);
+}
+
+static void on_patched(void *ctx, const struct client_answer *a)
+{
+    struct step *s = ctx;
+    struct round *r = s->round;
+    struct binder *b = r->binder;
+
+    if (a->r == 0 && a->object) {
+        r->has_written = true;
+        informer_observe(informer_of(b, a->object), a->object);
+    } else {
+        binder_metrics_conflict(b->metrics, s->target->kind, s->label, client_is_conflict(a));
+        note_failure(s, a);
+    }
+    if (s->then)
+        s->then(b, s, a);
+    if (a->r < 0 && client_is_conflict(a)) {
+        step_refresh(s);
+        return;
+    }
+    step_free(s);
+    round_check(r);
+}
+
+/* Somebody of ours writes it already: the key comes again when that has ended. */
+static bool wait_for_writer(struct round *r, const struct object *o)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1024);
+    struct step *other;
+    char *copy;
+
+    (void)buf_add_cstr(&text, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    object_key(o, &text);
+    other = map_get(&r->binder->writing, buf_str(&text));
+    if (!other)
+        return false;
+    copy = strdup(r->key);
+    if (!copy || vec_push(&other->waiters, (struct binder_key){ r->queue, str_of(copy) }) < 0)
+        abort();
+    return true;
+}
+
+bool binder_is_writing(const struct binder *b, struct binder_key k)
+{
+    char text[1024];
+
+    (void)snprintf(text, sizeof text, "%c/%.*s", k.queue == BINDER_VOLUMES ? 'v' : 'c', STR_ARG(k.name));
+    return map_get(&b->writing, str_of(text)) != NULL;
+}
+
+void round_patch(struct round *r, const struct object *o, const char *subresource, const struct buf *body,
+                 const char *label, step_then_fn *then, void *ctx)
+{
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = o->kind,
+                                .ns = o->ns,
+                                .name = o->name,
+                                .subresource = subresource,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .body = buf_str(body),
+                                .field_manager = BINDER_FIELD_MANAGER };
+    struct step *s;
+
+    if (wait_for_writer(r, o))
+        return;
+    s = step_new(r, o, label, then, ctx);
+    if (!s || body->failed || step_lock(s, o) < 0) {
+        r->has_failed = true;
+        if (s)
+            step_free(s);
+        return;
+    }
+    client_send(r->binder->o.part.client, &s->call, &q, on_patched, s);
+}
+
+static void on_got(void *ctx, const struct client_answer *a)
+{
+    struct step *s = ctx;
+    struct round *r = s->round;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
+        r->has_failed = true;
+    /* What it leads to are further steps of this round. */
+    s->then(r->binder, s, a);
+    step_free(s);
+    round_check(r);
+}
+
+void round_get(struct round *r, enum kind k, const char *ns, const char *name, step_then_fn *then, void *ctx)
+{
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(k), .ns = ns, .name = name };
+    struct step *s = step_new(r, NULL, "get", then, ctx);
+
+    if (!s) {
+        r->has_failed = true;
+        return;
+    }
+    s->is_get = true;
+    client_send(r->binder->o.part.client, &s->call, &q, on_got, s);
+}
+
+/* For those who find out late that something is wrong. */
+void round_fail(struct round *r)
+{
+    r->has_failed = true;
+}
+
+struct binder *round_binder(const struct round *r)
+{
+    return r->binder;
+}
+
+const char *round_name(const struct round *r)
+{
+    return r->key;
+}
+
+void *round_keep(struct round *r, const char *text)
+{
+    char *copy = arena_dup(&r->arena, str_of(text));
+
+    if (!copy)
+        abort();
+    return copy;
+}

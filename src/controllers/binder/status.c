@@ -1,0 +1,236 @@
+/* The writers of status: what differs is written, and nothing when nothing does. */
+#include "controllers/binder/binder_int.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+/* --- Volumes --- */
+
+bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase phase, const char *message,
+                      step_then_fn *then, void *ctx)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct merge_patch p;
+    struct error err;
+
+    if (v->phase == phase)
+        return false;
+    merge_patch_begin(&p, &body, &v->obj);
+    merge_patch_member(&p, "status");
+    (void)buf_addf(&body, "{\"phase\":\"%s\",\"message\":", volume_phase_name(phase));
+    if (message[0])
+        json_write_string(&body, str_of(message));
+    else
+        (void)buf_add_cstr(&body, "null");
+    (void)buf_add_cstr(&body, "}");
+    if (merge_patch_end(&p, &err) < 0) {
+        round_fail(r);
+        return false;
+    }
+    log_info("volume entered phase", LOG_STR("volume", v->obj.name),
+             LOG_STR("phase", volume_phase_name(phase)));
+    round_patch(r, &v->obj, "status", &body, "volume-status", then, ctx);
+    return true;
+}
+
+/* --- Claims --- */
+
+/* The texts of both objects, side by side in one document. */
+struct both {
+    struct json *d;
+    json_ref claim_status;
+    json_ref volume_spec; /* 0 without a volume */
+};
+
+static int read_both(struct binder *b, const struct claim *c, const struct volume *v, struct both *ret,
+                     struct error *err)
+{
+    json_ref claim, volume;
+    int r;
+
+    json_clear(&b->doc);
+    *ret = (struct both){ .d = &b->doc };
+    r = json_parse(&b->doc, c->obj.text, &claim, err);
+    if (r < 0)
+        return r;
+    ret->claim_status = json_get(&b->doc, claim, "status");
+    if (!v)
+        return 0;
+    r = json_parse(&b->doc, v->obj.text, &volume, err);
+    if (r == 0)
+        ret->volume_spec = json_get(&b->doc, volume, "spec");
+    return r;
+}
+
+/* What is to be written of the status, member by member. */
+struct status_patch {
+    struct buf *out;
+    bool has_any;
+};
+
+static void add_member(struct status_patch *p, const char *name)
+{
+    (void)buf_addf(p->out, "%s\"%s\":", p->has_any ? "," : "", name);
+    p->has_any = true;
+}
+
+static void write_text(const struct json *d, json_ref v, struct buf *out)
+{
+    if (v)
+        json_write(d, v, out);
+}
+
+static bool is_equal(const struct json *d, json_ref a, json_ref b)
+{
+    struct buf left = BUF_INIT(BINDER_BODY_BYTES_MAX), right = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    bool equal;
+
+    write_text(d, a, &left);
+    write_text(d, b, &right);
+    equal = str_eq(buf_str(&left), buf_str(&right));
+    buf_done(&left);
+    buf_done(&right);
+    return equal;
+}
+
+static void clear_member(struct status_patch *p, const struct both *x, const char *name)
+{
+    if (!json_get(x->d, x->claim_status, name))
+        return;
+    add_member(p, name);
+    (void)buf_add_cstr(p->out, "null");
+}
+
+static void put_modes(struct status_patch *p, const struct both *x)
+{
+    json_ref modes = json_get(x->d, x->volume_spec, "accessModes");
+
+    if (is_equal(x->d, json_get(x->d, x->claim_status, "accessModes"), modes))
+        return;
+    add_member(p, "accessModes");
+    if (modes)
+        json_write(x->d, modes, p->out);
+    else
+        (void)buf_add_cstr(p->out, "null");
+}
+
+/* The volume's whole map; of what the claim had besides nothing stays. */
+static void put_capacity_map(struct status_patch *p, const struct both *x)
+{
+    json_ref map = json_get(x->d, x->volume_spec, "capacity");
+    json_ref had = json_get(x->d, x->claim_status, "capacity");
+    bool has_any = false;
+
+    add_member(p, "capacity");
+    (void)buf_add_char(p->out, '{');
+    for (json_ref m = json_first(x->d, map); m; m = json_next(x->d, m)) {
+        (void)buf_add_cstr(p->out, has_any ? "," : "");
+        json_write_string(p->out, json_key(x->d, m));
+        (void)buf_add_char(p->out, ':');
+        json_write(x->d, m, p->out);
+        has_any = true;
+    }
+    for (json_ref m = json_first(x->d, had); m; m = json_next(x->d, m)) {
+        if (json_get_key(x->d, map, json_key(x->d, m)))
+            continue;
+        (void)buf_add_cstr(p->out, has_any ? "," : "");
+        json_write_string(p->out, json_key(x->d, m));
+        (void)buf_add_cstr(p->out, ":null");
+        has_any = true;
+    }
+    (void)buf_add_char(p->out, '}');
+}
+
+/* A resize under way keeps the size from before; else what the volume has. */
+static int put_capacity(struct status_patch *p, const struct both *x, const struct claim *c,
+                        const struct volume *v, struct error *err)
+{
+    const char *before = object_annotation(&v->obj, ANN_PRE_RESIZE_CAPACITY);
+    struct quantity size;
+    struct error ignored;
+
+    if (!v->has_capacity)
+        return error_set(err, ERR_INVALID, "PersistentVolume \"%s\" is without a storage capacity",
+                         v->obj.name);
+    if (before) {
+        if (quantity_parse(str_of(before), &size, &ignored) < 0)
+            size = v->capacity;
+        add_member(p, "capacity");
+        (void)buf_add_cstr(p->out, "{\"storage\":\"");
+        (void)quantity_format(&size, p->out);
+        (void)buf_add_cstr(p->out, "\"}");
+    } else if (!c->has_capacity || quantity_cmp(&c->capacity, &v->capacity) != 0) {
+        put_capacity_map(p, x);
+    }
+    return 0;
+}
+
+static int put_with_volume(struct status_patch *p, const struct both *x, enum claim_phase phase,
+                           const struct claim *c, const struct volume *v, struct error *err)
+{
+    int r = 0;
+
+    put_modes(p, x);
+    if (c->phase != phase)
+        r = put_capacity(p, x, c, v, err);
+    if (r == 0 && c->phase == CLAIM_PENDING && phase == CLAIM_BOUND &&
+        strcmp(c->current_attributes_class, v->attributes_class) != 0) {
+        add_member(p, "currentVolumeAttributesClassName");
+        json_write_string(p->out, str_of(v->attributes_class));
+    }
+    return r;
+}
+
+static int write_claim_status(struct binder *b, const struct claim *c, enum claim_phase phase,
+                              const struct volume *v, struct buf *out, bool *ret_differs, struct error *err)
+{
+    struct status_patch p = { .out = out };
+    struct both x;
+    int r = read_both(b, c, v, &x, err);
+
+    if (r < 0)
+        return r;
+    (void)buf_add_char(out, '{');
+    if (c->phase != phase) {
+        add_member(&p, "phase");
+        (void)buf_addf(out, "\"%s\"", claim_phase_name(phase));
+    }
+    if (v) {
+        r = put_with_volume(&p, &x, phase, c, v, err);
+    } else {
+        clear_member(&p, &x, "accessModes");
+        clear_member(&p, &x, "capacity");
+        clear_member(&p, &x, "currentVolumeAttributesClassName");
+    }
+    (void)buf_add_char(out, '}');
+    *ret_differs = p.has_any;
+    return r;
+}
+
+bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase phase, const struct volume *v,
+                      step_then_fn *then, void *ctx)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct binder *b = round_binder(r);
+    struct merge_patch p;
+    struct error err;
+    bool differs = false;
+
+    merge_patch_begin(&p, &body, &c->obj);
+    merge_patch_member(&p, "status");
+    if (write_claim_status(b, c, phase, v, &body, &differs, &err) < 0 ||
+        (differs && merge_patch_end(&p, &err) < 0)) {
+        log_error("claim status", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
+                  LOG_ERR(&err));
+        round_fail(r);
+        return false;
+    }
+    if (!differs)
+        return false;
+    if (c->phase != phase)
+        log_info("claim entered phase", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
+                 LOG_STR("phase", claim_phase_name(phase)));
+    round_patch(r, &c->obj, "status", &body, "claim-status", then, ctx);
+    return true;
+}

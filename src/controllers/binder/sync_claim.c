@@ -1,0 +1,268 @@
+/* A claim: which volume is to be its own, and how far that has come. The rows are those of docs/binder.md. */
+#include "controllers/binder/binder_int.h"
+
+#include <string.h>
+
+#include "api/pod.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "controllers/binder/binder_metrics.h"
+
+/* --- Events of claims that wait --- */
+
+static struct binder_key key_of(struct round *r)
+{
+    return (struct binder_key){ BINDER_CLAIMS, str_of(round_name(r)) };
+}
+
+static void tell_waits_for_pods(struct round *r, const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf names = BUF_INIT(4096);
+    struct binder *b = round_binder(r);
+    struct informer_cursor at;
+    unsigned count = 0;
+
+    /* In the order of keys: of one namespace, by name. */
+    for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(round_name(r)), &at); o;
+         o = informer_next(&at)) {
+        const struct pod *pod = pod_of(o);
+
+        if (pod->node_name[0] != '\0' || pod_is_terminated(pod))
+            continue;
+        (void)buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
+    }
+    if (count == 0)
+        binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "WaitForFirstConsumer",
+                    "waiting for first consumer to be created before binding");
+    else
+        binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "WaitForPodScheduled",
+                    "waiting for pod%s %s to be scheduled", count > 1 ? "s" : "", buf_cstr(&names));
+}
+
+/* --- The default class --- */
+
+/* The newest, then by name. */
+static const struct storage_class *default_class(const struct binder *b)
+{
+    const struct storage_class *best = NULL;
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first(b->classes, &at); o; o = informer_next(&at)) {
+        const struct storage_class *k = (const struct storage_class *)(const void *)o;
+
+        if (k->is_default && (!best || timestamp_cmp(k->obj.created, best->obj.created) > 0))
+            best = k;
+    }
+    return best;
+}
+
+static void on_class_set(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    (void)s;
+    binder_metrics_retroactive(b->metrics, a->r < 0);
+}
+
+static void set_class(struct round *r, const struct claim *c, const struct storage_class *k)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
+    struct merge_patch p;
+    struct error err;
+
+    merge_patch_begin(&p, &body, &c->obj);
+    merge_patch_member(&p, "spec");
+    (void)buf_add_cstr(&body, "{\"storageClassName\":");
+    json_write_string(&body, str_of(k->obj.name));
+    (void)buf_add_char(&body, '}');
+    if (merge_patch_end(&p, &err) < 0)
+        round_fail(r);
+    else
+        round_patch(r, &c->obj, NULL, &body, "claim-class", on_class_set, NULL);
+}
+
+/* --- Without a volume's name --- */
+
+/* A3 to A6: nothing fits. */
+static enum sync_result sync_unmatched(struct round *r, const struct claim *c, bool is_delayed)
+{
+    struct binder *b = round_binder(r);
+    const struct storage_class *k = c->has_class ? NULL : default_class(b);
+
+    waiting_put(b->waiting, c);
+    if (k) {
+        set_class(r, c, k);
+    } else if (is_delayed && !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
+        tell_waits_for_pods(r, c);
+        (void)set_claim_status(r, c, CLAIM_PENDING, NULL, NULL, NULL);
+    } else if (c->class[0] != '\0') {
+        provision_claim(r, c);
+    } else {
+        binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "FailedBinding",
+                    "no persistent volumes available for this claim and no storage class is set");
+        (void)set_claim_status(r, c, CLAIM_PENDING, NULL, NULL, NULL);
+    }
+    return round_end(r);
+}
+
+/* The volume that this claim was woken for, if it takes another, may serve somebody else. */
+static void pass_on_offer(struct binder *b, struct binder_key k, const struct volume *taken)
+{
+    struct key_state *state = binder_find_state(b, k);
+    const char *offered = state ? TAKE(state->offered) : NULL;
+
+    if (offered && (!taken || strcmp(taken->obj.name, offered) != 0))
+        binder_offer(b, offered, k.name);
+    free((void *)(uintptr_t)offered);
+}
+
+static enum sync_result sync_unbound(struct round *r, const struct claim *c)
+{
+    struct binder *b = round_binder(r);
+    const struct volume *v = NULL;
+    struct error err;
+    bool is_delayed = false;
+    int e = binder_is_delayed(b, c, &is_delayed, &err);
+
+    if (e == 0) {
+        e = volume_index_match(b->index, c, is_delayed, &v, &err);
+        if (e < 0)
+            (void)error_wrap(&err, "error finding PV for claim \"%s\"", round_name(r));
+    }
+    pass_on_offer(b, key_of(r), v);
+    if (e < 0) {
+        log_error("claim not synced", LOG_STR("claim", round_name(r)), LOG_ERR(&err));
+        round_fail(r);
+        return round_end(r);
+    }
+    if (!v)
+        return sync_unmatched(r, c, is_delayed);
+    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
+    return bind_pair(r, v, c);
+}
+
+/* --- With a volume's name --- */
+
+static void stay_pending(struct round *r, const struct claim *c)
+{
+    (void)set_claim_status(r, c, CLAIM_PENDING, NULL, NULL, NULL);
+}
+
+/* B5, B6: the named volume is another claim's. */
+static void sync_refused(struct round *r, const struct claim *c, const struct volume *v)
+{
+    struct binder *b = round_binder(r);
+
+    binder_tell(b, key_of(r), &c->obj, EVENT_WARNING, "FailedBinding",
+                "volume \"%s\" already bound to a different claim.", v->obj.name);
+    if (!object_annotation(&c->obj, ANN_BOUND_BY_CONTROLLER)) {
+        stay_pending(r, c);
+        return;
+    }
+    log_error("should never happen: claim bound by us to another's volume", LOG_STR("claim", round_name(r)),
+              LOG_STR("volume", v->obj.name));
+    round_fail(r);
+}
+
+static void tell_mismatch(struct round *r, const struct claim *c, const struct volume *v, enum reject why)
+{
+    struct binder *b = round_binder(r);
+
+    if (why == REJECT_DELETING)
+        binder_tell(b, key_of(r), &c->obj, EVENT_WARNING, "VolumeMismatch",
+                    "Cannot bind to requested volume \"%s\": the volume is marked for deletion \"%s\"",
+                    v->obj.name, v->obj.name);
+    else
+        binder_tell(b, key_of(r), &c->obj, EVENT_WARNING, "VolumeMismatch",
+                    "Cannot bind to requested volume \"%s\": %s", v->obj.name, match_named_text(why));
+}
+
+static enum sync_result sync_named(struct round *r, const struct claim *c)
+{
+    struct binder *b = round_binder(r);
+    const struct volume *v = binder_volume(b, c->volume_name);
+    enum reject why;
+
+    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
+    if (!v) {
+        stay_pending(r, c);
+    } else if (v->claim.is_set && volume_is_for(v, c)) {
+        return bind_pair(r, v, c);
+    } else if (v->claim.is_set) {
+        sync_refused(r, c, v);
+    } else {
+        why = match_named(v, c);
+        if (why == REJECT_NONE)
+            return bind_pair(r, v, c);
+        tell_mismatch(r, c, v, why);
+        stay_pending(r, c);
+    }
+    return round_end(r);
+}
+
+/* --- Bound before --- */
+
+struct loss {
+    const char *reason;
+    const char *message;
+};
+
+static const struct loss lost_reference = {
+    "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+};
+static const struct loss lost_volume = {
+    "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+};
+static const struct loss misbound = {
+    "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
+};
+
+static void on_lost(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    const struct loss *loss = s->ctx;
+
+    if (a->r == 0 && a->object)
+        recorder_event(b->recorder, a->object, EVENT_WARNING, loss->reason, "%s", loss->message);
+}
+
+static void lose(struct round *r, const struct claim *c, const struct loss *why)
+{
+    if (c->phase != CLAIM_LOST)
+        (void)set_claim_status(r, c, CLAIM_LOST, NULL, on_lost, (void *)(uintptr_t)why);
+}
+
+static enum sync_result sync_bound(struct round *r, const struct claim *c)
+{
+    struct binder *b = round_binder(r);
+    const struct volume *v = c->volume_name[0] ? binder_volume(b, c->volume_name) : NULL;
+
+    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
+    if (c->volume_name[0] == '\0')
+        lose(r, c, &lost_reference);
+    else if (!v)
+        lose(r, c, &lost_volume);
+    else if (!v->claim.is_set || strcmp(v->claim.uid, c->obj.uid) == 0)
+        return bind_pair(r, v, c); /* as a rule there is nothing to write */
+    else
+        lose(r, c, &misbound);
+    return round_end(r);
+}
+
+enum sync_result sync_claim(struct binder *b, struct str key)
+{
+    const struct object *o = informer_get_key(b->claims, key);
+    struct binder_key k = { BINDER_CLAIMS, key };
+    const struct claim *c;
+    struct round *r;
+
+    if (!o) {
+        pass_on_offer(b, k, NULL);
+        binder_forget(b, k);
+        return SYNC_DONE;
+    }
+    c = claim_of(o);
+    r = round_begin(b, k);
+    if (migrate_claim(r, c))
+        return round_end(r);
+    if (object_annotation(&c->obj, ANN_BIND_COMPLETED))
+        return sync_bound(r, c);
+    return c->volume_name[0] == '\0' ? sync_unbound(r, c) : sync_named(r, c);
+}

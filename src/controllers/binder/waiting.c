@@ -1,0 +1,200 @@
+#include "controllers/binder/waiting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/omap.h"
+
+struct waiter {
+    const struct claim *claim; /* a reference */
+    struct bucket_of_claims *bucket;
+    char *key;
+};
+
+/* Those that agree in class, volume mode and attributes class. */
+struct bucket_of_claims {
+    struct omap by_request;
+    char *key;
+};
+
+struct waiting {
+    struct map waiters; /* by claim key */
+    struct map buckets;
+    struct omap by_key;
+};
+
+static char *must_print(const char *a, char sep, const char *b)
+{
+    char *text = NULL;
+
+    if (asprintf(&text, "%s%c%s", a, sep, b) < 0)
+        abort();
+    return text;
+}
+
+static char *bucket_key(const char *class, unsigned mode, const char *attributes_class)
+{
+    char *text = NULL;
+
+    if (asprintf(&text, "%s\n%u\n%s", class, mode, attributes_class) < 0)
+        abort();
+    return text;
+}
+
+static int cmp_request(void *ctx, const void *a, const void *b)
+{
+    const struct waiter *x = a, *y = b;
+    int r = quantity_cmp(&x->claim->request, &y->claim->request);
+
+    (void)ctx;
+    return r ? r : strcmp(x->key, y->key);
+}
+
+static int cmp_key(void *ctx, const void *a, const void *b)
+{
+    const struct waiter *x = a, *y = b;
+
+    (void)ctx;
+    return strcmp(x->key, y->key);
+}
+
+int waiting_new(struct hash_seed seed, struct waiting **ret, struct error *err)
+{
+    struct waiting *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return error_no_memory(err);
+    map_init(&w->waiters, seed);
+    map_init(&w->buckets, seed);
+    omap_init(&w->by_key, (struct omap_order){ cmp_key, cmp_key, NULL });
+    *ret = w;
+    return 0;
+}
+
+static uint64_t request_rank(const struct waiter *x)
+{
+    return quantity_rank(&x->claim->request);
+}
+
+static void waiter_free(struct waiting *w, struct waiter *x)
+{
+    struct bucket_of_claims *k = x->bucket;
+
+    (void)map_remove(&w->waiters, str_of(x->key));
+    (void)omap_remove(&w->by_key, 0, x);
+    (void)omap_remove(&k->by_request, request_rank(x), x);
+    if (k->by_request.count == 0) {
+        (void)map_remove(&w->buckets, str_of(k->key));
+        omap_done(&k->by_request);
+        free(k->key);
+        free(k);
+    }
+    (void)object_unref((struct object *)(uintptr_t)x->claim);
+    free(x->key);
+    free(x);
+}
+
+struct waiting *waiting_free(struct waiting *w)
+{
+    struct omap_cursor at;
+    struct waiter *x;
+
+    if (!w)
+        return NULL;
+    while ((x = omap_first(&w->by_key, &at)))
+        waiter_free(w, x);
+    omap_done(&w->by_key);
+    map_done(&w->waiters);
+    map_done(&w->buckets);
+    free(w);
+    return NULL;
+}
+
+static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim *c)
+{
+    char *key = bucket_key(c->class, c->mode, c->attributes_class);
+    struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
+
+    if (k) {
+        free(key);
+        return k;
+    }
+    k = calloc(1, sizeof *k);
+    if (!k)
+        abort();
+    k->key = key;
+    omap_init(&k->by_request, (struct omap_order){ cmp_request, cmp_request, NULL });
+    if (map_put(&w->buckets, str_of(k->key), k, NULL) < 0)
+        abort();
+    return k;
+}
+
+void waiting_put(struct waiting *w, const struct claim *c)
+{
+    struct waiter *x;
+
+    waiting_remove(w, c->obj.ns, c->obj.name);
+    x = calloc(1, sizeof *x);
+    if (!x)
+        abort();
+    x->claim = claim_of(object_ref(&c->obj));
+    x->key = must_print(c->obj.ns, '/', c->obj.name);
+    x->bucket = bucket_for(w, c);
+    if (map_put(&w->waiters, str_of(x->key), x, NULL) < 0 || omap_insert(&w->by_key, 0, x) < 0 ||
+        omap_insert(&x->bucket->by_request, request_rank(x), x) < 0)
+        abort();
+}
+
+void waiting_remove(struct waiting *w, const char *ns, const char *name)
+{
+    char *key = must_print(ns, '/', name);
+    struct waiter *x = map_get(&w->waiters, str_of(key));
+
+    free(key);
+    if (x)
+        waiter_free(w, x);
+}
+
+size_t waiting_count(const struct waiting *w)
+{
+    return w->waiters.count;
+}
+
+/* The last that asks for no more than this, or none. */
+static struct waiter *last_within(const struct bucket_of_claims *k, const struct quantity *size,
+                                  struct omap_cursor *at)
+{
+    uint64_t rank = quantity_rank(size);
+
+    if (rank == UINT64_MAX)
+        return omap_last(&k->by_request, at);
+    (void)omap_lower_bound(&k->by_request, rank + 1, NULL, at);
+    return omap_prev(at);
+}
+
+const struct claim *waiting_for(const struct waiting *w, const struct volume *v, const char *except)
+{
+    char *key = bucket_key(v->class, v->mode, v->attributes_class);
+    const struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
+    static const struct match_options any = { 0 };
+    struct omap_cursor at;
+
+    free(key);
+    if (!k)
+        return NULL;
+    for (const struct waiter *x = last_within(k, &v->capacity, &at); x; x = omap_prev(&at))
+        if (match_volume(v, x->claim, &any) == REJECT_NONE && (!except || strcmp(except, x->key) != 0))
+            return x->claim;
+    return NULL;
+}
+
+void waiting_each_of_class(const struct waiting *w, const char *class, waiting_fn *fn, void *ctx)
+{
+    struct omap_cursor at;
+
+    for (const struct waiter *x = omap_first(&w->by_key, &at); x; x = omap_next(&at))
+        if (!x->claim->has_class || strcmp(x->claim->class, class) == 0)
+            fn(ctx, x->claim);
+}

@@ -1,0 +1,35 @@
+/* Claims that wait for a volume, and which of them a volume that became free can help.
+ *
+ * By (class, volume mode, attributes class), in each the claims by what they ask for: a free volume wakes the
+ * claim with the largest request that it can serve. O(log n), and a step for each claim that only a selector
+ * or its access modes refuse. */
+#ifndef BERTH_CONTROLLERS_BINDER_WAITING_H
+#define BERTH_CONTROLLERS_BINDER_WAITING_H
+
+#include <stddef.h>
+
+#include "api/match.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/siphash.h"
+
+struct waiting;
+
+int waiting_new(struct hash_seed seed, struct waiting **ret, struct error *err);
+struct waiting *waiting_free(struct waiting *w);
+DEFINE_CLEANUP(struct waiting, waiting_free)
+
+/* The claim waits, as it is now. Takes a reference. Without memory the process ends: a claim that is
+ * forgotten would wait for ever. */
+void waiting_put(struct waiting *w, const struct claim *c);
+void waiting_remove(struct waiting *w, const char *ns, const char *name);
+size_t waiting_count(const struct waiting *w);
+
+/* The claim to wake for a volume that is free, other than `except` (a key, or NULL); NULL for none. */
+const struct claim *waiting_for(const struct waiting *w, const struct volume *v, const char *except);
+
+/* All that wait with this class, and all that have none; in the order of their keys. */
+typedef void waiting_fn(void *ctx, const struct claim *c);
+void waiting_each_of_class(const struct waiting *w, const char *class, waiting_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,506 @@
+/* For the tests of the binder: the whole API server, a client to it, the caches and the binder, in time that
+ * is moved by hand. Between client and server sits a tap that counts the requests, lets one of them fail in a
+ * chosen way, or kills the binder behind one. */
+#ifndef BERTH_TESTS_TEST_BINDER_H
+#define BERTH_TESTS_TEST_BINDER_H
+
+#include "tests/unit/test_served.h"
+
+#include "apiserver/local_client.h"
+#include "client/request.h"
+#include "client/target.h"
+#include "controllers/binder/binder.h"
+#include "plugins/registry.h"
+
+enum tap_fault {
+    TAP_NONE,
+    TAP_REFUSE,   /* nobody listens */
+    TAP_ERROR,    /* 500, nothing done */
+    TAP_CONFLICT, /* 409, nothing done */
+    TAP_LOSE,     /* done, and the answer lost */
+    TAP_CRASH,    /* done, and nobody left to hear of it */
+    TAP_FAULT_COUNT,
+};
+
+struct world;
+
+struct tap {
+    struct client_carrier base;
+    struct client_carrier *next;
+    struct world *world;
+    struct deferred failing;
+    struct client_attempt *refused;
+    void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
+};
+
+/* What the scripted plugin was asked to do. */
+struct scripted {
+    struct plugin_host host;
+    unsigned provisioned;
+    unsigned removed;
+    unsigned recycled;
+    unsigned fails; /* so many calls to come */
+    enum err fails_with;
+    const char *says;
+};
+
+struct world {
+    struct served served;
+    struct tap *tap;
+    struct client *client;
+    struct metrics *metrics; /* the binder's own */
+    struct informers *informers;
+    struct binder *binder;
+    struct binder_options options;
+    uint64_t seed;
+    /* Requests that were no watches; writes among them. */
+    unsigned requests;
+    unsigned writes;
+    struct buf log;    /* "PATCH /path\n" of the writes, without events */
+    unsigned fault_at; /* the how many-th request, counted from 1; 0: none */
+    enum tap_fault fault;
+    bool is_crashing;
+};
+
+static struct world *tapped; /* one at a time: a plugin knows no world */
+static struct scripted scripted;
+
+/* --- The tap --- */
+
+static inline void tap_answer(struct client_attempt *a, enum tap_fault f, bool is_write)
+{
+    static const struct status_info conflict = { .code = 409,
+                                                 .reason = "Conflict",
+                                                 .message = "tapped",
+                                                 .continue_token = "",
+                                                 .name = "",
+                                                 .group = "",
+                                                 .kind = "",
+                                                 .uid = "" };
+    struct client_answer answer = { .retry_after_seconds = -1 };
+
+    if (f == TAP_CONFLICT) {
+        answer.http_status = 409;
+        answer.status = &conflict;
+        answer.r = error_set(&answer.error, ERR_CONFLICT, "tapped");
+    } else if (f == TAP_ERROR) {
+        answer.http_status = 500;
+        answer.r = error_set(&answer.error, ERR_INTERNAL, "tapped");
+    } else {
+        answer.r = error_set(&answer.error, ERR_UNAVAILABLE, "tapped");
+        answer.was_connected = f == TAP_LOSE;
+        answer.may_have_happened = f == TAP_LOSE && is_write;
+    }
+    a->on_end(a, &answer);
+}
+
+static inline void tap_fail(void *ctx)
+{
+    struct tap *t = ctx;
+    struct client_attempt *a = TAKE(t->refused);
+
+    tap_answer(a, t->world->fault, request_is_write(a->request));
+}
+
+static inline void tap_lose(struct client_attempt *a, const struct client_answer *answer)
+{
+    struct world *w = tapped;
+
+    (void)answer;
+    a->on_end = w->tap->on_end;
+    if (w->fault == TAP_CRASH)
+        w->is_crashing = true; /* whoever waits is killed before it hears more */
+    tap_answer(a, TAP_LOSE, request_is_write(a->request));
+}
+
+static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
+{
+    struct tap *t = (void *)c;
+    struct world *w = t->world;
+    bool is_event = a->request->kind && (a->request->kind->kind == KIND_EVENT);
+
+    if (a->request->verb == CLIENT_WATCH || a->request->verb == CLIENT_LIST || is_event) {
+        t->next->type->start(t->next, a);
+        return;
+    }
+    w->requests++;
+    if (request_is_write(a->request)) {
+        w->writes++;
+        (void)buf_addf(&w->log, "%s ", target_method(a->request));
+        target_write(a->request, &w->log);
+        (void)buf_add_char(&w->log, '\n');
+    }
+    if (w->requests != w->fault_at || w->fault == TAP_NONE) {
+        t->next->type->start(t->next, a);
+    } else if (w->fault == TAP_LOSE || w->fault == TAP_CRASH) {
+        t->on_end = a->on_end;
+        a->on_end = tap_lose;
+        t->next->type->start(t->next, a);
+    } else {
+        t->refused = a;
+        loop_defer(&t->failing);
+    }
+}
+
+static inline void tap_cancel(struct client_carrier *c, struct client_attempt *a)
+{
+    struct tap *t = (void *)c;
+
+    if (t->refused == a) {
+        t->refused = NULL;
+        loop_undefer(&t->failing);
+        return;
+    }
+    t->next->type->cancel(t->next, a);
+}
+
+static inline void tap_free(struct client_carrier *c)
+{
+    struct tap *t = (void *)c;
+
+    loop_undefer(&t->failing);
+    t->next->type->free(t->next);
+    free(t);
+}
+
+static const struct client_carrier_type tap_type = { tap_start, tap_cancel, tap_free };
+
+/* --- The scripted plugin: serves hostPath volumes --- */
+
+static inline bool scripted_supports(const struct volume_source *s)
+{
+    return s->kind == SOURCE_HOST_PATH;
+}
+
+struct scripted_work {
+    struct deferred later;
+    struct plugin_op *op;
+};
+
+static inline void scripted_drop(struct plugin_op *op)
+{
+    struct scripted_work *x = op->work;
+
+    loop_undefer(&x->later);
+    free(x);
+    op->work = NULL;
+    op->drop = NULL;
+}
+
+static inline void scripted_done(void *ctx)
+{
+    struct scripted_work *x = ctx;
+    struct plugin_op *op = x->op;
+    struct error e = { 0 };
+    int r = 0;
+
+    scripted_drop(op);
+    if (scripted.fails) {
+        scripted.fails--;
+        r = error_set(&e, scripted.fails_with, "%s", scripted.says);
+    }
+    op->done(op, r, &e);
+}
+
+static inline void scripted_begin(const struct plugin_host *h, struct plugin_op *op)
+{
+    struct scripted_work *x = calloc(1, sizeof *x);
+
+    assert_non_null(x);
+    x->op = op;
+    op->work = x;
+    op->drop = scripted_drop;
+    deferred_init(&x->later, h->loop, scripted_done, x);
+    loop_defer(&x->later);
+}
+
+static inline int scripted_check(const struct plugin_host *h, const struct provision_request *q,
+                                 struct error *e)
+{
+    (void)q;
+    return h->provisions_host_path ? 0 : error_set(e, ERR_DENIED, "no provisioning here");
+}
+
+static inline void scripted_provision(const struct plugin_host *h, const struct provision_request *q,
+                                      struct plugin_op *op)
+{
+    scripted.provisioned++;
+    (void)buf_add_cstr(&op->volume,
+                       "{\"metadata\":{\"annotations\":{\"made\":\"yes\"}},\"spec\":{\"accessModes\":["
+                       "\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"");
+    (void)quantity_format(&q->claim->request, &op->volume);
+    (void)buf_add_cstr(&op->volume, "\"},\"hostPath\":{\"path\":\"/tmp/x\"}}}");
+    scripted_begin(h, op);
+}
+
+static inline void scripted_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
+{
+    (void)v;
+    scripted.removed++;
+    scripted_begin(h, op);
+}
+
+static inline void scripted_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
+{
+    (void)v;
+    scripted.recycled++;
+    scripted_begin(h, op);
+}
+
+static const struct provision_table scripted_provisions = { scripted_check, scripted_provision };
+static const struct delete_table scripted_deletes = { scripted_remove };
+static const struct recycle_table scripted_recycles = { scripted_recycle };
+static const struct volume_plugin scripted_plugin = { .name = "kubernetes.io/host-path",
+                                                      .can_support = scripted_supports,
+                                                      .provision = &scripted_provisions,
+                                                      .remove = &scripted_deletes,
+                                                      .recycle = &scripted_recycles };
+static const struct volume_plugin *const scripted_plugins[] = { &scripted_plugin, NULL };
+
+/* --- Life --- */
+
+/* The binder's process begins; it does nothing before world_start(). */
+static inline void world_boot(struct world *w)
+{
+    struct client_options co = { .loop = w->served.loop };
+    struct informer_options io = { 0 };
+    struct tap *t = calloc(1, sizeof *t);
+
+    assert_non_null(t);
+    t->base.type = &tap_type;
+    t->world = w;
+    deferred_init(&t->failing, w->served.loop, tap_fail, t);
+    ASSERT_OK(local_client_new(w->served.server, NULL, &t->next, &err));
+    w->tap = t;
+    co.carrier = &t->base;
+    ASSERT_OK(client_new(&co, &w->client, &err));
+    w->metrics = metrics_new((struct hash_seed){ 3, 4 });
+    assert_non_null(w->metrics);
+    io = (struct informer_options){ .loop = w->served.loop, .client = w->client, .seed = ++w->seed };
+    ASSERT_OK(informers_new(&io, &w->informers, &err));
+    w->options.part = (struct part_options){ .loop = w->served.loop,
+                                             .clock = &w->served.clock.clock,
+                                             .client = w->client,
+                                             .informers = w->informers,
+                                             .metrics = w->metrics,
+                                             .seed = w->seed };
+    ASSERT_OK(binder_new(&w->options, &w->binder, &err));
+}
+
+static inline void world_init(struct world *w)
+{
+    memset(w, 0, sizeof *w);
+    memset(&scripted, 0, sizeof scripted);
+    tapped = w;
+    served_init(&w->served);
+    w->log = BUF_INIT((size_t)1 << 20);
+    w->options.host = (struct plugin_host){ .loop = w->served.loop, .provisions_host_path = true };
+    w->options.plugins = scripted_plugins;
+}
+
+static inline void world_kill(struct world *w)
+{
+    w->binder = binder_free(w->binder);
+    w->informers = informers_free(w->informers);
+    w->client = client_free(w->client);
+    w->metrics = metrics_free(w->metrics);
+    w->tap = NULL;
+}
+
+static inline void world_done(struct world *w)
+{
+    world_kill(w);
+    buf_done(&w->log);
+    served_done(&w->served);
+}
+
+/* From here on it works. */
+static inline void world_start(struct world *w)
+{
+    unsigned turns = 0;
+
+    world_boot(w);
+    informers_start(w->informers);
+    while (!informers_are_synced(w->informers)) {
+        (void)loop_poll(w->served.loop);
+        assert_true(++turns < 10000);
+    }
+    binder_start(w->binder);
+}
+
+/* Nothing moves any more without time passing; killed binders are started again. */
+static inline void world_still(struct world *w)
+{
+    unsigned turns = 0;
+
+    while (loop_poll(w->served.loop) || w->is_crashing) {
+        if (w->is_crashing) {
+            w->is_crashing = false;
+            w->fault = TAP_NONE;
+            world_kill(w);
+            world_start(w);
+        }
+        if (++turns > 200000)
+            fail_msg("the binder does not come to rest\n%s", buf_cstr(&w->log));
+    }
+}
+
+/* The same, and delays that end within so many seconds have passed. */
+static inline void world_settle_for(struct world *w, uint64_t seconds)
+{
+    uint64_t until = w->served.clock.mono_ns + seconds * NS_PER_S, next;
+
+    world_still(w);
+    while (loop_next_timer_ns(w->served.loop, &next) && next <= until) {
+        if (next > w->served.clock.mono_ns)
+            manual_clock_advance(&w->served.clock, next - w->served.clock.mono_ns);
+        world_still(w);
+    }
+}
+
+static inline void world_settle(struct world *w)
+{
+    world_settle_for(w, 60);
+}
+
+/* --- Objects --- */
+
+#define HOST_PATH "'hostPath':{'path':'/x'}"
+
+/* A volume; extra: further members of the spec, with a comma in front ("" for none). */
+static inline void add_volume(struct world *w, const char *name, const char *size, const char *modes,
+                              const char *extra)
+{
+    char body[2048];
+
+    (void)snprintf(
+        body, sizeof body,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'%s'},'accessModes':[%s]," HOST_PATH "%s}}",
+        name, size, modes, extra);
+    ASSERT_SENT(&w->served, 201, "POST", VOLUMES, body);
+}
+
+static inline void add_claim(struct world *w, const char *name, const char *size, const char *modes,
+                             const char *extra)
+{
+    char body[2048];
+
+    (void)snprintf(body, sizeof body,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                   "'accessModes':[%s],'resources':{'requests':{'storage':'%s'}}%s}}",
+                   name, modes, size, extra);
+    ASSERT_SENT(&w->served, 201, "POST", CLAIMS, body);
+}
+
+#define RWO "'ReadWriteOnce'"
+
+static inline void patch_volume(struct world *w, const char *name, const char *sub, const char *body)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof path, VOLUMES "/%s%s%s", name, sub[0] ? "/" : "", sub);
+    ASSERT_SENT(&w->served, 200, "MERGE", path, body);
+}
+
+static inline void patch_claim(struct world *w, const char *name, const char *sub, const char *body)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof path, CLAIMS "/%s%s%s", name, sub[0] ? "/" : "", sub);
+    ASSERT_SENT(&w->served, 200, "MERGE", path, body);
+}
+
+static inline void set_phase(struct world *w, const char *volume, const char *phase)
+{
+    char body[128];
+
+    (void)snprintf(body, sizeof body, "{'status':{'phase':'%s'}}", phase);
+    patch_volume(w, volume, "status", body);
+}
+
+/* What the server has of it, for ASSERT_GOT(). */
+static inline void look_at_volume(struct world *w, const char *name)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof path, VOLUMES "/%s", name);
+    ASSERT_SENT(&w->served, 200, "GET", path, NULL);
+}
+
+static inline void look_at_claim(struct world *w, const char *name)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof path, CLAIMS "/%s", name);
+    ASSERT_SENT(&w->served, 200, "GET", path, NULL);
+}
+
+/* The uid of the object that was looked at last. */
+static inline void uid_of_last(struct world *w, char to[static 64])
+{
+    (void)snprintf(to, 64, "%s", got(&w->served, "metadata/uid"));
+}
+
+#define ASSERT_VOLUME(w, name, expected, path)    \
+    do {                                          \
+        look_at_volume(w, name);                  \
+        ASSERT_GOT(&(w)->served, expected, path); \
+    } while (0)
+#define ASSERT_CLAIM(w, name, expected, path)     \
+    do {                                          \
+        look_at_claim(w, name);                   \
+        ASSERT_GOT(&(w)->served, expected, path); \
+    } while (0)
+
+/* An annotation of the object that was looked at last; "-" when it has none of that name. */
+static inline const char *annotation(const struct world *w, const char *key)
+{
+    json_ref metadata = json_get(&w->served.doc, w->served.root, "metadata");
+    json_ref v = json_get(&w->served.doc, json_get(&w->served.doc, metadata, "annotations"), key);
+    static char text[512];
+
+    if (!v)
+        return "-";
+    (void)snprintf(text, sizeof text, "%.*s", STR_ARG(json_text(&w->served.doc, v)));
+    return text;
+}
+
+/* A pair that is bound in every respect. */
+static inline void assert_bound(struct world *w, const char *claim, const char *volume)
+{
+    char uid[64];
+
+    look_at_claim(w, claim);
+    uid_of_last(w, uid);
+    ASSERT_GOT(&w->served, volume, "spec/volumeName");
+    ASSERT_GOT(&w->served, "Bound", "status/phase");
+    assert_string_equal(annotation(w, ANN_BIND_COMPLETED), "yes");
+    look_at_volume(w, volume);
+    ASSERT_GOT(&w->served, "Bound", "status/phase");
+    ASSERT_GOT(&w->served, uid, "spec/claimRef/uid");
+    ASSERT_GOT(&w->served, claim, "spec/claimRef/name");
+}
+
+/* How many events of that reason the object has; message NULL: whatever they say. */
+static inline unsigned count_events(struct world *w, const char *object, const char *reason,
+                                    const char *message)
+{
+    unsigned count = 0;
+    char path[128];
+
+    ASSERT_SENT(&w->served, 200, "GET", "/api/v1/events", NULL);
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
+        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
+        if (strcmp(got(&w->served, path), object) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
+        if (strcmp(got(&w->served, path), reason) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "items/%zu/message", i);
+        count += !message || strcmp(got(&w->served, path), message) == 0;
+    }
+    return count;
+}
+
+#endif
