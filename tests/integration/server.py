@@ -58,8 +58,9 @@ class Answer:
 class Server:
     """Plain HTTP unless tls=True. The data directory outlives stop() and kill(): start() finds it again."""
 
-    def __init__(self, *flags, tls=False, data=None, env=None):
-        self.flags = flags
+    def __init__(self, *flags, tls=False, data=None, env=None, controllers=False):
+        """The API alone, unless the controllers are wanted: nobody changes what a test has made."""
+        self.flags = flags if controllers else ("--without", "controllers", *flags)
         self.tls = tls
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="berth-test-")
