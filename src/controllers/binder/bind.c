@@ -20,11 +20,14 @@ static bool refers_to(const struct volume *v, const struct claim *c)
 
 /* --- W1 --- */
 
-/* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. */
+/* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. Others
+ * were not offered the volume meanwhile: if this claim does not try again, they are. */
 static void on_reserved(struct binder *b, const struct step *s, const struct client_answer *a)
 {
     volume_index_let_go(b->index, s->target->name);
-    if (a->r == 0)
+    if (a->r < 0)
+        binder_note_offer(b, str_of(round_name(s->round)), s->target->name);
+    else
         log_debug("volume reserved for claim", LOG_STR("volume", s->target->name));
 }
 

@@ -146,20 +146,39 @@ static bool is_free(const struct volume *v)
 
 void binder_offer(struct binder *b, const char *volume, struct str except)
 {
+void binder_note_offer(struct binder *b, struct str claim, const char *volume)
+{
+    struct key_state *s = binder_state(b, claim_key(claim));
+
+    if (!s->offered)
+        s->offered = strdup(volume);
+}
+
+/* Claims of a class that waits for consumers take nothing by themselves. */
+static bool is_taken_by_scheduler(const struct binder *b, const struct volume *v)
+{
+    const struct storage_class *k = v->class[0] ? binder_class(b, v->class) : NULL;
+
+    return k && k->binding != BINDING_IMMEDIATE;
+}
+
     const struct volume *v = binder_volume(b, volume);
-    const struct claim *c = is_free(v) ? waiting_for(b->waiting, v, except.s) : NULL;
+    const struct claim *c;
     char key[KEY_BYTES_MAX];
-    struct key_state *s;
 
     if (!c)
         return;
+    /* What is being written is promised, or comes again when that has ended. */
+    if (!is_free(v) || is_taken_by_scheduler(b, v) || binder_is_writing(b, volume_key(volume)))
+        return;
+    c = waiting_for(b->waiting, v, except.s);
     (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
-    s = binder_state(b, (struct binder_key){ BINDER_CLAIMS, str_of(key) });
-    if (!s->offered)
-        s->offered = strdup(volume);
+    binder_note_offer(b, str_of(key), volume);
     binder_add(b, BINDER_CLAIMS, str_of(key));
 }
 
+    /* The next volume is for the next claim; this one waits again when its sync finds nothing. */
+    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
 /* --- Volumes --- */
 
 static void add_claims_naming(struct binder *b, const char *volume)
@@ -181,10 +200,9 @@ static void on_volume(struct binder *b, const struct object *old, const struct o
     binder_add_volume(b, o->name);
     if (old && volume_of(old)->phase == v->phase && old->is_deleting == o->is_deleting &&
         volume_of(old)->claim.is_set == v->claim.is_set)
+    binder_offer(b, o->name, (struct str){ NULL, 0 });
         return; /* nothing that a claim waits for */
     add_claims_naming(b, o->name);
-    if (is_free(v))
-        binder_offer(b, o->name, (struct str){ NULL, 0 });
 }
 
 static void on_volume_add(void *ctx, const struct object *o, bool is_initial)

@@ -78,6 +78,8 @@ int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, 
 
 /* The volume is free: whoever waits and can use it is woken, but not this claim. */
 void binder_offer(struct binder *b, const char *volume, struct str except);
+/* The claim is to pass the volume on when it does not take it. */
+void binder_note_offer(struct binder *b, struct str claim, const char *volume);
 
 /* What is remembered of a key beyond its objects. */
 struct key_state {

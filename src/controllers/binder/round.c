@@ -223,6 +223,10 @@ static void on_patched(void *ctx, const struct client_answer *a)
     if (a->r == 0 && a->object) {
         r->has_written = true;
         informer_observe(informer_of(b, a->object), a->object);
+        step_unlock(s);
+        /* While it was written, nobody was offered it. */
+        if (a->object->kind->kind == KIND_VOLUME)
+            binder_offer(b, a->object->name, (struct str){ NULL, 0 });
     } else {
         binder_metrics_conflict(b->metrics, s->target->kind, s->label, client_is_conflict(a));
         note_failure(s, a);
