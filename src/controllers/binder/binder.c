@@ -118,7 +118,7 @@ void binder_forget(struct binder *b, struct binder_key k)
         state_free(s);
 }
 
-void binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
+bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
                  const char *reason, const char *fmt, ...)
 {
     struct key_state *s = binder_state(b, k);
@@ -131,11 +131,12 @@ void binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
     va_end(args);
     told = siphash13((struct hash_seed){ 1, (uint64_t)reason[0] }, str_of(text));
     if (s->told == told && now_ns - s->told_ns < TELL_AGAIN_NS)
-        return;
+        return false;
     s->told = told;
     s->told_ns = now_ns;
     recorder_event(b->recorder, o, type, reason, "%s", text);
 }
+    return true;
 
 /* --- Waking --- */
 

@@ -170,4 +170,6 @@ void reclaim_volume(struct round *r, const struct volume *v);
 void binder_ops_free(struct binder *b);
 void provision_forget(struct binder *b, struct str key);
 
+/* Its storage is being deleted, or is gone. */
+bool reclaim_has_begun(const struct binder *b, const struct volume *v);
 #endif

@@ -51,10 +51,11 @@ static void wake_claim(struct binder *b, const struct volume *v, const struct cl
         binder_add_claim(b, c->obj.ns, c->obj.name);
         return;
     }
-    binder_tell(b, volume_key(v->obj.name), &v->obj, EVENT_WARNING, "VolumeMismatch",
-                "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"%s\" due to incompatible "
-                "volumeMode.",
-                c->obj.name);
+    if (!binder_tell(b, volume_key(v->obj.name), &v->obj, EVENT_WARNING, "VolumeMismatch",
+                     "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"%s\" due to "
+                     "incompatible volumeMode.",
+                     c->obj.name))
+        return; /* both have been told before */
     recorder_event(
         b->recorder, &c->obj, EVENT_WARNING, "VolumeMismatch",
         "Cannot bind PersistentVolume \"%s\" to requested PersistentVolumeClaim due to incompatible "
