@@ -36,6 +36,7 @@ struct tap {
 /* What the scripted plugin was asked to do. */
 struct scripted {
     struct plugin_host host;
+    unsigned checked;
     unsigned provisioned;
     unsigned removed;
     unsigned recycled;
@@ -50,6 +51,7 @@ struct world {
     struct client *client;
     struct metrics *metrics; /* the binder's own */
     struct informers *informers;
+    struct informer *volumes;
     struct binder *binder;
     struct binder_options options;
     uint64_t seed;
@@ -59,6 +61,10 @@ struct world {
     struct buf log;    /* "PATCH /path\n" of the writes, without events */
     unsigned fault_at; /* the how many-th request, counted from 1; 0: none */
     enum tap_fault fault;
+    const char *failing;    /* or whichever begins like this, "GET /api/v1/…" … */
+    unsigned failing_count; /* … so many of them to come */
+    bool is_blind;          /* of one kind the caches see the first list and nothing more */
+    enum kind blind_to;
     bool is_crashing;
 };
 
@@ -113,12 +119,35 @@ static inline void tap_lose(struct client_attempt *a, const struct client_answer
     tap_answer(a, TAP_LOSE, request_is_write(a->request));
 }
 
+static inline bool tap_is_failing(struct world *w, const struct client_request *q)
+{
+    _cleanup_(buf_done_p) struct buf line = BUF_INIT(4096);
+
+    if (w->fault == TAP_NONE)
+        return false;
+    if (!w->failing)
+        return w->requests == w->fault_at;
+    (void)buf_addf(&line, "%s ", target_method(q));
+    target_write(q, &line);
+    if (w->failing_count == 0 || strncmp(buf_cstr(&line), w->failing, strlen(w->failing)) != 0)
+        return false;
+    w->failing_count--;
+    return true;
+}
+
+static inline bool tap_is_blind(const struct world *w, const struct client_request *q)
+{
+    return w->is_blind && q->verb == CLIENT_WATCH && q->kind && q->kind->kind == w->blind_to;
+}
+
 static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
 {
     struct tap *t = (void *)c;
     struct world *w = t->world;
     bool is_event = a->request->kind && (a->request->kind->kind == KIND_EVENT);
 
+    if (tap_is_blind(w, a->request))
+        return; /* and never an answer */
     if (a->request->verb == CLIENT_WATCH || a->request->verb == CLIENT_LIST || is_event) {
         t->next->type->start(t->next, a);
         return;
@@ -130,7 +159,7 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
         target_write(a->request, &w->log);
         (void)buf_add_char(&w->log, '\n');
     }
-    if (w->requests != w->fault_at || w->fault == TAP_NONE) {
+    if (!tap_is_failing(w, a->request)) {
         t->next->type->start(t->next, a);
     } else if (w->fault == TAP_LOSE || w->fault == TAP_CRASH) {
         t->on_end = a->on_end;
@@ -151,6 +180,8 @@ static inline void tap_cancel(struct client_carrier *c, struct client_attempt *a
         loop_undefer(&t->failing);
         return;
     }
+    if (tap_is_blind(t->world, a->request))
+        return;
     t->next->type->cancel(t->next, a);
 }
 
@@ -218,6 +249,7 @@ static inline int scripted_check(const struct plugin_host *h, const struct provi
                                  struct error *e)
 {
     (void)q;
+    scripted.checked++;
     return h->provisions_host_path ? 0 : error_set(e, ERR_DENIED, "no provisioning here");
 }
 
@@ -278,6 +310,8 @@ static inline void world_boot(struct world *w)
     assert_non_null(w->metrics);
     io = (struct informer_options){ .loop = w->served.loop, .client = w->client, .seed = ++w->seed };
     ASSERT_OK(informers_new(&io, &w->informers, &err));
+    w->volumes = informers_get(w->informers, KIND_VOLUME, &err);
+    assert_non_null(w->volumes);
     w->options.part = (struct part_options){ .loop = w->served.loop,
                                              .clock = &w->served.clock.clock,
                                              .client = w->client,

@@ -104,6 +104,7 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
 static void state_free(struct key_state *s)
 {
     free((void *)(uintptr_t)s->offered);
+    free((void *)(uintptr_t)s->reclaimed);
     free(s);
 }
 
@@ -135,8 +136,8 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
     s->told = told;
     s->told_ns = now_ns;
     recorder_event(b->recorder, o, type, reason, "%s", text);
-}
     return true;
+}
 
 /* --- Waking --- */
 
@@ -145,8 +146,6 @@ static bool is_free(const struct volume *v)
     return v && !v->claim.is_set && v->phase == VOLUME_AVAILABLE && !v->obj.is_deleting;
 }
 
-void binder_offer(struct binder *b, const char *volume, struct str except)
-{
 void binder_note_offer(struct binder *b, struct str claim, const char *volume)
 {
     struct key_state *s = binder_state(b, claim_key(claim));
@@ -163,23 +162,25 @@ static bool is_taken_by_scheduler(const struct binder *b, const struct volume *v
     return k && k->binding != BINDING_IMMEDIATE;
 }
 
+void binder_offer(struct binder *b, const char *volume, struct str except)
+{
     const struct volume *v = binder_volume(b, volume);
     const struct claim *c;
     char key[KEY_BYTES_MAX];
 
-    if (!c)
-        return;
     /* What is being written is promised, or comes again when that has ended. */
     if (!is_free(v) || is_taken_by_scheduler(b, v) || binder_is_writing(b, volume_key(volume)))
         return;
     c = waiting_for(b->waiting, v, except.s);
+    if (!c)
+        return;
     (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
     binder_note_offer(b, str_of(key), volume);
     binder_add(b, BINDER_CLAIMS, str_of(key));
-}
-
     /* The next volume is for the next claim; this one waits again when its sync finds nothing. */
     waiting_remove(b->waiting, c->obj.ns, c->obj.name);
+}
+
 /* --- Volumes --- */
 
 static void add_claims_naming(struct binder *b, const char *volume)
@@ -199,9 +200,9 @@ static void on_volume(struct binder *b, const struct object *old, const struct o
     if (volume_index_put(b->index, v, &err) < 0)
         abort(); /* a volume that is not in the index would never be matched */
     binder_add_volume(b, o->name);
+    binder_offer(b, o->name, (struct str){ NULL, 0 });
     if (old && volume_of(old)->phase == v->phase && old->is_deleting == o->is_deleting &&
         volume_of(old)->claim.is_set == v->claim.is_set)
-    binder_offer(b, o->name, (struct str){ NULL, 0 });
         return; /* nothing that a claim waits for */
     add_claims_naming(b, o->name);
 }
@@ -374,19 +375,25 @@ static void sweep(void *ctx)
     timer_arm_after(&b->sweep, SWEEP_NS);
 }
 
-/* A key whose operation failed comes again when it may be tried again. */
+/* A key whose operation failed, or that asked for another meanwhile, comes again when it may be tried. One
+ * that went well needs no telling: what it changed comes as an event. */
 static void on_settled(void *ctx, struct str key)
 {
     struct binder *b = ctx;
-    struct str rest = { key.s + 2, key.len - 2 };
-    struct str name = rest;
+    enum binder_queue queue = key.s[0] == 'v' ? BINDER_VOLUMES : BINDER_CLAIMS;
+    struct str name = { key.s + 2, key.len - 2 };
+    struct key_state *s;
 
     assert(key.len > 2);
     /* Behind the last '/' is the uid. */
     while (name.len && name.s[name.len - 1] != '/')
         name.len--;
     name.len -= name.len > 0;
-    binder_add(b, key.s[0] == 'v' ? BINDER_VOLUMES : BINDER_CLAIMS, name);
+    s = binder_find_state(b, (struct binder_key){ queue, name });
+    if (!s || !s->waits_for_operation)
+        return;
+    s->waits_for_operation = false;
+    binder_add(b, queue, name);
 }
 
 static bool is_started(void *ctx)

@@ -83,10 +83,12 @@ void binder_note_offer(struct binder *b, struct str claim, const char *volume);
 
 /* What is remembered of a key beyond its objects. */
 struct key_state {
-    unsigned conflicts;  /* in a row */
-    uint64_t told_ns;    /* when an event was last told … */
-    uint64_t told;       /* … and a hash of its words */
-    const char *offered; /* the volume that woke a claim; NULL: none. Owned. */
+    unsigned conflicts;       /* in a row */
+    uint64_t told_ns;         /* when an event was last told … */
+    uint64_t told;            /* … and a hash of its words */
+    const char *offered;      /* the volume that woke a claim; NULL: none. Owned. */
+    const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
+    bool waits_for_operation; /* comes again when that is over */
     char key[];
 };
 struct key_state *binder_state(struct binder *b, struct binder_key k);
@@ -94,8 +96,9 @@ struct key_state *binder_state(struct binder *b, struct binder_key k);
 struct key_state *binder_find_state(const struct binder *b, struct binder_key k);
 void binder_forget(struct binder *b, struct binder_key k);
 
-/* An event about an object that waits: again only when its words change, or after five minutes. */
-void binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
+/* An event about an object that waits: again only when its words change, or after five minutes. True when it
+ * was told. */
+bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
                  const char *reason, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 /* --- Rounds (round.c): the requests of one sync --- */
@@ -167,9 +170,9 @@ bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase p
 /* provision.c, reclaim.c */
 void provision_claim(struct round *r, const struct claim *c);
 void reclaim_volume(struct round *r, const struct volume *v);
+/* Its storage is being deleted, or is gone. */
+bool reclaim_has_begun(const struct binder *b, const struct volume *v);
 void binder_ops_free(struct binder *b);
 void provision_forget(struct binder *b, struct str key);
 
-/* Its storage is being deleted, or is gone. */
-bool reclaim_has_begun(const struct binder *b, const struct volume *v);
 #endif

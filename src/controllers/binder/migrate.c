@@ -41,7 +41,8 @@ bool migrate_claim(struct round *r, const struct claim *c)
 }
 
 /* What becomes of the volume's finalizers, one change at a time; both NULL: nothing. */
-static void finalizer_change(const struct volume *v, const char **ret_add, const char **ret_remove)
+static void finalizer_change(const struct binder *b, const struct volume *v, const char **ret_add,
+                             const char **ret_remove)
 {
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
     bool has = object_has_finalizer(&v->obj, FINALIZER_RECLAIM);
@@ -55,8 +56,9 @@ static void finalizer_change(const struct volume *v, const char **ret_add, const
     }
     if (strncmp(by, "kubernetes.io/", 14) != 0)
         return;
-    if (v->reclaim == RECLAIM_DELETE && !has && !v->obj.is_deleting)
-        *ret_add = FINALIZER_RECLAIM; /* the server takes none for what is going */
+    /* The server takes none for what is going, and what has been reclaimed needs none. */
+    if (v->reclaim == RECLAIM_DELETE && !has && !v->obj.is_deleting && !reclaim_has_begun(b, v))
+        *ret_add = FINALIZER_RECLAIM;
     else if ((v->reclaim == RECLAIM_RETAIN || v->reclaim == RECLAIM_RECYCLE) && has)
         *ret_remove = FINALIZER_RECLAIM;
     else if (object_has_finalizer(&v->obj, FINALIZER_EXTERNAL_RECLAIM))
@@ -71,7 +73,7 @@ bool migrate_volume(struct round *r, const struct volume *v)
     struct error err;
     bool is_migrating = migration_differs(&v->obj, object_annotation(&v->obj, ANN_PROVISIONED_BY), &driver);
 
-    finalizer_change(v, &add, &take);
+    finalizer_change(round_binder(r), v, &add, &take);
     if (!is_migrating && !add && !take)
         return false;
     merge_patch_begin(&p, &body, &v->obj);

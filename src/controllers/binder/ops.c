@@ -10,6 +10,14 @@ void op_key(const struct object *o, struct buf *out)
     (void)buf_addf(out, "/%s", o->uid);
 }
 
+/* The key of the queue that the object is in; the text is name's. */
+static struct binder_key key_of(const struct object *o, struct buf *name)
+{
+    object_key(o, name);
+    return (struct binder_key){ o->kind->kind == KIND_VOLUME ? BINDER_VOLUMES : BINDER_CLAIMS,
+                                buf_str(name) };
+}
+
 /* The operation has been told its end. */
 static void on_release(void *ctx)
 {
@@ -40,7 +48,7 @@ bool op_start(struct binder *b, const struct object *about, const char *name,
               const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op),
               struct binder_op **ret)
 {
-    _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024);
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024), queue_key = BUF_INIT(1024);
     struct binder_op *x = calloc(1, sizeof *x);
     struct operation_work work = {
         .name = name, .start = start, .cancel = on_cancel, .release = on_release, .ctx = x
@@ -61,11 +69,21 @@ bool op_start(struct binder *b, const struct object *about, const char *name,
     if (operations_start(b->operations, buf_str(&key), &work, &err) == 0)
         return true;
     on_release(x);
+    binder_state(b, key_of(about, &queue_key))->waits_for_operation = true;
     return false;
+}
+
+void op_again(struct binder_op *x)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(1024);
+
+    binder_state(x->binder, key_of(x->about, &name))->waits_for_operation = true;
 }
 
 void op_end(struct binder_op *x, int r, const struct error *err)
 {
+    if (r < 0)
+        op_again(x);
     operation_end(x->op, r, err);
 }
 

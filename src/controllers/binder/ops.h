@@ -30,6 +30,8 @@ void op_key(const struct object *o, struct buf *out);
 bool op_start(struct binder *b, const struct object *about, const char *name,
               const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op),
               struct binder_op **ret);
+/* When it has ended, however, the object is looked at again; after a failure it always is. */
+void op_again(struct binder_op *x);
 void op_end(struct binder_op *x, int r, const struct error *err);
 
 /* Requests: done with the op as ctx. */

@@ -94,15 +94,42 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
 
 /* --- Deleting --- */
 
+/* The object may stay for a while: others have finalizers too. */
+static void note_reclaimed(struct binder_op *x)
+{
+    struct key_state *s = binder_state(x->binder, volume_key(x->about->name));
+
+    free((void *)(uintptr_t)s->reclaimed);
+    s->reclaimed = strdup(x->about->uid);
+}
+
+static bool is_reclaimed(const struct binder *b, const struct volume *v)
+{
+    const struct key_state *s = binder_find_state(b, volume_key(v->obj.name));
+
+    return s && s->reclaimed && strcmp(s->reclaimed, v->obj.uid) == 0;
+}
+
+bool reclaim_has_begun(const struct binder *b, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024);
+
+    op_key(&v->obj, &key);
+    return operations_is_pending(b->operations, buf_str(&key)) || is_reclaimed(b, v);
+}
+
 static void on_deleted(void *ctx, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND) {
         log_error("volume not deleted, its storage is gone", LOG_STR("volume", x->about->name),
                   LOG_ERR(&a->error));
-    else
-        recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
+        op_end(x, a->r, &a->error);
+        return;
+    }
+    note_reclaimed(x);
+    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
     op_end(x, 0, NULL);
 }
 
@@ -241,6 +268,8 @@ static void reclaim_delete(struct round *r, const struct volume *v)
     const struct volume_plugin *plugin;
     struct error err;
 
+    if (is_reclaimed(b, v))
+        return;
     if (find_deleter(b, v, &plugin, &err) < 0) {
         fail_volume(r, v, "VolumeFailedDelete", err.msg);
         return;
