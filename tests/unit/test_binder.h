@@ -43,6 +43,8 @@ struct scripted {
     unsigned fails; /* so many calls to come */
     enum err fails_with;
     const char *says;
+    bool is_slow; /* works until scripted_finish() */
+    struct scripted_work *slow;
 };
 
 struct world {
@@ -213,6 +215,8 @@ static inline void scripted_drop(struct plugin_op *op)
     struct scripted_work *x = op->work;
 
     loop_undefer(&x->later);
+    if (scripted.slow == x)
+        scripted.slow = NULL;
     free(x);
     op->work = NULL;
     op->drop = NULL;
@@ -242,7 +246,16 @@ static inline void scripted_begin(const struct plugin_host *h, struct plugin_op 
     op->work = x;
     op->drop = scripted_drop;
     deferred_init(&x->later, h->loop, scripted_done, x);
-    loop_defer(&x->later);
+    if (scripted.is_slow)
+        scripted.slow = x;
+    else
+        loop_defer(&x->later);
+}
+
+static inline void scripted_finish(void)
+{
+    assert_non_null(scripted.slow);
+    loop_defer(&scripted.slow->later);
 }
 
 static inline int scripted_check(const struct plugin_host *h, const struct provision_request *q,

@@ -207,7 +207,9 @@ static inline void assert_told(struct world *w, const char *object, const char *
     char path[128];
     bool is_found = false;
 
-    ASSERT_INT(1, count_events(w, object, reason, message));
+    if (count_events(w, object, reason, message) != 1)
+        fail_msg("%s: %s \"%s\" not once in\n%s", object, reason, message ? message : "…",
+                 w->served.text.data);
     ASSERT_INT(1, count_told(w, object, reason));
     for (size_t i = 0, n = got_items(&w->served); i < n && !is_found; i++) {
         (void)snprintf(path, sizeof path, "items/%zu/reason", i);

@@ -140,23 +140,36 @@ static void on_clean_again(void *ctx)
     clean_up(ctx);
 }
 
+/* No failure of the operation: the claim's next sync begins another at once. */
+static void start_afresh(struct binder_op *x)
+{
+    op_again(x);
+    op_end(x, 0, NULL);
+}
+
+static void leave_behind(struct binder_op *x, const struct error *why)
+{
+    char key[CLAIM_KEY_BYTES_MAX];
+
+    (void)claim_key_of(x, key);
+    log_error("storage is left behind", LOG_STR("claim", key), LOG_STR("volume", x->name), LOG_ERR(why));
+    recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningCleanupFailed",
+                   "Error cleaning provisioned volume for claim %s: %s. Please delete manually.", key,
+                   why->msg);
+    start_afresh(x);
+}
+
 static void on_cleaned_up(struct plugin_op *work, int r, const struct error *err)
 {
     struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
-    char key[CLAIM_KEY_BYTES_MAX];
 
     if (r == 0) {
-        op_end(x, 0, NULL); /* the next sync starts afresh */
+        start_afresh(x);
     } else if (++x->tries < SAVES_MAX) {
         timer_init(&x->timer, x->binder->o.part.loop, on_clean_again, x);
         timer_arm_after(&x->timer, SAVE_PAUSE_NS);
     } else {
-        log_error("storage is left behind", LOG_TEXT("claim", claim_key_of(x, key)),
-                  LOG_STR("volume", x->name), LOG_ERR(err));
-        recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningCleanupFailed",
-                       "Error cleaning provisioned volume for claim %s: %s. Please delete manually.", key,
-                       err->msg);
-        op_end(x, 0, NULL);
+        leave_behind(x, err);
     }
 }
 
@@ -168,6 +181,7 @@ static void clean_up(struct binder_op *x)
 
 static void give_up_saving(struct binder_op *x, const struct error *why)
 {
+    const struct volume_plugin *deleter;
     char key[CLAIM_KEY_BYTES_MAX];
     struct error err;
 
@@ -176,10 +190,9 @@ static void give_up_saving(struct binder_op *x, const struct error *why)
                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
                    why->msg);
     /* The deleter wants to see the volume that never was. */
-    if (!x->plugin->remove ||
+    if (plugins_by_name(x->binder->o.plugins, x->plugin->name, PLUGIN_DELETES, &deleter, &err) < 0 ||
         object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &x->binder->doc, &x->fresh, &err) < 0) {
-        log_error("nobody can delete the storage", LOG_STR("claim", key), LOG_STR("volume", x->name));
-        op_end(x, 0, NULL);
+        leave_behind(x, &err);
         return;
     }
     x->tries = 0;
