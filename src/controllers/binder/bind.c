@@ -18,12 +18,20 @@ static bool refers_to(const struct volume *v, const struct claim *c)
            strcmp(v->claim.name, c->obj.name) == 0 && strcmp(v->claim.uid, c->obj.uid) == 0;
 }
 
+/* A claim whose volume was provisioned is served when it is bound: what fails on the way counts. */
+static void note_result(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    if (a->r < 0 && !client_is_conflict(a))
+        binder_metrics_failed(b->metrics, LONG_PROVISION, str_of(round_name(s->round)));
+}
+
 /* --- W1 --- */
 
 /* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. Others
  * were not offered the volume meanwhile: if this claim does not try again, they are. */
 static void on_reserved(struct binder *b, const struct step *s, const struct client_answer *a)
 {
+    note_result(b, s, a);
     volume_index_let_go(b->index, s->target->name);
     if (a->r < 0)
         binder_note_offer(b, str_of(round_name(s->round)), s->target->name);
@@ -76,7 +84,7 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
 
 static void on_named(struct binder *b, const struct step *s, const struct client_answer *a)
 {
-    (void)b;
+    note_result(b, s, a);
     if (a->r == 0 && a->object)
         log_info("claim bound to volume", LOG_STR("namespace", s->target->ns),
                  LOG_STR("claim", s->target->name), LOG_STR("volume", claim_of(a->object)->volume_name));
@@ -112,8 +120,10 @@ static void on_bound(struct binder *b, const struct step *s, const struct client
 {
     const struct claim *was = claim_of(s->target);
 
+    note_result(b, s, a);
     if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
         return;
+    binder_metrics_end(b->metrics, LONG_PROVISION, str_of(round_name(s->round)));
     recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
     binder_metrics_bound(b->metrics, was);
 }
