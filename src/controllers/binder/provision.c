@@ -348,6 +348,8 @@ static void on_volume_looked_for(void *ctx, const struct client_answer *a)
         op_refused(x, &err);
         return;
     }
+    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "Provisioning",
+                   "Provisioning volume %s using %s", x->name, x->plugin->name);
     x->began_ns = loop_now_ns(x->binder->o.part.loop);
     x->work.done = on_made;
     x->plugin->provision->provision(&x->binder->o.host, &q, &x->work);
@@ -361,9 +363,21 @@ static void start_provision(void *ctx, struct operation *op)
     x->class = object_ref(informer_get(x->binder->classes, "", claim_of(x->about)->class));
     if (asprintf(&x->name, "pvc-%s", x->about->uid) < 0)
         abort();
-    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "Provisioning",
-                   "Provisioning volume %s using %s", x->name, x->plugin->name);
     op_get_volume(x, x->name, on_volume_looked_for);
+}
+
+/* None of our plugins copies data. */
+static void start_refusal(void *ctx, struct operation *op)
+{
+    struct binder_op *x = ctx;
+    struct error err;
+
+    x->op = op;
+    (void)error_set(
+        &err, ERR_UNSUPPORTED,
+        "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
+        x->plugin->name);
+    op_refused(x, &err);
 }
 
 static void provision_here(struct round *r, const struct claim *c, const struct volume_plugin *plugin)
@@ -372,15 +386,9 @@ static void provision_here(struct round *r, const struct claim *c, const struct 
     struct binder_key k = { BINDER_CLAIMS, str_of(round_name(r)) };
 
     binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, plugin->name);
-    if (c->source) {
-        binder_tell(
-            b, k, &c->obj, EVENT_WARNING, "ProvisioningFailed",
-            "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
-            plugin->name);
-        round_fail(r);
-        return;
-    }
-    if (!set_provisioner(r, c, plugin->name, /* is_external= */ false))
+    if (c->source) /* refused there, before anything is written */
+        (void)op_start(b, &c->obj, "provision", plugin, start_refusal, NULL);
+    else if (!set_provisioner(r, c, plugin->name, /* is_external= */ false))
         (void)op_start(b, &c->obj, "provision", plugin, start_provision, NULL);
 }
 
