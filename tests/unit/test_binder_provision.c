@@ -362,6 +362,50 @@ TEST(S105_what_can_neither_be_saved_nor_removed_is_told)
     world_done(&w);
 }
 
+/* The first answer is lost, the volume is bound, and the server says no to all further tries. */
+TEST(S105_storage_in_use_is_not_cleaned_up)
+{
+    struct world w;
+
+    world_init(&w);
+    claim_of_class(&w);
+    fail_next(&w, TAP_LOSE, "POST " VOLUMES, 1);
+    world_start(&w);
+    world_still(&w);
+    assert_bound(&w, "c", volume_of_claim(&w, "c"));
+    fail_next(&w, TAP_ERROR, "POST " VOLUMES, 4);
+    world_settle(&w);
+    ASSERT_INT(0, w.failing_count);
+    ASSERT_INT(0, scripted.removed);
+    assert_bound(&w, "c", volume_of_claim(&w, "c"));
+    ASSERT_INT(0, count_events(&w, "c", "ProvisioningFailed", NULL));
+    ASSERT_INT(1, count_told(&w, "c", "ProvisioningSucceeded"));
+    world_done(&w);
+}
+
+/* When the server does not even say whether the volume is there, nothing is removed before it does. */
+TEST(S105_nothing_is_cleaned_up_blindly)
+{
+    struct world w;
+
+    world_init(&w);
+    claim_of_class(&w);
+    fail_next(&w, TAP_ERROR, "POST " VOLUMES, 5);
+    world_start(&w);
+    world_settle_for(&w, 35);
+    ASSERT_INT(4, count_writes(&w, "POST " VOLUMES));
+    w.failing = ""; /* the last try, and two looks */
+    w.failing_count = 3;
+    world_settle_for(&w, 15);
+    ASSERT_INT(1, w.failing_count);
+    ASSERT_INT(0, scripted.removed);
+    world_settle_for(&w, 25);
+    ASSERT_INT(1, scripted.removed);
+    world_settle(&w);
+    assert_bound(&w, "c", volume_of_claim(&w, "c"));
+    world_done(&w);
+}
+
 TEST(S106_a_volume_that_is_there_is_not_made_again)
 {
     struct world w;

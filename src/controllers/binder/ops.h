@@ -18,6 +18,7 @@ struct binder_op {
     struct plugin_op work;
     struct timer timer;
     unsigned tries;
+    struct error failure; /* of the last try */
     uint64_t began_ns;
     struct buf body; /* of the volume to be made */
     char *name;      /* of the volume */

@@ -179,7 +179,8 @@ static void clean_up(struct binder_op *x)
     x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
 }
 
-static void give_up_saving(struct binder_op *x, const struct error *why)
+/* The volume is not there, and will not be. */
+static void begin_cleaning(struct binder_op *x)
 {
     const struct volume_plugin *deleter;
     char key[CLAIM_KEY_BYTES_MAX];
@@ -188,7 +189,7 @@ static void give_up_saving(struct binder_op *x, const struct error *why)
     (void)claim_key_of(x, key);
     recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningFailed",
                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
-                   why->msg);
+                   x->failure.msg);
     /* The deleter wants to see the volume that never was. */
     if (plugins_by_name(x->binder->o.plugins, x->plugin->name, PLUGIN_DELETES, &deleter, &err) < 0 ||
         object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &x->binder->doc, &x->fresh, &err) < 0) {
@@ -203,26 +204,57 @@ static void give_up_saving(struct binder_op *x, const struct error *why)
 
 static void save(void *ctx);
 
-static void on_saved(void *ctx, const struct client_answer *a)
+static void end_saved(struct binder_op *x)
 {
-    struct binder_op *x = ctx;
-    struct binder *b = x->binder;
-
-    if (a->r < 0 && a->error.code != ERR_EXISTS) {
-        if (++x->tries < SAVES_MAX) {
-            timer_init(&x->timer, b->o.part.loop, save, x);
-            timer_arm_after(&x->timer, SAVE_PAUSE_NS);
-        } else {
-            give_up_saving(x, &a->error);
-        }
-        return;
-    }
-    if (a->r == 0 && a->object)
-        informer_observe(b->volumes, a->object);
-    recorder_event(b->recorder, x->about, EVENT_NORMAL, "ProvisioningSucceeded",
+    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "ProvisioningSucceeded",
                    "Successfully provisioned volume %s using %s", x->name, x->plugin->name);
     log_info("provisioned volume saved", LOG_STR("volume", x->name));
     op_end(x, 0, NULL);
+}
+
+static void pause_before(struct binder_op *x, void (*next)(void *ctx))
+{
+    timer_init(&x->timer, x->binder->o.part.loop, next, x);
+    timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+}
+
+static void give_up_saving(void *ctx);
+
+/* One of the failures may have been an answer that was lost: then the volume is there, perhaps bound and in
+ * use by now, and its storage must stay. Without knowing, nothing is removed. */
+static void on_last_look(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (a->r == 0)
+        end_saved(x);
+    else if (a->error.code == ERR_NOT_FOUND)
+        begin_cleaning(x);
+    else
+        pause_before(x, give_up_saving);
+}
+
+static void give_up_saving(void *ctx)
+{
+    struct binder_op *x = ctx;
+
+    op_get_volume(x, x->name, on_last_look);
+}
+
+static void on_saved(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(x->binder->volumes, a->object);
+    if (a->r == 0 || a->error.code == ERR_EXISTS) {
+        end_saved(x);
+    } else if (++x->tries < SAVES_MAX) {
+        pause_before(x, save);
+    } else {
+        x->failure = a->error;
+        give_up_saving(x);
+    }
 }
 
 static void save(void *ctx)
