@@ -443,6 +443,29 @@ TEST(S80_a_claim_that_goes_releases_its_volume_at_once)
     world_done(&w);
 }
 
+/* Chosen, and gone before it could be reserved, which the cache does not show yet. */
+TEST(a_claim_whose_volume_is_gone_comes_back)
+{
+    struct world w;
+
+    world_init(&w);
+    make_volume(&w, "p", "", HOST_PATH, "");
+    set_phase(&w, "p", "Available");
+    w.is_blind = true;
+    w.blind_to = KIND_VOLUME;
+    world_start(&w);
+    patch_volume(&w, "p", "", "{'metadata':{'finalizers':null}}");
+    ASSERT_SENT(&w.served, 200, "DELETE", VOLUMES "/p", NULL);
+    make_claim(&w, "c", "", "");
+    world_settle(&w);
+    assert_true(count_writes(&w, "PATCH " VOLUMES "/p") > 1);
+    restart_seeing(&w);
+    ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
+    assert_told(&w, "c", "Normal", "FailedBinding",
+                "no persistent volumes available for this claim and no storage class is set");
+    world_done(&w);
+}
+
 /* --- Versions --- */
 
 /* The volume as it was just answered, under another version; NULL: its own. */

@@ -180,6 +180,11 @@ static struct informer *informer_of(struct binder *b, const struct object *o)
     return o->kind->kind == KIND_VOLUME ? b->volumes : b->claims;
 }
 
+static enum binder_queue queue_of(const struct object *o)
+{
+    return o->kind->kind == KIND_VOLUME ? BINDER_VOLUMES : BINDER_CLAIMS;
+}
+
 static void note_failure(struct step *s, const struct client_answer *a)
 {
     struct round *r = s->round;
@@ -187,9 +192,10 @@ static void note_failure(struct step *s, const struct client_answer *a)
 
     LOG_AT(is_conflict ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "write failed", LOG_STR("key", r->key),
            LOG_STR("step", s->label), LOG_ERR(&a->error), LOG_END);
+    /* Gone: the delete event follows, and brings back the key of what is gone, but nobody else's. */
     if (is_conflict)
         r->has_conflict = true;
-    else if (a->error.code != ERR_NOT_FOUND) /* gone: the delete event follows */
+    else if (a->error.code != ERR_NOT_FOUND || queue_of(s->target) != r->queue)
         r->has_failed = true;
 }
 
