@@ -360,6 +360,11 @@ TEST(S94_a_class_without_a_mode_is_an_error)
     ASSERT_INT(1, w.writes);
     /* It is tried again, and not only when something happens. */
     assert_true(number_of(&w, "workqueue_retries_total{name=\"claims\"}") > 3);
+    /* A class that is mended helps at once. */
+    ASSERT_SENT(&w.served, 200, "DELETE", CLASSES "/gold", NULL);
+    make_class(&w, "gold", HOST_PATH_PLUGIN, "");
+    world_still(&w);
+    assert_bound(&w, "c", "p");
     world_done(&w);
 }
 

@@ -130,6 +130,7 @@ static enum sync_result sync_unbound(struct round *r, const struct claim *c)
     pass_on_offer(b, key_of(r), v);
     if (e < 0) {
         log_error("claim not synced", LOG_STR("claim", round_name(r)), LOG_ERR(&err));
+        waiting_put(b->waiting, c); /* a class that is mended wakes it */
         round_fail(r);
         return round_end(r);
     }
