@@ -236,7 +236,7 @@ TEST(S120_S121_what_others_delete_is_only_released)
 TEST(S122_what_is_not_released_any_more_is_not_touched)
 {
     static const char *const policies[] = { DELETES, RECYCLES };
-    enum { FREED, TAKEN, NAMED, GONE, STORIES };
+    enum { FREED, TAKEN, NAMED, KEPT, GONE, STORIES };
 
     for (unsigned i = 0; i < STORIES * ARRAY_LEN(policies); i++) {
         unsigned story = i / ARRAY_LEN(policies);
@@ -260,6 +260,8 @@ TEST(S122_what_is_not_released_any_more_is_not_touched)
             patch_volume(&w, "p", "", body);
         } else if (story == NAMED) {
             patch_volume(&w, "p", "", "{'spec':{'claimRef':{'uid':null}}}");
+        } else if (story == KEPT) {
+            patch_volume(&w, "p", "", "{'spec':{'persistentVolumeReclaimPolicy':'Retain'}}");
         } else {
             patch_volume(&w, "p", "", "{'metadata':{'finalizers':null}}");
             ASSERT_SENT(&w.served, 200, "DELETE", VOLUMES "/p", NULL);
@@ -270,6 +272,24 @@ TEST(S122_what_is_not_released_any_more_is_not_touched)
         ASSERT_INT(0, count_all_events(&w, "p"));
         world_done(&w);
     }
+}
+
+/* How long somebody outside took counts, under the name that the class has for him. */
+TEST(S120_the_time_of_others_is_measured)
+{
+    struct world w;
+
+    world_init(&w);
+    make_class(&w, "gold", "vendor.io/x", "");
+    make_orphan(&w, annotated(ANN_PROVISIONED_BY, "another.io/y"), HOST_PATH, DELETES GOLD);
+    world_start(&w);
+    world_settle(&w);
+    patch_volume(&w, "p", "", "{'metadata':{'finalizers':null}}");
+    ASSERT_SENT(&w.served, 200, "DELETE", VOLUMES "/p", NULL);
+    world_settle(&w);
+    ASSERT_INT(1, (int)number_of(&w, "volume_operation_total_seconds_count{plugin_name=\"vendor.io/x\","
+                                     "operation_name=\"delete\"}"));
+    world_done(&w);
 }
 
 TEST(S123_an_unknown_policy_fails_the_volume)

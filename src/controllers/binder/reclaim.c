@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/migration.h"
 #include "api/pod_claims.h"
 #include "base/log.h"
 #include "controllers/binder/binder_metrics.h"
@@ -97,8 +98,12 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
 /* The object may stay for a while: others have finalizers too. */
 static void note_reclaimed(struct binder_op *x)
 {
-    struct key_state *s = binder_state(x->binder, volume_key(x->about->name));
+    const struct volume *v = binder_volume(x->binder, x->about->name);
+    struct key_state *s;
 
+    if (!v || strcmp(v->obj.uid, x->about->uid) != 0)
+        return; /* gone already, and nothing to be known of it */
+    s = binder_state(x->binder, volume_key(x->about->name));
     free((void *)(uintptr_t)s->reclaimed);
     s->reclaimed = strdup(x->about->uid);
 }
@@ -208,6 +213,7 @@ static void on_removed(struct plugin_op *work, int r, const struct error *err)
 /* The last look before the storage goes. */
 static bool may_go_on(struct binder_op *x, const struct client_answer *a)
 {
+    const struct volume *v = a->object ? volume_of(a->object) : NULL;
     struct error err;
 
     if (a->r < 0) {
@@ -215,7 +221,9 @@ static bool may_go_on(struct binder_op *x, const struct client_answer *a)
         op_end(x, a->error.code == ERR_NOT_FOUND ? 0 : a->r, &a->error);
         return false;
     }
-    if (strcmp(a->object->uid, x->about->uid) != 0 || !is_released(x->binder, volume_of(a->object))) {
+    /* Nor when somebody has decided since to keep it. */
+    if (strcmp(v->obj.uid, x->about->uid) != 0 || v->reclaim != volume_of(x->about)->reclaim ||
+        !is_released(x->binder, v)) {
         (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is not released any more", x->about->name);
         op_end(x, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
         return false;
@@ -262,6 +270,18 @@ static int find_deleter(const struct binder *b, const struct volume *v, const st
     return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
 }
 
+/* Who is said to delete it: a plugin, or whoever its class names. */
+static const char *deleter_name(const struct binder *b, const struct volume *v,
+                                const struct volume_plugin *plugin)
+{
+    const struct storage_class *k = v->class[0] ? binder_class(b, v->class) : NULL;
+    const char *driver = k ? migration_driver(k->provisioner) : NULL;
+
+    if (plugin)
+        return plugin->name;
+    return driver ? driver : k ? k->provisioner : "N/A";
+}
+
 static void reclaim_delete(struct round *r, const struct volume *v)
 {
     struct binder *b = round_binder(r);
@@ -274,10 +294,9 @@ static void reclaim_delete(struct round *r, const struct volume *v)
         fail_volume(r, v, "VolumeFailedDelete", err.msg);
         return;
     }
-    if (!plugin)
-        return; /* the external deleter sees to it */
-    binder_metrics_begin(b->metrics, LONG_DELETE, str_of(v->obj.name), plugin->name);
-    (void)op_start(b, &v->obj, "delete", plugin, start_delete, NULL);
+    binder_metrics_begin(b->metrics, LONG_DELETE, str_of(v->obj.name), deleter_name(b, v, plugin));
+    if (plugin) /* else somebody outside sees to it */
+        (void)op_start(b, &v->obj, "delete", plugin, start_delete, NULL);
 }
 
 /* --- Recycling --- */
