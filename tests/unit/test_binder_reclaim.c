@@ -96,7 +96,8 @@ TEST(S115_a_volume_of_the_same_name_is_reclaimed_on_its_own)
 
 TEST(S115_an_object_that_does_not_go_is_tried_again)
 {
-    static const char *const requests[] = { "DELETE " VOLUMES "/p", "PATCH " VOLUMES "/p?", "GET " VOLUMES };
+    static const char *const requests[] = { ("DELETE " VOLUMES "/p"), ("PATCH " VOLUMES "/p?"),
+                                            ("GET " VOLUMES "/p") };
 
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         struct world w;

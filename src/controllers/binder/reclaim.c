@@ -213,7 +213,7 @@ static void on_removed(struct plugin_op *work, int r, const struct error *err)
 /* The last look before the storage goes. */
 static bool may_go_on(struct binder_op *x, const struct client_answer *a)
 {
-    const struct volume *v = a->object ? volume_of(a->object) : NULL;
+    const struct volume *v;
     struct error err;
 
     if (a->r < 0) {
@@ -221,6 +221,7 @@ static bool may_go_on(struct binder_op *x, const struct client_answer *a)
         op_end(x, a->error.code == ERR_NOT_FOUND ? 0 : a->r, &a->error);
         return false;
     }
+    v = volume_of(a->object);
     /* Nor when somebody has decided since to keep it. */
     if (strcmp(v->obj.uid, x->about->uid) != 0 || v->reclaim != volume_of(x->about)->reclaim ||
         !is_released(x->binder, v)) {
