@@ -19,18 +19,27 @@ enum tap_fault {
     TAP_CONFLICT, /* 409, nothing done */
     TAP_LOSE,     /* done, and the answer lost */
     TAP_CRASH,    /* done, and nobody left to hear of it */
+    TAP_LATE,     /* done, and the answer comes with world_deliver_late() */
     TAP_FAULT_COUNT,
 };
 
 struct world;
+
+#define TAP_REFUSED_MAX 64
+#define TAP_WATCHES_MAX 16
 
 struct tap {
     struct client_carrier base;
     struct client_carrier *next;
     struct world *world;
     struct deferred failing;
-    struct client_attempt *refused;
+    struct client_attempt *refused[TAP_REFUSED_MAX]; /* to be told, the first one first */
+    unsigned refused_count;
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
+    struct client_attempt *late; /* its answer: */
+    struct client_answer late_answer;
+    struct client_attempt *watches[TAP_WATCHES_MAX]; /* open ones */
+    void (*on_watch_end)(struct client_attempt *a, const struct client_answer *answer);
 };
 
 /* What the scripted plugin was asked to do. */
@@ -62,12 +71,14 @@ struct world {
     unsigned writes;
     struct buf log;    /* "PATCH /path\n" of the writes, without events */
     unsigned fault_at; /* the how many-th request, counted from 1; 0: none */
+    unsigned fault_to; /* and all up to this one; 0: it alone */
     enum tap_fault fault;
     const char *failing;    /* or whichever begins like this, "GET /api/v1/…" … */
     unsigned failing_count; /* … so many of them to come */
     bool is_blind;          /* of one kind the caches see the first list and nothing more */
     enum kind blind_to;
     bool is_crashing;
+    bool is_deaf; /* lists and watches are held back until world_hear() */
 };
 
 static struct world *tapped; /* one at a time: a plugin knows no world */
@@ -102,23 +113,79 @@ static inline void tap_answer(struct client_attempt *a, enum tap_fault f, bool i
     a->on_end(a, &answer);
 }
 
+/* An attempt with this for its work is the tap's alone: nobody behind it has heard of it, or not any more. */
+static char tap_keeps;
+
 static inline void tap_fail(void *ctx)
 {
     struct tap *t = ctx;
-    struct client_attempt *a = TAKE(t->refused);
+    struct client_attempt *a = t->refused[0];
 
+    t->refused_count--;
+    memmove(t->refused, t->refused + 1, t->refused_count * sizeof t->refused[0]);
+    if (t->refused_count)
+        loop_defer(&t->failing);
     tap_answer(a, t->world->fault, request_is_write(a->request));
 }
 
 static inline void tap_lose(struct client_attempt *a, const struct client_answer *answer)
 {
     struct world *w = tapped;
+    struct tap *t = w->tap;
 
-    (void)answer;
-    a->on_end = w->tap->on_end;
-    if (w->fault == TAP_CRASH)
-        w->is_crashing = true; /* whoever waits is killed before it hears more */
-    tap_answer(a, TAP_LOSE, request_is_write(a->request));
+    a->on_end = t->on_end;
+    if (w->fault == TAP_LOSE) {
+        tap_answer(a, TAP_LOSE, request_is_write(a->request));
+        return;
+    }
+    a->work = &tap_keeps;
+    if (w->fault == TAP_CRASH) {
+        w->is_crashing = true; /* whoever waits is killed before it hears anything */
+    } else {
+        t->late = a;
+        t->late_answer = *answer;
+        t->late_answer.status = NULL;
+        t->late_answer.object = object_ref(answer->object);
+    }
+}
+
+static inline void tap_watch_ended(struct client_attempt *a, const struct client_answer *answer)
+{
+    struct tap *t = tapped->tap;
+
+    for (unsigned i = 0; i < TAP_WATCHES_MAX; i++)
+        if (t->watches[i] == a)
+            t->watches[i] = NULL;
+    a->on_end = t->on_watch_end;
+    a->on_end(a, answer);
+}
+
+static inline void tap_watch(struct tap *t, struct client_attempt *a)
+{
+    unsigned i = 0;
+
+    while (i < TAP_WATCHES_MAX && t->watches[i])
+        i++;
+    assert_true(i < TAP_WATCHES_MAX);
+    t->watches[i] = a;
+    if (t->world->is_deaf) {
+        a->work = &tap_keeps;
+        return;
+    }
+    if (a->request->verb == CLIENT_WATCH) {
+        t->on_watch_end = a->on_end;
+        a->on_end = tap_watch_ended;
+    } else {
+        t->watches[i] = NULL;
+    }
+    t->next->type->start(t->next, a);
+}
+
+static inline bool tap_is_faulty(const struct world *w)
+{
+    unsigned to = w->fault_to ? w->fault_to : w->fault_at;
+
+    return w->fault != TAP_NONE && w->requests >= w->fault_at && w->requests <= to;
 }
 
 static inline bool tap_is_failing(struct world *w, const struct client_request *q)
@@ -128,7 +195,7 @@ static inline bool tap_is_failing(struct world *w, const struct client_request *
     if (w->fault == TAP_NONE)
         return false;
     if (!w->failing)
-        return w->requests == w->fault_at;
+        return tap_is_faulty(w);
     (void)buf_addf(&line, "%s ", target_method(q));
     target_write(q, &line);
     if (w->failing_count == 0 || strncmp(buf_cstr(&line), w->failing, strlen(w->failing)) != 0)
@@ -148,9 +215,15 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
     struct world *w = t->world;
     bool is_event = a->request->kind && (a->request->kind->kind == KIND_EVENT);
 
-    if (tap_is_blind(w, a->request))
-        return; /* and never an answer */
-    if (a->request->verb == CLIENT_WATCH || a->request->verb == CLIENT_LIST || is_event) {
+    if (w->is_crashing || tap_is_blind(w, a->request)) {
+        a->work = &tap_keeps; /* and never an answer */
+        return;
+    }
+    if (a->request->verb == CLIENT_WATCH || a->request->verb == CLIENT_LIST) {
+        tap_watch(t, a);
+        return;
+    }
+    if (is_event) {
         t->next->type->start(t->next, a);
         return;
     }
@@ -163,28 +236,43 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
     }
     if (!tap_is_failing(w, a->request)) {
         t->next->type->start(t->next, a);
-    } else if (w->fault == TAP_LOSE || w->fault == TAP_CRASH) {
+    } else if (w->fault == TAP_LOSE || w->fault == TAP_CRASH || w->fault == TAP_LATE) {
         t->on_end = a->on_end;
         a->on_end = tap_lose;
         t->next->type->start(t->next, a);
     } else {
-        t->refused = a;
+        a->work = &tap_keeps;
+        assert_true(t->refused_count < TAP_REFUSED_MAX);
+        t->refused[t->refused_count++] = a;
         loop_defer(&t->failing);
     }
+}
+
+static inline void tap_forget(struct tap *t, const struct client_attempt *a)
+{
+    for (unsigned i = 0; i < t->refused_count; i++)
+        if (t->refused[i] == a) {
+            t->refused_count--;
+            memmove(&t->refused[i], &t->refused[i + 1], (t->refused_count - i) * sizeof t->refused[0]);
+        }
+    for (unsigned i = 0; i < TAP_WATCHES_MAX; i++)
+        if (t->watches[i] == a)
+            t->watches[i] = NULL;
+    if (t->late == a) {
+        t->late = NULL;
+        (void)object_unref(t->late_answer.object);
+    }
+    if (t->refused_count == 0)
+        loop_undefer(&t->failing);
 }
 
 static inline void tap_cancel(struct client_carrier *c, struct client_attempt *a)
 {
     struct tap *t = (void *)c;
 
-    if (t->refused == a) {
-        t->refused = NULL;
-        loop_undefer(&t->failing);
-        return;
-    }
-    if (tap_is_blind(t->world, a->request))
-        return;
-    t->next->type->cancel(t->next, a);
+    tap_forget(t, a);
+    if (a->work != &tap_keeps)
+        t->next->type->cancel(t->next, a);
 }
 
 static inline void tap_free(struct client_carrier *c)
@@ -408,6 +496,60 @@ static inline void world_settle_for(struct world *w, uint64_t seconds)
 static inline void world_settle(struct world *w)
 {
     world_settle_for(w, 60);
+}
+
+/* The answer that was kept back. */
+static inline void world_deliver_late(struct world *w)
+{
+    struct client_attempt *a = TAKE(w->tap->late);
+    struct object *o = w->tap->late_answer.object;
+
+    assert_non_null(a);
+    a->on_end(a, &w->tap->late_answer);
+    (void)object_unref(o);
+}
+
+/* The watches break, and nothing is heard of what happens meanwhile. */
+static inline void world_deafen(struct world *w)
+{
+    struct tap *t = w->tap;
+
+    w->is_deaf = true;
+    for (unsigned i = 0; i < TAP_WATCHES_MAX; i++) {
+        struct client_attempt *a = TAKE(t->watches[i]);
+
+        if (!a)
+            continue;
+        t->next->type->cancel(t->next, a);
+        a->on_end = t->on_watch_end;
+        tap_answer(a, TAP_LOSE, false);
+    }
+}
+
+/* It is too late for the watches to go on where they were: what was missed shows in the next list. */
+static inline void world_hear(struct world *w)
+{
+    static const struct status_info gone = { .code = 410,
+                                             .reason = "Expired",
+                                             .message = "tapped",
+                                             .continue_token = "",
+                                             .name = "",
+                                             .group = "",
+                                             .kind = "",
+                                             .uid = "" };
+    struct client_answer answer = { .retry_after_seconds = -1, .http_status = 410, .status = &gone };
+    struct tap *t = w->tap;
+
+    w->is_deaf = false;
+    answer.r = error_set(&answer.error, ERR_GONE, "tapped");
+    for (unsigned i = 0; i < TAP_WATCHES_MAX; i++) {
+        struct client_attempt *a = TAKE(t->watches[i]);
+
+        if (a && a->request->verb == CLIENT_WATCH)
+            a->on_end(a, &answer);
+        else if (a)
+            tap_start(&t->base, a);
+    }
 }
 
 /* --- Objects --- */
