@@ -364,6 +364,7 @@ static void on_volume_looked_for(void *ctx, const struct client_answer *a)
     struct provision_request q = { .volume_name = x->name,
                                    .claim = claim_of(x->about),
                                    .class = class_of(x) };
+    char key[CLAIM_KEY_BYTES_MAX];
     struct error err;
 
     if (a->r == 0) {
@@ -380,8 +381,8 @@ static void on_volume_looked_for(void *ctx, const struct client_answer *a)
         op_refused(x, &err);
         return;
     }
-    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "Provisioning",
-                   "Provisioning volume %s using %s", x->name, x->plugin->name);
+    binder_tell(x->binder, claim_key(claim_key_of(x, key)), x->about, EVENT_NORMAL, "Provisioning",
+                "Provisioning volume %s using %s", x->name, x->plugin->name);
     x->began_ns = loop_now_ns(x->binder->o.part.loop);
     x->work.done = on_made;
     x->plugin->provision->provision(&x->binder->o.host, &q, &x->work);
