@@ -306,8 +306,10 @@ static void on_freed(void *ctx, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (a->r == 0 && a->object)
+    if (a->r == 0 && a->object) {
         informer_observe(x->binder->volumes, a->object);
+        recorder_event(x->binder->recorder, a->object, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
+    }
     op_end(x, a->r, &a->error); /* what could not be saved is emptied again */
 }
 
@@ -341,7 +343,6 @@ static void on_recycled(struct plugin_op *work, int r, const struct error *err)
         return;
     }
     recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeRecycled", "Volume recycled");
-    recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
     free_volume(x);
 }
 
