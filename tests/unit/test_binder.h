@@ -181,10 +181,12 @@ static inline void tap_watch(struct tap *t, struct client_attempt *a)
     t->next->type->start(t->next, a);
 }
 
-static inline bool tap_is_faulty(const struct world *w)
+static inline bool tap_is_faulty(const struct world *w, bool is_write)
 {
     unsigned to = w->fault_to ? w->fault_to : w->fault_at;
 
+    if (w->fault == TAP_CONFLICT && !is_write)
+        return false;
     return w->fault != TAP_NONE && w->requests >= w->fault_at && w->requests <= to;
 }
 
@@ -195,7 +197,7 @@ static inline bool tap_is_failing(struct world *w, const struct client_request *
     if (w->fault == TAP_NONE)
         return false;
     if (!w->failing)
-        return tap_is_faulty(w);
+        return tap_is_faulty(w, request_is_write(q));
     (void)buf_addf(&line, "%s ", target_method(q));
     target_write(q, &line);
     if (w->failing_count == 0 || strncmp(buf_cstr(&line), w->failing, strlen(w->failing)) != 0)

@@ -13,6 +13,9 @@
 #include "base/log.h"
 #include "controllers/binder/binder_metrics.h"
 
+/* Conflicts that are answered by looking again at once. */
+#define CONFLICTS_MAX 3
+
 /* Its claim is not there, is another by the same name, or has another volume. */
 static bool is_released(const struct binder *b, const struct volume *v)
 {
@@ -147,11 +150,15 @@ static void delete_object(struct binder_op *x)
     client_send(x->binder->o.part.client, &x->call, &q, on_deleted, x);
 }
 
+static void on_volume_again(void *ctx, const struct client_answer *a);
+
 static void on_unguarded(void *ctx, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
+    if (client_is_conflict(a) && ++x->tries <= CONFLICTS_MAX)
+        op_get_volume(x, x->about->name, on_volume_again); /* somebody touched it: no failure */
+    else if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
         op_fail_volume(x, "VolumeFailedDelete", &a->error);
     else
         delete_object(x);
@@ -302,10 +309,32 @@ static void reclaim_delete(struct round *r, const struct volume *v)
 
 /* --- Recycling --- */
 
+static void free_volume(struct binder_op *x);
+
+/* Still as it was when it was emptied, but for what others wrote: it can be freed all the same. */
+static void on_fresh_for_freeing(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+    const struct volume *v = a->object ? volume_of(a->object) : NULL;
+
+    if (a->r < 0 || strcmp(v->obj.uid, x->about->uid) != 0 || !v->claim.is_set ||
+        strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0) {
+        op_end(x, a->r, &a->error); /* another story: the next sync reads it */
+        return;
+    }
+    (void)object_unref(x->fresh);
+    x->fresh = object_ref(a->object);
+    free_volume(x);
+}
+
 static void on_freed(void *ctx, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
+    if (client_is_conflict(a) && ++x->tries <= CONFLICTS_MAX) {
+        op_get_volume(x, x->about->name, on_fresh_for_freeing);
+        return;
+    }
     if (a->r == 0 && a->object) {
         informer_observe(x->binder->volumes, a->object);
         recorder_event(x->binder->recorder, a->object, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
