@@ -130,7 +130,10 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    told = siphash13((struct hash_seed){ 1, (uint64_t)reason[0] }, str_of(text));
+    /* Of another object by the same name nothing was told. */
+    told = siphash13((struct hash_seed){ siphash13((struct hash_seed){ 0 }, str_of(o->uid)),
+                                         siphash13((struct hash_seed){ 0 }, str_of(reason)) },
+                     str_of(text));
     if (s->told == told && now_ns - s->told_ns < TELL_AGAIN_NS)
         return false;
     s->told = told;
