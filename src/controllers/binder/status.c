@@ -177,7 +177,10 @@ static int put_with_volume(struct status_patch *p, const struct both *x, enum cl
     if (r == 0 && c->phase == CLAIM_PENDING && phase == CLAIM_BOUND &&
         strcmp(c->current_attributes_class, v->attributes_class) != 0) {
         add_member(p, "currentVolumeAttributesClassName");
-        json_write_string(p->out, str_of(v->attributes_class));
+        if (v->attributes_class[0])
+            json_write_string(p->out, str_of(v->attributes_class));
+        else
+            (void)buf_add_cstr(p->out, "null");
     }
     return r;
 }
