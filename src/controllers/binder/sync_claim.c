@@ -151,6 +151,7 @@ static void stay_pending(struct round *r, const struct claim *c)
 static void sync_refused(struct round *r, const struct claim *c, const struct volume *v)
 {
     struct binder *b = round_binder(r);
+    struct error err;
 
     binder_tell(b, key_of(r), &c->obj, EVENT_WARNING, "FailedBinding",
                 "volume \"%s\" already bound to a different claim.", v->obj.name);
@@ -158,8 +159,10 @@ static void sync_refused(struct round *r, const struct claim *c, const struct vo
         stay_pending(r, c);
         return;
     }
-    log_error("should never happen: claim bound by us to another's volume", LOG_STR("claim", round_name(r)),
-              LOG_STR("volume", v->obj.name));
+    (void)error_set(&err, ERR_CONFLICT,
+                    "invalid binding of claim \"%s\" to volume \"%s\": volume already claimed by \"%s/%s\"",
+                    round_name(r), v->obj.name, v->claim.ns, v->claim.name);
+    log_error("should never happen", LOG_STR("claim", round_name(r)), LOG_ERR(&err));
     round_fail(r);
 }
 
