@@ -17,6 +17,7 @@ enum tap_fault {
     TAP_REFUSE,   /* nobody listens */
     TAP_ERROR,    /* 500, nothing done */
     TAP_CONFLICT, /* 409, nothing done */
+    TAP_GONE,     /* 404, nothing done */
     TAP_LOSE,     /* done, and the answer lost */
     TAP_CRASH,    /* done, and nobody left to hear of it */
     TAP_LATE,     /* done, and the answer comes with world_deliver_late() */
@@ -102,6 +103,9 @@ static inline void tap_answer(struct client_attempt *a, enum tap_fault f, bool i
         answer.http_status = 409;
         answer.status = &conflict;
         answer.r = error_set(&answer.error, ERR_CONFLICT, "tapped");
+    } else if (f == TAP_GONE) {
+        answer.http_status = 404;
+        answer.r = error_set(&answer.error, ERR_NOT_FOUND, "tapped");
     } else if (f == TAP_ERROR) {
         answer.http_status = 500;
         answer.r = error_set(&answer.error, ERR_INTERNAL, "tapped");

@@ -195,30 +195,28 @@ static void add_claims_naming(struct binder *b, const char *volume)
         binder_add_claim(b, o->ns, o->name);
 }
 
-static void on_volume(struct binder *b, const struct object *old, const struct object *o)
+/* Whatever changed, a claim may have waited for it: size, modes, class or labels as well as the phase. */
+static void on_volume(struct binder *b, const struct object *o)
 {
-    const struct volume *v = volume_of(o);
     struct error err;
 
-    if (volume_index_put(b->index, v, &err) < 0)
+    if (volume_index_put(b->index, volume_of(o), &err) < 0)
         abort(); /* a volume that is not in the index would never be matched */
     binder_add_volume(b, o->name);
-    binder_offer(b, o->name, (struct str){ NULL, 0 });
-    if (old && volume_of(old)->phase == v->phase && old->is_deleting == o->is_deleting &&
-        volume_of(old)->claim.is_set == v->claim.is_set)
-        return; /* nothing that a claim waits for */
     add_claims_naming(b, o->name);
+    binder_offer(b, o->name, (struct str){ NULL, 0 });
 }
 
 static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
 {
     (void)is_initial;
-    on_volume(ctx, NULL, o);
+    on_volume(ctx, o);
 }
 
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
-    on_volume(ctx, old, o);
+    (void)old;
+    on_volume(ctx, o);
 }
 
 static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
