@@ -27,14 +27,14 @@ static void note_result(struct binder *b, const struct step *s, const struct cli
 
 /* --- W1 --- */
 
-/* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. Others
- * were not offered the volume meanwhile: if this claim does not try again, they are. */
+/* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. When it
+ * failed and the claim goes, or takes another, somebody else is to have the volume. */
 static void on_reserved(struct binder *b, const struct step *s, const struct client_answer *a)
 {
     note_result(b, s, a);
     volume_index_let_go(b->index, s->target->name);
     if (a->r < 0)
-        binder_note_offer(b, str_of(round_name(s->round)), s->target->name);
+        binder_remember(b, claim_key(str_of(round_name(s->round))), s->target->name);
     else
         log_debug("volume reserved for claim", LOG_STR("volume", s->target->name));
 }
@@ -61,7 +61,7 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
 
     if (binder_is_writing(b, volume_key(v->obj.name))) {
         /* Waits for that to end, without a promise: who writes it may have other plans. */
-        round_patch(r, &v->obj, NULL, &body, "claim-ref", NULL, NULL);
+        round_patch(r, &v->obj, NULL, &body, STEP_CLAIM_REF, NULL, NULL);
         return;
     }
     merge_patch_begin(&p, &body, &v->obj);
@@ -77,7 +77,9 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
         return;
     }
     volume_index_hold(b->index, v->obj.name, c->obj.uid);
-    round_patch(r, &v->obj, NULL, &body, "claim-ref", on_reserved, NULL);
+    round_patch(r, &v->obj, NULL, &body, STEP_CLAIM_REF, on_reserved, NULL);
+    if (!binder_is_writing(b, volume_key(v->obj.name)))
+        volume_index_let_go(b->index, v->obj.name); /* it was not even sent */
 }
 
 /* --- W3 --- */

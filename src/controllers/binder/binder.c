@@ -149,39 +149,30 @@ static bool is_free(const struct volume *v)
     return v && !v->claim.is_set && v->phase == VOLUME_AVAILABLE && !v->obj.is_deleting;
 }
 
-void binder_note_offer(struct binder *b, struct str claim, const char *volume)
+void binder_remember(struct binder *b, struct binder_key claim, const char *volume)
 {
-    struct key_state *s = binder_state(b, claim_key(claim));
+    struct key_state *s = binder_state(b, claim);
 
+    free((void *)(uintptr_t)s->offered);
+    s->offered = strdup(volume);
     if (!s->offered)
-        s->offered = strdup(volume);
+        abort(); /* nobody else would be woken for the volume */
 }
 
-/* Claims of a class that waits for consumers take nothing by themselves. */
-static bool is_taken_by_scheduler(const struct binder *b, const struct volume *v)
-{
-    const struct storage_class *k = v->class[0] ? binder_class(b, v->class) : NULL;
-
-    return k && k->binding != BINDING_IMMEDIATE;
-}
-
-void binder_offer(struct binder *b, const char *volume, struct str except)
+void binder_offer(struct binder *b, const char *volume)
 {
     const struct volume *v = binder_volume(b, volume);
     const struct claim *c;
     char key[KEY_BYTES_MAX];
 
-    /* What is being written is promised, or comes again when that has ended. */
-    if (!is_free(v) || is_taken_by_scheduler(b, v) || binder_is_writing(b, volume_key(volume)))
+    if (!is_free(v) || binder_is_promised(b, volume))
         return;
-    c = waiting_for(b->waiting, v, except.s);
+    c = waiting_wake(b->waiting, v);
     if (!c)
         return;
     (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
-    binder_note_offer(b, str_of(key), volume);
+    binder_remember(b, claim_key(str_of(key)), volume);
     binder_add(b, BINDER_CLAIMS, str_of(key));
-    /* The next volume is for the next claim; this one waits again when its sync finds nothing. */
-    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
 }
 
 /* --- Volumes --- */
@@ -204,7 +195,7 @@ static void on_volume(struct binder *b, const struct object *o)
         abort(); /* a volume that is not in the index would never be matched */
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
-    binder_offer(b, o->name, (struct str){ NULL, 0 });
+    binder_offer(b, o->name);
 }
 
 static void on_volume_add(void *ctx, const struct object *o, bool is_initial)

@@ -76,17 +76,17 @@ const struct storage_class *binder_class(const struct binder *b, const char *nam
 /* Whether the claim's class waits for the first consumer. -ERR_INVALID for a class that does not say. */
 int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, struct error *err);
 
-/* The volume is free: whoever waits and can use it is woken, but not this claim. */
-void binder_offer(struct binder *b, const char *volume, struct str except);
-/* The claim is to pass the volume on when it does not take it. */
-void binder_note_offer(struct binder *b, struct str claim, const char *volume);
+/* If the volume is free, somebody who waits and can use it is woken. */
+void binder_offer(struct binder *b, const char *volume);
+/* The volume was offered to the claim, or promised in vain: when it takes another, somebody else is woken. */
+void binder_remember(struct binder *b, struct binder_key claim, const char *volume);
 
 /* What is remembered of a key beyond its objects. */
 struct key_state {
     unsigned conflicts;       /* in a row */
     uint64_t told_ns;         /* when an event was last told … */
     uint64_t told;            /* … and a hash of its words */
-    const char *offered;      /* the volume that woke a claim; NULL: none. Owned. */
+    const char *offered;      /* the volume that a claim was to have; NULL: none. Owned. */
     const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
     bool waits_for_operation; /* comes again when that is over */
     char key[];
@@ -107,6 +107,7 @@ struct step;
 /* Before the round goes on; a->r < 0 has been seen to unless this takes it: true. */
 typedef void step_then_fn(struct binder *b, const struct step *s, const struct client_answer *a);
 
+#define STEP_CLAIM_REF "claim-ref"
 struct step {
     TAILQ_ENTRY(step) link;
     struct round *round;
@@ -134,6 +135,8 @@ void round_get(struct round *r, enum kind k, const char *ns, const char *name, s
 void rounds_free(struct binder *b);
 /* An object of ours is being written. */
 bool binder_is_writing(const struct binder *b, struct binder_key k);
+/* The volume is being given to a claim. */
+bool binder_is_promised(const struct binder *b, const char *volume);
 /* Something is wrong that no request showed: the key comes again after its delay. */
 void round_fail(struct round *r);
 struct binder *round_binder(const struct round *r);

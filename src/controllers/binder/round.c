@@ -229,10 +229,6 @@ static void on_patched(void *ctx, const struct client_answer *a)
     if (a->r == 0 && a->object) {
         r->has_written = true;
         informer_observe(informer_of(b, a->object), a->object);
-        step_unlock(s);
-        /* While it was written, nobody was offered it. */
-        if (a->object->kind->kind == KIND_VOLUME)
-            binder_offer(b, a->object->name, (struct str){ NULL, 0 });
     } else {
         binder_metrics_conflict(b->metrics, s->target->kind, s->label, client_is_conflict(a));
         note_failure(s, a);
@@ -271,6 +267,16 @@ bool binder_is_writing(const struct binder *b, struct binder_key k)
 
     (void)snprintf(text, sizeof text, "%c/%.*s", k.queue == BINDER_VOLUMES ? 'v' : 'c', STR_ARG(k.name));
     return map_get(&b->writing, str_of(text)) != NULL;
+}
+
+bool binder_is_promised(const struct binder *b, const char *volume)
+{
+    char text[1024];
+    const struct step *s;
+
+    (void)snprintf(text, sizeof text, "v/%s", volume);
+    s = map_get(&b->writing, str_of(text));
+    return s && strcmp(s->label, STEP_CLAIM_REF) == 0;
 }
 
 void round_patch(struct round *r, const struct object *o, const char *subresource, const struct buf *body,

@@ -87,7 +87,7 @@ static enum sync_result sync_unmatched(struct round *r, const struct claim *c, b
     struct binder *b = round_binder(r);
     const struct storage_class *k = c->has_class ? NULL : default_class(b);
 
-    waiting_put(b->waiting, c);
+    waiting_put(b->waiting, c, /* wants_volume= */ !is_delayed);
     if (k) {
         set_class(r, c, k);
     } else if (is_delayed && !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
@@ -103,14 +103,15 @@ static enum sync_result sync_unmatched(struct round *r, const struct claim *c, b
     return round_end(r);
 }
 
-/* The volume that this claim was woken for, if it takes another, may serve somebody else. */
+/* The volume that this claim was woken for, if it takes another, may serve somebody else. Before the claim
+ * waits again: it is not to be asked twice. */
 static void pass_on_offer(struct binder *b, struct binder_key k, const struct volume *taken)
 {
     struct key_state *state = binder_find_state(b, k);
     const char *offered = state ? TAKE(state->offered) : NULL;
 
     if (offered && (!taken || strcmp(taken->obj.name, offered) != 0))
-        binder_offer(b, offered, k.name);
+        binder_offer(b, offered);
     free((void *)(uintptr_t)offered);
 }
 
@@ -127,16 +128,18 @@ static enum sync_result sync_unbound(struct round *r, const struct claim *c)
         if (e < 0)
             (void)error_wrap(&err, "error finding PV for claim \"%s\"", round_name(r));
     }
+    if (e < 0)
+        waiting_put(b->waiting, c, /* wants_volume= */ false); /* a class may help, or time */
+    else if (v)
+        waiting_remove(b->waiting, c->obj.ns, c->obj.name);
     pass_on_offer(b, key_of(r), v);
     if (e < 0) {
         log_error("claim not synced", LOG_STR("claim", round_name(r)), LOG_ERR(&err));
-        waiting_put(b->waiting, c); /* a class that is mended wakes it */
         round_fail(r);
         return round_end(r);
     }
     if (!v)
         return sync_unmatched(r, c, is_delayed);
-    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
     return bind_pair(r, v, c);
 }
 
@@ -185,7 +188,6 @@ static enum sync_result sync_named(struct round *r, const struct claim *c)
     const struct volume *v = binder_volume(b, c->volume_name);
     enum reject why;
 
-    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
     if (!v) {
         stay_pending(r, c);
     } else if (v->claim.is_set && volume_is_for(v, c)) {
@@ -238,7 +240,6 @@ static enum sync_result sync_bound(struct round *r, const struct claim *c)
     struct binder *b = round_binder(r);
     const struct volume *v = c->volume_name[0] ? binder_volume(b, c->volume_name) : NULL;
 
-    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
     if (c->volume_name[0] == '\0')
         lose(r, c, &lost_reference);
     else if (!v)
@@ -256,6 +257,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     struct binder_key k = { BINDER_CLAIMS, key };
     const struct claim *c;
     struct round *r;
+    bool is_bound;
 
     if (!o) {
         pass_on_offer(b, k, NULL);
@@ -266,7 +268,10 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     r = round_begin(b, k);
     if (migrate_claim(r, c))
         return round_end(r);
-    if (object_annotation(&c->obj, ANN_BIND_COMPLETED))
-        return sync_bound(r, c);
-    return c->volume_name[0] == '\0' ? sync_unbound(r, c) : sync_named(r, c);
+    is_bound = object_annotation(&c->obj, ANN_BIND_COMPLETED) != NULL;
+    if (!is_bound && c->volume_name[0] == '\0')
+        return sync_unbound(r, c);
+    waiting_remove(b->waiting, c->obj.ns, c->obj.name);
+    pass_on_offer(b, k, binder_volume(b, c->volume_name));
+    return is_bound ? sync_bound(r, c) : sync_named(r, c);
 }

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/map.h"
 #include "base/omap.h"
 
 struct waiter {
-    const struct claim *claim; /* a reference */
-    struct bucket_of_claims *bucket;
+    const struct claim *claim;       /* a reference */
+    struct bucket_of_claims *bucket; /* NULL: no volume wakes it */
     char *key;
 };
 
@@ -78,19 +79,27 @@ static uint64_t request_rank(const struct waiter *x)
     return quantity_rank(&x->claim->request);
 }
 
+/* No volume wakes it any more. */
+static void waiter_leave_bucket(struct waiting *w, struct waiter *x)
+{
+    struct bucket_of_claims *k = TAKE(x->bucket);
+
+    if (!k)
+        return;
+    (void)omap_remove(&k->by_request, request_rank(x), x);
+    if (k->by_request.count > 0)
+        return;
+    (void)map_remove(&w->buckets, str_of(k->key));
+    omap_done(&k->by_request);
+    free(k->key);
+    free(k);
+}
+
 static void waiter_free(struct waiting *w, struct waiter *x)
 {
-    struct bucket_of_claims *k = x->bucket;
-
     (void)map_remove(&w->waiters, str_of(x->key));
     (void)omap_remove(&w->by_key, 0, x);
-    (void)omap_remove(&k->by_request, request_rank(x), x);
-    if (k->by_request.count == 0) {
-        (void)map_remove(&w->buckets, str_of(k->key));
-        omap_done(&k->by_request);
-        free(k->key);
-        free(k);
-    }
+    waiter_leave_bucket(w, x);
     (void)object_unref((struct object *)(uintptr_t)x->claim);
     free(x->key);
     free(x);
@@ -131,7 +140,7 @@ static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim
     return k;
 }
 
-void waiting_put(struct waiting *w, const struct claim *c)
+void waiting_put(struct waiting *w, const struct claim *c, bool wants_volume)
 {
     struct waiter *x;
 
@@ -141,9 +150,9 @@ void waiting_put(struct waiting *w, const struct claim *c)
         abort();
     x->claim = claim_of(object_ref(&c->obj));
     x->key = must_print(c->obj.ns, '/', c->obj.name);
-    x->bucket = bucket_for(w, c);
+    x->bucket = wants_volume ? bucket_for(w, c) : NULL;
     if (map_put(&w->waiters, str_of(x->key), x, NULL) < 0 || omap_insert(&w->by_key, 0, x) < 0 ||
-        omap_insert(&x->bucket->by_request, request_rank(x), x) < 0)
+        (x->bucket && omap_insert(&x->bucket->by_request, request_rank(x), x) < 0))
         abort();
 }
 
@@ -174,7 +183,7 @@ static struct waiter *last_within(const struct bucket_of_claims *k, const struct
     return omap_prev(at);
 }
 
-const struct claim *waiting_for(const struct waiting *w, const struct volume *v, const char *except)
+const struct claim *waiting_wake(struct waiting *w, const struct volume *v)
 {
     char *key = bucket_key(v->class, v->mode, v->attributes_class);
     const struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
@@ -184,9 +193,12 @@ const struct claim *waiting_for(const struct waiting *w, const struct volume *v,
     free(key);
     if (!k)
         return NULL;
-    for (const struct waiter *x = last_within(k, &v->capacity, &at); x; x = omap_prev(&at))
-        if (match_volume(v, x->claim, &any) == REJECT_NONE && (!except || strcmp(except, x->key) != 0))
-            return x->claim;
+    for (struct waiter *x = last_within(k, &v->capacity, &at); x; x = omap_prev(&at)) {
+        if (match_volume(v, x->claim, &any) != REJECT_NONE)
+            continue;
+        waiter_leave_bucket(w, x);
+        return x->claim;
+    }
     return NULL;
 }
 

@@ -2,7 +2,8 @@
  *
  * By (class, volume mode, attributes class), in each the claims by what they ask for: a free volume wakes the
  * claim with the largest request that it can serve. O(log n), and a step for each claim that only a selector
- * or its access modes refuse. */
+ * or its access modes refuse. A claim that was woken is no candidate before it has looked and waits again: so
+ * many volumes wake so many claims. */
 #ifndef BERTH_CONTROLLERS_BINDER_WAITING_H
 #define BERTH_CONTROLLERS_BINDER_WAITING_H
 
@@ -19,14 +20,14 @@ int waiting_new(struct hash_seed seed, struct waiting **ret, struct error *err);
 struct waiting *waiting_free(struct waiting *w);
 DEFINE_CLEANUP(struct waiting, waiting_free)
 
-/* The claim waits, as it is now. Takes a reference. Without memory the process ends: a claim that is
- * forgotten would wait for ever. */
-void waiting_put(struct waiting *w, const struct claim *c);
+/* The claim waits, as it is now: for a free volume or, as those of delayed classes, for all but that. Takes a
+ * reference. Without memory the process ends: a claim that is forgotten would wait for ever. */
+void waiting_put(struct waiting *w, const struct claim *c, bool wants_volume);
 void waiting_remove(struct waiting *w, const char *ns, const char *name);
 size_t waiting_count(const struct waiting *w);
 
-/* The claim to wake for a volume that is free, other than `except` (a key, or NULL); NULL for none. */
-const struct claim *waiting_for(const struct waiting *w, const struct volume *v, const char *except);
+/* The claim to wake for a volume that is free; NULL for none. It is given once. */
+const struct claim *waiting_wake(struct waiting *w, const struct volume *v);
 
 /* All that wait with this class, and all that have none; in the order of their keys. */
 typedef void waiting_fn(void *ctx, const struct claim *c);
