@@ -563,4 +563,47 @@ TEST(S131_pods_of_another_claim_or_over_do_not)
     }
 }
 
+/* --- Faults: provisioned, bound, released and deleted, with each request failing once in each way --- */
+
+/* False when there is no such request. */
+static bool lives_and_goes(enum tap_fault fault, unsigned nth)
+{
+    struct world w;
+    char volume[128], uid[64];
+    bool is_reached;
+
+    world_init(&w);
+    make_class(&w, "gold", HOST_PATH_PLUGIN, "");
+    make_claim(&w, "c", "", GOLD);
+    uid_of_last(&w, uid);
+    (void)snprintf(volume, sizeof volume, "pvc-%s", uid);
+    w.fault = fault;
+    w.fault_at = nth;
+    world_start(&w);
+    world_settle(&w);
+    assert_bound(&w, "c", volume);
+    assert_true(count_told(&w, "c", "Bound") <= 1);
+    ASSERT_INT(0, scripted.removed);
+    drop_claim(&w, "c");
+    world_settle(&w);
+    assert_true(scripted.removed >= 1);
+    assert_goes(&w, volume);
+    ASSERT_SENT(&w.served, 200, "GET", VOLUMES, NULL);
+    ASSERT_INT(0, got_items(&w.served));
+    is_reached = w.requests >= nth;
+    world_done(&w);
+    return is_reached;
+}
+
+TEST(S115_whatever_fails_once_the_end_is_the_same)
+{
+    for (int fault = TAP_REFUSE; fault < TAP_FAULT_COUNT; fault++) {
+        unsigned nth = 1;
+
+        while (lives_and_goes((enum tap_fault)fault, nth))
+            nth++;
+        assert_true(nth > 10); /* there are that many requests */
+    }
+}
+
 TEST_MAIN()
