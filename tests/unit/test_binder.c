@@ -550,7 +550,7 @@ TEST(S29_S30_S31_S32_S33_modes_and_classes)
     "lld'"                                                                                                 \
     ",'creationTimestamp':'2023-11-14T22:13:20Z'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':"     \
     "[" modes "],'volumeMode':'Filesystem','persistentVolumeReclaimPolicy':'Retain','hostPath':{'path':'/" \
-              "x','type':''}}" rest "}"
+    "x','type':''}}" rest "}"
 
 /* The server takes no such volume, nor any change to it: what is tried is all there is to see. */
 TEST(S27_beside_other_modes)

@@ -1,5 +1,5 @@
 /* Wiring: what happens in the caches becomes keys in the queues. */
-#include "controllers/binder/binder_int.h"
+#include "controllers/binder/binder.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/pod_claims.h"
+#include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 
 #define CLAIMS_BY_VOLUME "volume"

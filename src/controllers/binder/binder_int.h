@@ -115,9 +115,9 @@ struct step {
     struct object *target; /* what it was built on; NULL for a get */
     step_then_fn *then;    /* NULL: nothing */
     void *ctx;
-    const char *label; /* for metrics and logs: "claim-ref" */
-    struct str lock;   /* its key in binder->writing */
-    VEC(struct binder_key) waiters;
+    const char *label;              /* for metrics and logs: "claim-ref" */
+    struct str lock;                /* its key in binder->writing */
+    VEC(struct binder_key) waiters; /* their texts are kept by the round */
     bool is_get;
 };
 

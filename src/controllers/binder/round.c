@@ -59,7 +59,6 @@ static void step_unlock(struct step *s)
         struct binder_key k = s->waiters.items[i];
 
         binder_add(b, k.queue, k.name);
-        free((void *)(uintptr_t)k.name.s);
     }
     vec_clear(&s->waiters);
     free((void *)(uintptr_t)s->lock.s);
@@ -73,6 +72,7 @@ static void step_free(struct step *s)
     step_unlock(s);
     vec_done(&s->waiters);
     (void)object_unref(s->target);
+    assert(TAILQ_FIRST(&s->round->steps) != s);
     free(s);
 }
 
@@ -113,10 +113,10 @@ struct round *round_begin(struct binder *b, struct binder_key k)
 
 static void round_free(struct round *r)
 {
-    while (!TAILQ_EMPTY(&r->steps))
-        step_free(TAILQ_FIRST(&r->steps));
+    assert(TAILQ_EMPTY(&r->steps));
     TAILQ_REMOVE(&r->binder->rounds, r, link);
     arena_done(&r->arena);
+    assert(TAILQ_FIRST(&r->binder->rounds) != r);
     free(r);
 }
 
@@ -169,8 +169,16 @@ static void round_check(struct round *r)
 
 void rounds_free(struct binder *b)
 {
-    while (!TAILQ_EMPTY(&b->rounds))
-        round_free(TAILQ_FIRST(&b->rounds));
+    struct round *r;
+    struct step *s;
+
+    while ((r = TAILQ_FIRST(&b->rounds))) {
+        while ((s = TAILQ_FIRST(&r->steps))) {
+            assert(s->round == r);
+            step_free(s);
+        }
+        round_free(r);
+    }
 }
 
 /* --- Answers --- */
@@ -248,15 +256,15 @@ static bool wait_for_writer(struct round *r, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(1024);
     struct step *other;
-    char *copy;
+    const char *key;
 
     (void)buf_add_cstr(&text, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
     object_key(o, &text);
     other = map_get(&r->binder->writing, buf_str(&text));
     if (!other)
         return false;
-    copy = strdup(r->key);
-    if (!copy || vec_push(&other->waiters, (struct binder_key){ r->queue, str_of(copy) }) < 0)
+    key = round_keep(other->round, r->key);
+    if (vec_push(&other->waiters, (struct binder_key){ r->queue, str_of(key) }) < 0)
         abort();
     return true;
 }
