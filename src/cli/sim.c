@@ -32,7 +32,7 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, steps, "steps", "N", "how long the bad day is; default 1500"),
     FLAG(struct settings, faults, "faults", "LIST",
          "what may go wrong: all (default), none, delay,crash,… or all,-crash"),
-    FLAG(struct settings, scenario, "scenario", "NAME", "one of caches, leader, seats; default all of them"),
+    FLAG(struct settings, scenario, "scenario", "NAME", "one of binder, caches, leader, seats; default all of them"),
     FLAG_ON(struct settings, is_traced, "trace", "print every step"),
     { 0 },
 };
@@ -55,7 +55,7 @@ static int set_scenario(struct runs *x, const char *name)
         if (strcmp(sim_scenarios[i]->name, name) == 0)
             x->options.scenario = sim_scenarios[i];
     if (!x->options.scenario)
-        return cli_fail_usage("sim: there is no scenario '%s': caches, leader, seats", name);
+        return cli_fail_usage("sim: there is no scenario '%s': binder, caches, leader, seats", name);
     return CLI_OK;
 }
 

@@ -38,6 +38,7 @@ struct sim_scenario {
     void (*end)(void *ctx);
 };
 
+extern const struct sim_scenario sim_scenario_binder;
 extern const struct sim_scenario sim_scenario_caches;
 extern const struct sim_scenario sim_scenario_leader;
 extern const struct sim_scenario sim_scenario_seats;

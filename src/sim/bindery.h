@@ -1,0 +1,33 @@
+/* The binder as a process of a simulated world, with a volume plugin whose storage is on the world's host.
+ *
+ * What the plugin does to storage is told to the scenario by the host's on_effect, by the names of
+ * bindery_effect: a provision or a removal may take effect long after its process was killed, as a driver's
+ * would. Emptying is done by the process itself: what was given up or died with its process has no effect any
+ * more. */
+#ifndef BERTH_SIM_BINDERY_H
+#define BERTH_SIM_BINDERY_H
+
+#include "sim/world.h"
+
+#define BINDERY_PLUGIN "kubernetes.io/host-path"
+#define BINDERY_PROVISION "provision"
+#define BINDERY_REMOVE "remove"
+#define BINDERY_RECYCLE "recycle"
+
+extern const struct sim_program bindery_program_one;
+extern const struct sim_program bindery_program_two;
+
+/* The name of an effect is "SERIAL VOLUME UID"; uid "-" for a volume that is not there yet. */
+struct bindery_effect {
+    unsigned serial;
+    char volume[64];
+    char uid[64];
+};
+void bindery_effect_parse(const char *name, struct bindery_effect *ret);
+/* Somebody waits for the work of that number yet. */
+bool bindery_is_at_work(const void *state, unsigned serial);
+
+/* 0 when it has nothing to do. */
+int bindery_settled(const void *state, struct error *err);
+
+#endif
