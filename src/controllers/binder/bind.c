@@ -141,7 +141,9 @@ enum sync_result bind_pair(struct round *r, const struct volume *v, const struct
         reserve(r, v, c);
         return round_end(r);
     }
-    if (v->phase != VOLUME_BOUND)
+    if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED)
+        binder_add_volume(round_binder(r), v->obj.name); /* asks the server before it undoes that */
+    else if (v->phase != VOLUME_BOUND)
         (void)set_volume_phase(r, v, VOLUME_BOUND, "", NULL, NULL);
     if (!is_named)
         name_volume(r, c, v);

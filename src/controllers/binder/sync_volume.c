@@ -85,6 +85,16 @@ static void sync_claimed(struct round *r, const struct volume *v, const struct c
         sync_jilted(r, v);
 }
 
+/* A volume that was let go is its claim's after all: kept for it anew, or let go by somebody who was wrong.
+ * Only the server's word undoes a release: where a cache is behind, two binders would take turns for ever. */
+static void take_back(struct round *r, const struct volume *v, const struct claim *c)
+{
+    if (c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0)
+        sync_jilted(r, v);
+    else
+        (void)set_volume_phase(r, v, VOLUME_BOUND, "", NULL, NULL);
+}
+
 /* The server has been asked for the claim: what it says counts. */
 static void on_claim(struct binder *b, const struct step *s, const struct client_answer *a)
 {
@@ -93,11 +103,12 @@ static void on_claim(struct binder *b, const struct step *s, const struct client
 
     if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
         return; /* no proof of anything */
-    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || is_let_go(v))
+    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, s->ctx) != 0)
         return; /* it is another story by now; its event brings it back */
-    if (strcmp(v->obj.uid, s->ctx) != 0)
-        return;
-    sync_claimed(s->round, v, c && is_claim(c, v) ? c : NULL);
+    if (c && is_claim(c, v) && is_let_go(v))
+        take_back(s->round, v, c);
+    else
+        sync_claimed(s->round, v, c && is_claim(c, v) ? c : NULL);
 }
 
 enum sync_result sync_volume(struct binder *b, struct str key)
@@ -121,9 +132,9 @@ enum sync_result sync_volume(struct binder *b, struct str key)
         return round_end(r);
     }
     c = binder_claim(b, v->claim.ns, v->claim.name);
-    if (c && is_claim(c, v))
+    if (c && is_claim(c, v) && !is_let_go(v))
         sync_claimed(r, v, c);
-    else if (is_let_go(v))
+    else if (is_let_go(v) && !(c && is_claim(c, v)))
         sync_claimed(r, v, NULL);
     else
         round_get(r, KIND_CLAIM, v->claim.ns, v->claim.name, on_claim, round_keep(r, v->obj.uid));
