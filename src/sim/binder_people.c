@@ -19,14 +19,12 @@ static const char *const class_names[] = { "fast", "slow", "late" };
 
 /* --- Requests --- */
 
-static void ask(struct binder_world *x, enum client_verb verb, enum kind k, const char *name,
-                const char *subresource, struct str body)
+static void ask(struct binder_world *x, enum client_verb verb, enum kind k, const char *name, struct str body)
 {
     struct client_request q = { .verb = verb,
                                 .kind = kind_info(k),
                                 .ns = kind_info(k)->is_namespaced ? OBJECTS_NS : NULL,
                                 .name = verb == CLIENT_CREATE ? NULL : name,
-                                .subresource = subresource,
                                 .body = body,
                                 .patch = CLIENT_PATCH_MERGE };
     static const char *const verbs[CLIENT_VERB_COUNT] = {
@@ -50,12 +48,21 @@ __attribute__((format(printf, 4, 5))) static void make(struct binder_world *x, e
     for (char *c = body; *c; c++)
         if (*c == '\'')
             *c = '"';
-    ask(x, CLIENT_CREATE, k, name, NULL, str_of(body));
+    ask(x, CLIENT_CREATE, k, name, str_of(body));
 }
 
 static void drop(struct binder_world *x, enum kind k, const char *name)
 {
-    ask(x, CLIENT_DELETE, k, name, NULL, str_of(""));
+    ask(x, CLIENT_DELETE, k, name, str_of(""));
+}
+
+/* This one, not whatever has its name by then. */
+static void drop_this(struct binder_world *x, const struct object *o)
+{
+    struct client_request q = { .verb = CLIENT_DELETE, .kind = o->kind, .name = o->name, .if_uid = o->uid };
+
+    sim_trace(x->sim, "somebody: delete %s %s", o->kind->plural, o->name);
+    sim_request(x->sim, &q);
 }
 
 /* On condition that it is still the one that was looked at. spec: a text for the member, or NULL. */
@@ -75,7 +82,7 @@ static void change(struct binder_world *x, const struct object *o, const char *a
     }
     if (merge_patch_end(&p, &err) < 0)
         abort();
-    ask(x, CLIENT_PATCH, o->kind->kind, o->name, NULL, buf_str(&body));
+    ask(x, CLIENT_PATCH, o->kind->kind, o->name, buf_str(&body));
 }
 
 /* --- Objects --- */
@@ -189,7 +196,7 @@ static void drop_volume(struct binder_world *x, const char *name)
     if (!o || !x->sim->server.api)
         return;
     storage_of(x, o->uid)->is_unwanted = true;
-    drop(x, KIND_VOLUME, name);
+    drop_this(x, o);
 }
 
 /* --- The administrator --- */
@@ -256,7 +263,7 @@ static bool let_go(struct binder_world *x, const struct object *o, void *ctx)
     merge_patch_remove_finalizer(&p, o, finalizer);
     if (merge_patch_end(&p, &err) < 0)
         abort();
-    ask(x, CLIENT_PATCH, o->kind->kind, o->name, NULL, buf_str(&body));
+    ask(x, CLIENT_PATCH, o->kind->kind, o->name, buf_str(&body));
     x->protected_ns = x->sim->now_ns;
     return false;
 }

@@ -18,6 +18,7 @@ struct work {
     struct host_op *host_op;
     struct timer timer;
     unsigned serial;
+    const char *what;
     char volume[64];
     char made[256]; /* of a provision: what it says of the volume */
 };
@@ -79,12 +80,13 @@ static void work_drop(struct plugin_op *op)
     op->drop = NULL;
 }
 
-static bool is_busy(const struct bindery *b, const char *volume)
+/* A removal may overlap with a provision that another binder was quicker to end, but nothing with itself. */
+static bool is_busy(const struct bindery *b, const char *what, const char *volume)
 {
     const struct work *x;
 
     TAILQ_FOREACH(x, &b->works, link)
-    if (x->op && strcmp(x->volume, volume) == 0)
+    if (x->op && strcmp(x->volume, volume) == 0 && strcmp(x->what, what) == 0)
         return true;
     return false;
 }
@@ -97,10 +99,11 @@ static struct work *work_begin(const struct plugin_host *h, const char *what, co
     struct work *x = sim_alloc(sizeof *x);
     char name[160];
 
-    if (is_busy(b, volume))
+    if (is_busy(b, what, volume))
         sim_fail(p->sim, "volume %s is worked on twice at once", volume);
     x->owner = b;
     x->op = op;
+    x->what = what;
     x->serial = ++b->serials;
     (void)snprintf(x->volume, sizeof x->volume, "%s", volume);
     TAILQ_INSERT_TAIL(&b->works, x, link);

@@ -339,7 +339,10 @@ static void check(void *ctx)
 
 static void work(void *ctx)
 {
-    people_work(ctx);
+    struct binder_world *x = ctx;
+
+    for (uint64_t times = 1 + rng_below(&x->sim->work, 4); times; times--)
+        people_work(x);
 }
 
 static void *begin(struct sim *s)
