@@ -368,7 +368,9 @@ static void on_volume_looked_for(void *ctx, const struct client_answer *a)
     struct error err;
 
     if (a->r == 0) {
-        op_end(x, 0, NULL); /* made before */
+        /* Made before. Whoever does not see it yet, or cannot use it, does not ask again at once. */
+        informer_observe(x->binder->volumes, a->object);
+        op_end(x, error_set(&err, ERR_EXISTS, "volume \"%s\" is there", x->name), &err);
         return;
     }
     if (a->error.code != ERR_NOT_FOUND) {

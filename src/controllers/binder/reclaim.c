@@ -224,8 +224,7 @@ static bool may_go_on(struct binder_op *x, const struct client_answer *a)
     struct error err;
 
     if (a->r < 0) {
-        /* Gone is done; of what cannot be seen nothing is touched. */
-        op_end(x, a->error.code == ERR_NOT_FOUND ? 0 : a->r, &a->error);
+        op_end(x, a->r, &a->error); /* gone, and the cache will say so too; or not to be seen */
         return false;
     }
     v = volume_of(a->object);
