@@ -113,14 +113,14 @@ static void make_class(struct binder_world *x, const char *name)
 /* Two binders that empty the same volume would need a fence between them that storage does not have. */
 static const char *any_policy(struct binder_world *x)
 {
-    static const char *const policies[] = { "Retain", "Delete", "Recycle" };
+    static const char *const policies[] = { "Retain", "Delete", "Recycle", "Recycle", "Recycle" };
 
-    return pick(&x->sim->work, policies, x->binders_count > 1 ? 2 : 3);
+    return pick(&x->sim->work, policies, x->binders_count > 1 ? 2 : ARRAY_LEN(policies));
 }
 
 static void make_volume(struct binder_world *x, const char *name, const char *annotations, const char *ref)
 {
-    static const char *const classes[] = { "", "", "slow", "late", "fast" };
+    static const char *const classes[] = { "", "", "", "slow", "late" };
     static const char *const modes[] = { "'ReadWriteOnce'", "'ReadWriteOnce','ReadWriteMany'" };
     struct rng *r = &x->sim->work;
     unsigned size = 1 + (unsigned)rng_below(r, 3);
