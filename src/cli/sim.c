@@ -32,7 +32,8 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, steps, "steps", "N", "how long the bad day is; default 1500"),
     FLAG(struct settings, faults, "faults", "LIST",
          "what may go wrong: all (default), none, delay,crash,… or all,-crash"),
-    FLAG(struct settings, scenario, "scenario", "NAME", "one of binder, caches, leader, seats; default all of them"),
+    FLAG(struct settings, scenario, "scenario", "NAME",
+         "one of binder, caches, leader, seats; default all of them"),
     FLAG_ON(struct settings, is_traced, "trace", "print every step"),
     { 0 },
 };
