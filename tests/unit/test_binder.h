@@ -17,9 +17,9 @@ enum tap_fault {
     TAP_REFUSE,   /* nobody listens */
     TAP_ERROR,    /* 500, nothing done */
     TAP_CONFLICT, /* 409, nothing done */
-    TAP_GONE,     /* 404, nothing done */
     TAP_LOSE,     /* done, and the answer lost */
     TAP_CRASH,    /* done, and nobody left to hear of it */
+    TAP_GONE,     /* 404, nothing done */
     TAP_LATE,     /* done, and the answer comes with world_deliver_late() */
     TAP_FAULT_COUNT,
 };

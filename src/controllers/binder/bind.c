@@ -72,11 +72,10 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     (void)buf_add_cstr(&body, "{\"claimRef\":");
     claim_ref_write(&body, c);
     (void)buf_add_char(&body, '}');
-    if (merge_patch_end(&p, &err) < 0) {
+    if (merge_patch_end(&p, &err) < 0 || volume_index_hold(b->index, v->obj.name, c->obj.uid) < 0) {
         round_fail(r);
         return;
     }
-    volume_index_hold(b->index, v->obj.name, c->obj.uid);
     round_patch(r, &v->obj, NULL, &body, STEP_CLAIM_REF, on_reserved, NULL);
     if (!binder_is_writing(b, volume_key(v->obj.name)))
         volume_index_let_go(b->index, v->obj.name); /* it was not even sent */
