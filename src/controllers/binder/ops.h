@@ -15,6 +15,7 @@ struct binder_op {
     struct object *class; /* of a provision */
     struct object *fresh; /* the volume as the server had it when asked */
     struct client_call call;
+    client_done_fn *go_on; /* when the last look has been taken */
     struct plugin_op work;
     struct timer timer;
     unsigned tries;

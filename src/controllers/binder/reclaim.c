@@ -17,13 +17,10 @@
 #define CONFLICTS_MAX 3
 
 /* Its claim is not there, is another by the same name, or has another volume. */
-static bool is_released(const struct binder *b, const struct volume *v)
+static bool is_released(const struct volume *v, const struct claim *c)
 {
-    const struct claim *c;
-
     if (!v->claim.is_set || v->claim.uid[0] == '\0')
         return false;
-    c = binder_claim(b, v->claim.ns, v->claim.name);
     if (c && strcmp(c->obj.uid, v->claim.uid) == 0)
         return c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0;
     return true;
@@ -217,29 +214,55 @@ static void on_removed(struct plugin_op *work, int r, const struct error *err)
     }
 }
 
-/* The last look before the storage goes. */
-static bool may_go_on(struct binder_op *x, const struct client_answer *a)
+static void op_not_released(struct binder_op *x)
 {
-    const struct volume *v;
     struct error err;
+
+    (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is not released any more", x->about->name);
+    op_end(x, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
+}
+
+/* The last look before the storage goes: the volume as the server has it … */
+static void on_fresh(void *ctx, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_CLAIM) };
+    const struct volume *v;
 
     if (a->r < 0) {
         op_end(x, a->r, &a->error); /* gone, and the cache will say so too; or not to be seen */
-        return false;
+        return;
     }
     v = volume_of(a->object);
     /* Nor when somebody has decided since to keep it. */
     if (strcmp(v->obj.uid, x->about->uid) != 0 || v->reclaim != volume_of(x->about)->reclaim ||
-        !is_released(x->binder, v)) {
-        (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is not released any more", x->about->name);
-        op_end(x, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
-        return false;
+        !is_released(v, binder_claim(x->binder, v->claim.ns, v->claim.name))) {
+        op_not_released(x);
+        return;
     }
     x->fresh = object_ref(a->object);
+    q.ns = v->claim.ns;
+    q.name = v->claim.name;
+    client_send(x->binder->o.part.client, &x->call, &q, x->go_on, x);
+}
+
+/* … and its claim: a cache that is behind is no proof that nobody has it. */
+static bool may_go_on(struct binder_op *x, const struct client_answer *a)
+{
+    const struct claim *c = a->object ? claim_of(a->object) : NULL;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND) {
+        op_end(x, a->r, &a->error);
+        return false;
+    }
+    if (!is_released(volume_of(x->fresh), c)) {
+        op_not_released(x);
+        return false;
+    }
     return true;
 }
 
-static void on_fresh_for_delete(void *ctx, const struct client_answer *a)
+static void on_claim_for_delete(void *ctx, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
@@ -255,7 +278,8 @@ static void start_delete(void *ctx, struct operation *op)
     struct binder_op *x = ctx;
 
     x->op = op;
-    op_get_volume(x, x->about->name, on_fresh_for_delete);
+    x->go_on = on_claim_for_delete;
+    op_get_volume(x, x->about->name, on_fresh);
 }
 
 /* Who deletes what is behind the volume; *ret NULL: somebody outside. */
@@ -390,7 +414,7 @@ static void users_of(const struct binder *b, const struct volume *v, struct buf 
             (void)buf_addf(out, "%s%s/%s", out->len ? "," : "", o->ns, o->name);
 }
 
-static void on_fresh_for_recycle(void *ctx, const struct client_answer *a)
+static void on_claim_for_recycle(void *ctx, const struct client_answer *a)
 {
     _cleanup_(buf_done_p) struct buf users = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
     struct binder_op *x = ctx;
@@ -414,7 +438,8 @@ static void start_recycle(void *ctx, struct operation *op)
     struct binder_op *x = ctx;
 
     x->op = op;
-    op_get_volume(x, x->about->name, on_fresh_for_recycle);
+    x->go_on = on_claim_for_recycle;
+    op_get_volume(x, x->about->name, on_fresh);
 }
 
 static void reclaim_recycle(struct round *r, const struct volume *v)
