@@ -27,6 +27,7 @@
 #define BENCH_STORE_VOLUMES 200000
 #define BENCH_INFORMER_VOLUMES 100000
 #define BENCH_MATCH_VOLUMES 1000000
+#define BENCH_BIND_PAIRS 20000
 
 static const char bench_volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
@@ -316,39 +317,41 @@ static int bench_run_micro(void)
     return b.r < 0 ? cli_fail("bench: %s", b.err.msg) : CLI_OK;
 }
 
-/* Benchmarks of so many volumes. */
+/* Benchmarks that take a number. */
 static const struct {
     const char *name;
-    int (*run)(uint64_t volumes, struct error *err);
-    uint64_t volumes;
-} bench_sized[] = {
-    { "store", bench_store, BENCH_STORE_VOLUMES },
-    { "informer", bench_informer, BENCH_INFORMER_VOLUMES },
-    { "match", bench_match, BENCH_MATCH_VOLUMES },
+    int (*run)(uint64_t count, struct error *err);
+    uint64_t count; /* unless said */
+    const char *flag;
+} sized[] = {
+    { "match", bench_match, BENCH_MATCH_VOLUMES, "--volumes" },
+    { "store", bench_store, BENCH_STORE_VOLUMES, "--volumes" },
+    { "informer", bench_informer, BENCH_INFORMER_VOLUMES, "--volumes" },
+    { "bind", bench_bind, BENCH_BIND_PAIRS, "--pairs" },
 };
 
 static int bench_run(int argc, char **argv)
 {
-    uint64_t volumes = 0;
-    bool has_volumes = argc == 4 && strcmp(argv[2], "--volumes") == 0 &&
-                       str_to_uint64(str_of(argv[3]), &volumes) && volumes > 0;
+    uint64_t count = 0;
     struct error err = { 0 };
 
     if (argc == 2 && strcmp(argv[1], "micro") == 0)
         return bench_run_micro();
-    for (size_t i = 0; i < ARRAY_LEN(bench_sized) && (argc == 2 || has_volumes); i++) {
-        if (strcmp(argv[1], bench_sized[i].name) != 0)
-            continue;
-        return bench_sized[i].run(has_volumes ? volumes : bench_sized[i].volumes, &err) < 0
-                   ? cli_fail("bench: %s", err.msg)
-                   : CLI_OK;
+    for (size_t i = 0; i < ARRAY_LEN(sized) && argc >= 2; i++) {
+        bool has_count = argc == 4 && strcmp(argv[2], sized[i].flag) == 0 &&
+                         str_to_uint64(str_of(argv[3]), &count) && count > 0;
+
+        if (strcmp(argv[1], sized[i].name) == 0 && (argc == 2 || has_count))
+            return sized[i].run(has_count ? count : sized[i].count, &err) < 0 ? cli_fail("bench: %s", err.msg)
+                                                                              : CLI_OK;
     }
-    return cli_fail_usage("bench: say which: micro, store, informer or match: see 'berth help bench'");
+    return cli_fail_usage("bench: say which: micro, match, store, informer or bind: see 'berth help bench'");
 }
 
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro | store [--volumes N] | informer [--volumes N] | match [--volumes N]",
-    .summary = "Time what is hot: decoding, ordered maps; durable writes and loading; caches; matching",
+    .usage = "bench micro | match|store|informer [--volumes N] | bind [--pairs N]",
+    .summary =
+        "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; binding",
     .run = bench_run,
 };

@@ -23,4 +23,7 @@ int bench_informer(uint64_t volumes, struct error *err);
 /* Finding a volume for a claim among 1,000, 10,000 and so on up to that many free ones. */
 int bench_match(uint64_t volumes, struct error *err);
 
+/* Binding that many pairs by the controllers, on a store in a directory below the current one. */
+int bench_bind(uint64_t pairs, struct error *err);
+
 #endif
