@@ -578,11 +578,6 @@ json_ref json_get_key(const struct json *d, json_ref object, struct str key)
     return 0;
 }
 
-json_ref json_get(const struct json *d, json_ref object, const char *key)
-{
-    return json_get_key(d, object, str_of(key));
-}
-
 json_ref json_path_(const struct json *d, json_ref v, const char *const *keys)
 {
     while (*keys && v)

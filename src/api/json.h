@@ -75,8 +75,12 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
 enum json_type json_type(const struct json *d, json_ref v);
 /* "object", "array", "string", "number", "bool", "null": as Kubernetes' decoding errors call them. */
 const char *json_type_name(enum json_type type);
-json_ref json_get(const struct json *d, json_ref object, const char *key);
 json_ref json_get_key(const struct json *d, json_ref object, struct str key);
+/* Here, so that the length of a literal is known when it is compiled: this is what is called most. */
+static inline json_ref json_get(const struct json *d, json_ref object, const char *key)
+{
+    return json_get_key(d, object, str_of(key));
+}
 /* Through nested objects: json_path(d, root, "spec", "claimRef", "uid"). */
 #define json_path(d, v, ...) json_path_((d), (v), (const char *const[]){ __VA_ARGS__, NULL })
 json_ref json_path_(const struct json *d, json_ref v, const char *const *keys);
