@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_FIRST_BYTES 1024
+/* With its header in what malloc() keeps ready for each thread, 1032 bytes: most requests need one block. */
+#define ARENA_FIRST_BYTES 1000
 #define ARENA_ALIGN 8 /* pointers and 64-bit integers; nothing here is a long double */
 
 struct arena_block {
