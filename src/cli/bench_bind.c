@@ -20,8 +20,8 @@
 #include "io/proc_self.h"
 
 #define BACKGROUND 50000
-#define BURST_PER_S 1000
-#define BURST_SECONDS 10
+#define BURST_PER_S UINT64_C(1000)
+#define BURST_SECONDS UINT64_C(10)
 /* Requests of ours under way while a backlog is made. */
 #define CREATES_IN_FLIGHT 512
 #define PATIENCE_NS (20 * NS_PER_S)
@@ -143,6 +143,7 @@ static double each(const struct pairs *p, uint64_t count)
 static void print_speed(const struct row *row, struct pairs *p, uint64_t ns)
 {
     const uint64_t *took;
+    uint64_t median, late;
 
     printf("%-28s %7" PRIu64 " pairs %8.0f binds/s", row->what, p->count,
            (double)p->count * (double)NS_PER_S / (double)ns);
@@ -151,8 +152,10 @@ static void print_speed(const struct row *row, struct pairs *p, uint64_t ns)
         return;
     }
     took = latencies(p);
-    printf("   p50 %7.1f ms, p99 %7.1f ms", (double)took[p->count / 2] / (double)NS_PER_MS,
-           (double)took[p->count * 99 / 100] / (double)NS_PER_MS);
+    median = took[p->count / 2];
+    late = took[p->count * 99 / 100];
+    printf("   p50 %7.1f ms, p99 %7.1f ms", (double)median / (double)NS_PER_MS,
+           (double)late / (double)NS_PER_MS);
 }
 
 static void print_cost(const struct pairs *p, struct spent from, struct spent to)

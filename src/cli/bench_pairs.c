@@ -18,6 +18,7 @@
 #define BODY_BYTES 2048
 #define NAME_BYTES 48
 #define BATCH STORE_BATCH_MAX
+#define CLAIM_PREFIX "claim-"
 #define DOC_BYTES_MAX ((size_t)1 << 20)
 /* Nothing asked for so long: the controllers are done. */
 #define QUIET_NS (200 * NS_PER_MS)
@@ -33,7 +34,7 @@ static void count_patch(struct pairs_counts *n, const struct client_request *q)
 {
     if (!is_binder(q))
         n->other_patches++;
-    else if (q->kind->kind == KIND_VOLUME)
+    else if (q->kind && q->kind->kind == KIND_VOLUME)
         n->volume_patches++;
     else
         n->claim_patches++;
@@ -105,7 +106,9 @@ static void on_claim(void *ctx, const struct store_event *ev)
     uint64_t n;
 
     if (ev->is_delete || claim_of(ev->object)->phase != CLAIM_BOUND ||
-        sscanf(ev->object->name, "claim-%" SCNu64, &n) != 1 || n >= p->count || p->bound_ns[n])
+        !str_has_prefix(str_of(ev->object->name), CLAIM_PREFIX) ||
+        !str_to_uint64(str_of(ev->object->name + sizeof CLAIM_PREFIX - 1), &n) || n >= p->count ||
+        p->bound_ns[n])
         return;
     p->bound_ns[n] = clock_mono_ns(p->clock);
     p->bound++;
@@ -316,7 +319,7 @@ static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const
 
     (void)snprintf(name, sizeof name, "volume-%" PRIu64, n);
     if (claim_uid[0])
-        (void)snprintf(claim, sizeof claim, "claim-%" PRIu64, n);
+        (void)snprintf(claim, sizeof claim, CLAIM_PREFIX "%" PRIu64, n);
     create(p, n, way, KIND_VOLUME, write_volume(body, name, claim, claim_uid, "", "{}"), done);
 }
 
@@ -324,7 +327,7 @@ static void create_claim(struct pairs *p, uint64_t n, enum pairs_way way, client
 {
     char body[BODY_BYTES], name[NAME_BYTES];
 
-    (void)snprintf(name, sizeof name, "claim-%" PRIu64, n);
+    (void)snprintf(name, sizeof name, CLAIM_PREFIX "%" PRIu64, n);
     p->asked_ns[n] = clock_mono_ns(p->clock);
     create(p, n, way, KIND_CLAIM, write_claim(body, name, "", "", "{}"), done);
 }

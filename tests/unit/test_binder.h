@@ -168,9 +168,8 @@ static inline void tap_watch(struct tap *t, struct client_attempt *a)
 {
     unsigned i = 0;
 
-    while (i < TAP_WATCHES_MAX && t->watches[i])
-        i++;
-    assert_true(i < TAP_WATCHES_MAX);
+    for (; t->watches[i]; i++)
+        assert_true(i + 1 < TAP_WATCHES_MAX);
     t->watches[i] = a;
     if (t->world->is_deaf) {
         a->work = &tap_keeps;

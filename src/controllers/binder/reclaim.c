@@ -340,7 +340,7 @@ static void on_fresh_for_freeing(void *ctx, const struct client_answer *a)
     struct binder_op *x = ctx;
     const struct volume *v = a->object ? volume_of(a->object) : NULL;
 
-    if (a->r < 0 || strcmp(v->obj.uid, x->about->uid) != 0 || !v->claim.is_set ||
+    if (!v || strcmp(v->obj.uid, x->about->uid) != 0 || !v->claim.is_set ||
         strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0) {
         op_end(x, a->r, &a->error); /* another story: the next sync reads it */
         return;
