@@ -187,6 +187,17 @@ static void add_claims_naming(struct binder *b, const char *volume)
         binder_add_claim(b, o->ns, o->name);
 }
 
+bool binder_is_missed(const struct binder *b, const char *volume)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first_by(b->claims, CLAIMS_BY_VOLUME, str_of(volume), &at); o;
+         o = informer_next(&at))
+        if (object_annotation(o, ANN_BIND_COMPLETED))
+            return true;
+    return false;
+}
+
 /* Whatever changed, a claim may have waited for it: size, modes, class or labels as well as the phase. */
 static void on_volume(struct binder *b, const struct object *o)
 {

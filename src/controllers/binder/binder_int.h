@@ -78,6 +78,8 @@ int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, 
 
 /* If the volume is free, somebody who waits and can use it is woken. */
 void binder_offer(struct binder *b, const char *volume);
+/* A claim that was bound names the volume. */
+bool binder_is_missed(const struct binder *b, const char *volume);
 /* The volume was offered to the claim, or promised in vain: when it takes another, somebody else is woken. */
 void binder_remember(struct binder *b, struct binder_key claim, const char *volume);
 

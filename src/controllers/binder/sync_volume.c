@@ -14,7 +14,8 @@ static bool is_claim(const struct claim *c, const struct volume *v)
     return strcmp(c->obj.uid, v->claim.uid) == 0;
 }
 
-/* V1, V2: nobody's, or kept for a claim by name. A claim that is about to take it spares us the write. */
+/* V1, V2: nobody's, or kept for a claim by name. A claim that is about to take it spares us the write. One
+ * that was bound to it takes it back: were it Available meanwhile, somebody else could have the data. */
 static void sync_unclaimed(struct round *r, const struct volume *v)
 {
     struct binder *b = round_binder(r);
@@ -23,7 +24,7 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
     struct error err;
     bool is_delayed;
 
-    if (v->phase == VOLUME_AVAILABLE)
+    if (v->phase == VOLUME_AVAILABLE || (!v->claim.is_set && binder_is_missed(b, v->obj.name)))
         return;
     if (c && !object_annotation(&c->obj, ANN_BIND_COMPLETED) && c->volume_name[0] == '\0' &&
         binder_is_delayed(b, c, &is_delayed, &err) == 0 &&
