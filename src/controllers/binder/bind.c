@@ -131,14 +131,14 @@ static void on_bound(struct binder *b, const struct step *s, const struct client
 
 /* --- All of it --- */
 
-enum sync_result bind_pair(struct round *r, const struct volume *v, const struct claim *c)
+void bind_steps(struct round *r, const struct volume *v, const struct claim *c)
 {
     bool is_named =
         strcmp(c->volume_name, v->obj.name) == 0 && object_annotation(&c->obj, ANN_BIND_COMPLETED);
 
     if (!refers_to(v, c)) {
         reserve(r, v, c);
-        return round_end(r);
+        return;
     }
     if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED)
         binder_add_volume(round_binder(r), v->obj.name); /* asks the server before it undoes that */
@@ -148,6 +148,11 @@ enum sync_result bind_pair(struct round *r, const struct volume *v, const struct
         name_volume(r, c, v);
     else if (v->phase == VOLUME_BOUND)
         (void)set_claim_status(r, c, CLAIM_BOUND, v, on_bound, NULL);
+}
+
+enum sync_result bind_pair(struct round *r, const struct volume *v, const struct claim *c)
+{
+    bind_steps(r, v, c);
     return round_end(r);
 }
 

@@ -132,7 +132,7 @@ enum sync_result round_end(struct round *r);
  * the object is being written already: then the key comes again when that has ended. */
 void round_patch(struct round *r, const struct object *o, const char *subresource, const struct buf *body,
                  const char *label, step_then_fn *then, void *ctx);
-/* The claim as the server has it; then is told whatever comes, and decides. */
+/* An object as the server has it; then is told whatever comes, and decides. */
 void round_get(struct round *r, enum kind k, const char *ns, const char *name, step_then_fn *then, void *ctx);
 void rounds_free(struct binder *b);
 /* An object of ours is being written. */
@@ -158,6 +158,9 @@ bool migrate_claim(struct round *r, const struct claim *c);
 bool migrate_volume(struct round *r, const struct volume *v);
 
 /* bind.c */
+/* The next of the writes that bind them. */
+void bind_steps(struct round *r, const struct volume *v, const struct claim *c);
+/* The same, and the round's end. */
 enum sync_result bind_pair(struct round *r, const struct volume *v, const struct claim *c);
 void unbind_volume(struct round *r, const struct volume *v);
 /* A reference to the claim, as volumes hold it. */

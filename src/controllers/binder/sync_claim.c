@@ -235,19 +235,46 @@ static void lose(struct round *r, const struct claim *c, const struct loss *why)
         (void)set_claim_status(r, c, CLAIM_LOST, NULL, on_lost, (void *)(uintptr_t)why);
 }
 
+/* The volume is the claim's, or can be: nobody's, or for it. */
+static bool has_volume(const struct claim *c, const struct volume *v)
+{
+    return v && (!v->claim.is_set || strcmp(v->claim.uid, c->obj.uid) == 0);
+}
+
+/* The server has been asked for the volume: what it says counts. */
+static void on_volume(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    const struct object *o = informer_get_key(b->claims, str_of(round_name(s->round)));
+    const struct volume *v = a->object ? volume_of(a->object) : NULL;
+    const struct claim *c = o ? claim_of(o) : NULL;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
+        return; /* no proof of anything */
+    if (v)
+        informer_observe(b->volumes, a->object);
+    if (!c || strcmp(c->obj.uid, s->ctx) != 0 || !object_annotation(&c->obj, ANN_BIND_COMPLETED) ||
+        (v && strcmp(v->obj.name, c->volume_name) != 0))
+        return; /* it is another story by now; its event brings it back */
+    if (has_volume(c, v))
+        bind_steps(s->round, v, c);
+    else
+        lose(s->round, c, v ? &misbound : &lost_volume);
+}
+
+/* C2 to C5. Only the server's word makes a claim Lost, or undoes that: a cache that is behind would cry out
+ * for data that is there, and two binders would take turns for ever. */
 static enum sync_result sync_bound(struct round *r, const struct claim *c)
 {
     struct binder *b = round_binder(r);
     const struct volume *v = c->volume_name[0] ? binder_volume(b, c->volume_name) : NULL;
+    bool is_lost = c->phase == CLAIM_LOST;
 
     if (c->volume_name[0] == '\0')
         lose(r, c, &lost_reference);
-    else if (!v)
-        lose(r, c, &lost_volume);
-    else if (!v->claim.is_set || strcmp(v->claim.uid, c->obj.uid) == 0)
+    else if (has_volume(c, v) && (!is_lost || !v->claim.is_set))
         return bind_pair(r, v, c); /* as a rule there is nothing to write */
-    else
-        lose(r, c, &misbound);
+    else if (has_volume(c, v) == is_lost)
+        round_get(r, KIND_VOLUME, "", c->volume_name, on_volume, round_keep(r, c->obj.uid));
     return round_end(r);
 }
 
