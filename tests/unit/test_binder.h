@@ -1,6 +1,9 @@
 /* For the tests of the binder: the whole API server, a client to it, the caches and the binder, in time that
  * is moved by hand. Between client and server sits a tap that counts the requests, lets one of them fail in a
- * chosen way, or kills the binder behind one. */
+ * chosen way, or kills the binder behind one.
+ *
+ * A test's body may be run again under a plan, in which the n-th request of every world fails: see
+ * test_binder_replay.h. What a fault may change is asserted through the helpers below, which know of it. */
 #ifndef BERTH_TESTS_TEST_BINDER_H
 #define BERTH_TESTS_TEST_BINDER_H
 
@@ -26,6 +29,18 @@ enum tap_fault {
 
 struct world;
 
+/* What happens to every world of a body while it is played again. */
+static struct plan {
+    enum tap_fault fault;
+    unsigned at; /* the how many-th request, counted from 1 */
+    bool is_reached;
+    /* Everything is at rest and the body has nothing more to say. NULL: no replay. */
+    void (*on_end)(struct world *w);
+} plan;
+
+/* What a failure may cost in a replay: the request again, another look, a start. */
+#define REPLAY_EXTRA_MAX 12
+
 #define TAP_REFUSED_MAX 64
 #define TAP_WATCHES_MAX 16
 
@@ -34,8 +49,12 @@ struct tap {
     struct client_carrier *next;
     struct world *world;
     struct deferred failing;
-    struct client_attempt *refused[TAP_REFUSED_MAX]; /* to be told, the first one first */
+    struct refusal {
+        struct client_attempt *attempt;
+        enum tap_fault fault;
+    } refused[TAP_REFUSED_MAX]; /* to be told, the first one first */
     unsigned refused_count;
+    enum tap_fault lost_by; /* … whose answer was kept: */
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
     struct client_attempt *late; /* its answer: */
     struct client_answer late_answer;
@@ -70,6 +89,7 @@ struct world {
     /* Requests that were no watches; writes among them. */
     unsigned requests;
     unsigned writes;
+    unsigned sent;     /* the same as requests, whatever is recounted */
     struct buf log;    /* "PATCH /path\n" of the writes, without events */
     unsigned fault_at; /* the how many-th request, counted from 1; 0: none */
     unsigned fault_to; /* and all up to this one; 0: it alone */
@@ -80,6 +100,7 @@ struct world {
     enum kind blind_to;
     bool is_crashing;
     bool is_deaf; /* lists and watches are held back until world_hear() */
+    bool is_open; /* more than one end is right */
 };
 
 static struct world *tapped; /* one at a time: a plugin knows no world */
@@ -123,13 +144,13 @@ static char tap_keeps;
 static inline void tap_fail(void *ctx)
 {
     struct tap *t = ctx;
-    struct client_attempt *a = t->refused[0];
+    struct refusal x = t->refused[0];
 
     t->refused_count--;
     memmove(t->refused, t->refused + 1, t->refused_count * sizeof t->refused[0]);
     if (t->refused_count)
         loop_defer(&t->failing);
-    tap_answer(a, t->world->fault, request_is_write(a->request));
+    tap_answer(x.attempt, x.fault, request_is_write(x.attempt->request));
 }
 
 static inline void tap_lose(struct client_attempt *a, const struct client_answer *answer)
@@ -138,12 +159,12 @@ static inline void tap_lose(struct client_attempt *a, const struct client_answer
     struct tap *t = w->tap;
 
     a->on_end = t->on_end;
-    if (w->fault == TAP_LOSE) {
+    if (t->lost_by == TAP_LOSE) {
         tap_answer(a, TAP_LOSE, request_is_write(a->request));
         return;
     }
     a->work = &tap_keeps;
-    if (w->fault == TAP_CRASH) {
+    if (t->lost_by == TAP_CRASH) {
         w->is_crashing = true; /* whoever waits is killed before it hears anything */
     } else {
         t->late = a;
@@ -209,6 +230,17 @@ static inline bool tap_is_failing(struct world *w, const struct client_request *
     return true;
 }
 
+/* A conflict needs somebody who wrote: a request that reads is spared. */
+static inline enum tap_fault tap_fault_of(struct world *w, const struct client_request *q)
+{
+    if (tap_is_failing(w, q))
+        return w->fault;
+    if (plan.fault == TAP_NONE || w->sent != plan.at)
+        return TAP_NONE;
+    plan.is_reached = true;
+    return plan.fault == TAP_CONFLICT && !request_is_write(q) ? TAP_NONE : plan.fault;
+}
+
 static inline bool tap_is_blind(const struct world *w, const struct client_request *q)
 {
     return w->is_blind && q->verb == CLIENT_WATCH && q->kind && q->kind->kind == w->blind_to;
@@ -219,6 +251,7 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
     struct tap *t = (void *)c;
     struct world *w = t->world;
     bool is_event = a->request->kind && (a->request->kind->kind == KIND_EVENT);
+    enum tap_fault fault;
 
     if (w->is_crashing || tap_is_blind(w, a->request)) {
         a->work = &tap_keeps; /* and never an answer */
@@ -233,22 +266,25 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
         return;
     }
     w->requests++;
+    w->sent++;
     if (request_is_write(a->request)) {
         w->writes++;
         (void)buf_addf(&w->log, "%s ", target_method(a->request));
         target_write(a->request, &w->log);
         (void)buf_add_char(&w->log, '\n');
     }
-    if (!tap_is_failing(w, a->request)) {
+    fault = tap_fault_of(w, a->request);
+    if (fault == TAP_NONE) {
         t->next->type->start(t->next, a);
-    } else if (w->fault == TAP_LOSE || w->fault == TAP_CRASH || w->fault == TAP_LATE) {
+    } else if (fault == TAP_LOSE || fault == TAP_CRASH || fault == TAP_LATE) {
+        t->lost_by = fault;
         t->on_end = a->on_end;
         a->on_end = tap_lose;
         t->next->type->start(t->next, a);
     } else {
         a->work = &tap_keeps;
         assert_true(t->refused_count < TAP_REFUSED_MAX);
-        t->refused[t->refused_count++] = a;
+        t->refused[t->refused_count++] = (struct refusal){ a, fault };
         loop_defer(&t->failing);
     }
 }
@@ -256,7 +292,7 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
 static inline void tap_forget(struct tap *t, const struct client_attempt *a)
 {
     for (unsigned i = 0; i < t->refused_count; i++)
-        if (t->refused[i] == a) {
+        if (t->refused[i].attempt == a) {
             t->refused_count--;
             memmove(&t->refused[i], &t->refused[i + 1], (t->refused_count - i) * sizeof t->refused[0]);
         }
@@ -449,6 +485,8 @@ static inline void world_kill(struct world *w)
 
 static inline void world_done(struct world *w)
 {
+    if (plan.on_end && w->binder)
+        plan.on_end(w);
     world_kill(w);
     buf_done(&w->log);
     served_done(&w->served);
@@ -469,7 +507,7 @@ static inline void world_start(struct world *w)
 }
 
 /* Nothing moves any more without time passing; killed binders are started again. */
-static inline void world_still(struct world *w)
+static inline void world_rest(struct world *w)
 {
     unsigned turns = 0;
 
@@ -490,17 +528,26 @@ static inline void world_settle_for(struct world *w, uint64_t seconds)
 {
     uint64_t until = w->served.clock.mono_ns + seconds * NS_PER_S, next;
 
-    world_still(w);
+    world_rest(w);
     while (loop_next_timer_ns(w->served.loop, &next) && next <= until) {
         if (next > w->served.clock.mono_ns)
             manual_clock_advance(&w->served.clock, next - w->served.clock.mono_ns);
-        world_still(w);
+        world_rest(w);
     }
 }
 
 static inline void world_settle(struct world *w)
 {
     world_settle_for(w, 60);
+}
+
+/* What needs no time has happened. A request that fails needs some. */
+static inline void world_still(struct world *w)
+{
+    if (plan.fault != TAP_NONE)
+        world_settle(w);
+    else
+        world_rest(w);
 }
 
 /* The answer that was kept back. */
@@ -588,6 +635,7 @@ static inline void add_claim(struct world *w, const char *name, const char *size
 }
 
 #define RWO "'ReadWriteOnce'"
+#define NO_VOLUMES "no persistent volumes available for this claim and no storage class is set"
 
 static inline void patch_volume(struct world *w, const char *name, const char *sub, const char *body)
 {
@@ -676,6 +724,61 @@ static inline void assert_bound(struct world *w, const char *claim, const char *
     ASSERT_GOT(&w->served, claim, "spec/claimRef/name");
 }
 
+/* --- What a fault may change --- */
+
+/* Nobody wrote, or so many times. A fault adds requests, but none where there was nothing to do; that they
+ * do not become too many is seen at the end of the replay. */
+static inline void assert_writes(const struct world *w, unsigned expected)
+{
+    if (plan.fault == TAP_NONE || expected == 0)
+        ASSERT_INT(expected, w->writes);
+}
+
+static inline void assert_requests(const struct world *w, unsigned expected)
+{
+    if (plan.fault == TAP_NONE || expected == 0)
+        ASSERT_INT(expected, w->requests);
+}
+
+/* A bound where the number does not matter; a failure costs a few more. */
+static inline void assert_requests_below(const struct world *w, unsigned limit)
+{
+    assert_true(w->requests < limit + (plan.fault == TAP_NONE ? 0 : REPLAY_EXTRA_MAX));
+}
+
+/* An operation was done so many times. One that failed, or whose process was killed, is done again; one that
+ * must not be done is not done on account of a fault either. */
+static inline void assert_done(unsigned expected, unsigned times)
+{
+    if (plan.fault == TAP_NONE || expected == 0)
+        ASSERT_INT(expected, times);
+    else
+        assert_true(times >= expected);
+}
+
+/* Something was told so many times. Who does not hear of the change that it made cannot tell of it, and
+ * another process may tell again. */
+static inline void assert_times(unsigned expected, unsigned times)
+{
+    if (plan.fault == TAP_NONE || expected == 0)
+        ASSERT_INT(expected, times);
+    else if (plan.fault != TAP_LOSE && plan.fault != TAP_CRASH)
+        assert_true(times >= 1);
+}
+
+/* Metrics count tries, and begin anew with each process. */
+static inline void assert_number(double expected, double number)
+{
+    if (plan.fault == TAP_NONE)
+        ASSERT_INT((int)expected, (int)number);
+}
+
+/* An event that tells of the fault itself is true and told nowhere else. */
+static inline bool is_told_of_fault(const char *message)
+{
+    return plan.fault != TAP_NONE && strstr(message, "tapped");
+}
+
 /* How many events of that reason the object has; message NULL: whatever they say. */
 static inline unsigned count_events(struct world *w, const char *object, const char *reason,
                                     const char *message)
@@ -692,7 +795,8 @@ static inline unsigned count_events(struct world *w, const char *object, const c
         if (strcmp(got(&w->served, path), reason) != 0)
             continue;
         (void)snprintf(path, sizeof path, "items/%zu/message", i);
-        count += !message || strcmp(got(&w->served, path), message) == 0;
+        if (!is_told_of_fault(got(&w->served, path)))
+            count += !message || strcmp(got(&w->served, path), message) == 0;
     }
     return count;
 }

@@ -1,5 +1,6 @@
 /* Classes: which one a claim has, gets or waits for. */
 #include "tests/unit/test_binder_objects.h"
+#include "tests/unit/test_binder_replay.h"
 
 #define NOTHING_FITS "no persistent volumes available for this claim and no storage class is set"
 #define FIRST_CONSUMER "waiting for first consumer to be created before binding"
@@ -20,14 +21,14 @@ TEST(S83_a_default_class_that_comes_later_is_taken)
     world_start(&w);
     world_settle(&w);
     assert_told(&w, "c", "Normal", "FailedBinding", NOTHING_FITS);
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     make_default_class(&w, "gold", HOST_PATH_PLUGIN);
     world_still(&w);
     assert_bound(&w, "c", volume);
     ASSERT_CLAIM(&w, "c", "gold", "spec/storageClassName");
-    ASSERT_INT(1, scripted.provisioned);
-    ASSERT_INT(1, (int)number_of(&w, "retroactive_storageclass_total"));
-    ASSERT_INT(0, (int)number_of(&w, "retroactive_storageclass_errors_total"));
+    assert_done(1, scripted.provisioned);
+    assert_number(1, number_of(&w, "retroactive_storageclass_total"));
+    assert_number(0, number_of(&w, "retroactive_storageclass_errors_total"));
     world_done(&w);
 }
 
@@ -58,7 +59,7 @@ TEST(S84_a_class_once_said_is_never_changed)
         world_settle(&w);
         ASSERT_CLAIM(&w, "c", rows[i / 2].class, "spec/storageClassName");
         ASSERT_GOT(&w.served, "Pending", "status/phase");
-        ASSERT_INT(0, w.writes);
+        assert_writes(&w, 0);
         world_done(&w);
     }
 }
@@ -105,8 +106,8 @@ TEST(S86_a_volume_without_class_comes_before_the_default)
     world_settle(&w);
     assert_bound(&w, "c", "p");
     ASSERT_CLAIM(&w, "c", "-", "spec/storageClassName");
-    ASSERT_INT(0, scripted.provisioned);
-    ASSERT_INT(4, w.writes);
+    assert_done(0, scripted.provisioned);
+    assert_writes(&w, 4);
     world_done(&w);
 }
 
@@ -121,12 +122,12 @@ TEST(S87_a_class_that_cannot_be_set_is_counted_and_tried_again)
     world_start(&w);
     world_still(&w);
     ASSERT_CLAIM(&w, "c", "-", "spec/storageClassName");
-    ASSERT_INT(1, (int)number_of(&w, "retroactive_storageclass_total"));
-    ASSERT_INT(1, (int)number_of(&w, "retroactive_storageclass_errors_total"));
+    assert_number(1, number_of(&w, "retroactive_storageclass_total"));
+    assert_number(1, number_of(&w, "retroactive_storageclass_errors_total"));
     world_settle(&w);
     ASSERT_CLAIM(&w, "c", "gold", "spec/storageClassName");
-    ASSERT_INT(2, (int)number_of(&w, "retroactive_storageclass_total"));
-    ASSERT_INT(1, (int)number_of(&w, "retroactive_storageclass_errors_total"));
+    assert_number(2, number_of(&w, "retroactive_storageclass_total"));
+    assert_number(1, number_of(&w, "retroactive_storageclass_errors_total"));
     world_done(&w);
 }
 
@@ -141,10 +142,10 @@ static void delayed_claim(struct world *w)
 static void waits_for_consumer(struct world *w)
 {
     assert_told(w, "c", "Normal", "WaitForFirstConsumer", FIRST_CONSUMER);
-    ASSERT_INT(1, count_all_events(w, "c"));
+    assert_times(1, count_all_events(w, "c"));
     ASSERT_CLAIM(w, "c", "Pending", "status/phase");
-    ASSERT_INT(0, w->writes);
-    ASSERT_INT(0, scripted.provisioned);
+    assert_writes(w, 0);
+    assert_done(0, scripted.provisioned);
 }
 
 TEST(S88_without_a_pod_the_claim_waits_for_its_first_consumer)
@@ -182,7 +183,7 @@ TEST(S88_a_status_from_before_is_cleared)
     ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
     ASSERT_GOT(&w.served, "-", "status/capacity");
     ASSERT_GOT(&w.served, "-", "status/accessModes");
-    ASSERT_INT(1, w.writes);
+    assert_writes(&w, 1);
     world_done(&w);
 }
 
@@ -200,9 +201,9 @@ TEST(S89_pods_without_a_node_are_named)
     assert_told(&w, "c", "Normal", "WaitForPodScheduled", "waiting for pod b to be scheduled");
     make_pod(&w, "a", "c", "");
     world_still(&w);
-    ASSERT_INT(1, count_events(&w, "c", "WaitForPodScheduled", "waiting for pods a,b to be scheduled"));
-    ASSERT_INT(2, count_told(&w, "c", "WaitForPodScheduled"));
-    ASSERT_INT(0, w.writes);
+    assert_times(1, count_events(&w, "c", "WaitForPodScheduled", "waiting for pods a,b to be scheduled"));
+    assert_times(2, count_told(&w, "c", "WaitForPodScheduled"));
+    assert_writes(&w, 0);
     world_done(&w);
 }
 
@@ -223,7 +224,7 @@ static void volume_stays_free(struct world *w)
 {
     ASSERT_VOLUME(w, "p", "Available", "status/phase");
     ASSERT_GOT(&w->served, "-", "spec/claimRef");
-    ASSERT_INT(1, w->writes);
+    assert_writes(w, 1);
     ASSERT_CLAIM(w, "c", "Pending", "status/phase");
     assert_told(w, "c", "Normal", "WaitForFirstConsumer", FIRST_CONSUMER);
 }
@@ -253,7 +254,7 @@ TEST(S91_what_the_scheduler_chose_is_bound)
         world_settle(&w);
         assert_bound(&w, "c", "p");
         assert_string_equal(annotation(&w, ANN_BOUND_BY_CONTROLLER), mark ? mark : "-");
-        ASSERT_INT(3, w.writes);
+        assert_writes(&w, 3);
         world_done(&w);
     }
 }
@@ -275,8 +276,8 @@ static void somebody_outside_is_asked(struct world *w)
     assert_string_equal(annotation(w, ANN_SELECTED_NODE), "n1");
     ASSERT_VOLUME(w, "p", "Available", "status/phase");
     ASSERT_GOT(&w->served, "-", "spec/claimRef");
-    ASSERT_INT(1, count_told(w, "c", "ExternalProvisioning"));
-    ASSERT_INT(1, count_all_events(w, "c"));
+    assert_times(1, count_told(w, "c", "ExternalProvisioning"));
+    assert_times(1, count_all_events(w, "c"));
 }
 
 TEST(S92_with_a_node_selected_it_is_provisioned)
@@ -294,13 +295,13 @@ TEST(S92_when_the_node_is_selected_later)
     make_claim(&w, "c", "", GOLD);
     world_start(&w);
     world_settle(&w);
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     /* Present is enough. */
     patch_claim(&w, "c", "", "{'metadata':{'annotations':{'" ANN_SELECTED_NODE "':''}}}");
     world_still(&w);
     look_at_claim(&w, "c");
     assert_string_equal(annotation(&w, ANN_PROVISIONER), "vendor.io/x");
-    ASSERT_INT(1, w.writes);
+    assert_writes(&w, 1);
     world_done(&w);
 }
 
@@ -315,9 +316,9 @@ static void class_is_missing(struct world *w)
 static void missing_class_is_told(struct world *w)
 {
     assert_told(w, "c", "Warning", "ProvisioningFailed", "storageclass.storage.k8s.io \"x\" not found");
-    ASSERT_INT(1, count_all_events(w, "c"));
+    assert_times(1, count_all_events(w, "c"));
     ASSERT_CLAIM(w, "c", "1Gi", "status/capacity/storage"); /* whatever it is, it stays */
-    ASSERT_INT(0, w->writes);
+    assert_writes(w, 0);
     make_volume(w, "p", "", HOST_PATH, ",'storageClassName':'x'");
     world_settle(w);
     assert_bound(w, "c", "p");
@@ -355,9 +356,9 @@ TEST(S94_a_class_without_a_mode_is_an_error)
     world_start(&w);
     world_settle(&w);
     ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
-    ASSERT_INT(0, count_all_events(&w, "c"));
+    assert_times(0, count_all_events(&w, "c"));
     ASSERT_VOLUME(&w, "p", "Available", "status/phase");
-    ASSERT_INT(1, w.writes);
+    assert_writes(&w, 1);
     /* It is tried again, and not only when something happens. */
     assert_true(number_of(&w, "workqueue_retries_total{name=\"claims\"}") > 3);
     /* A class that is mended helps at once. */
@@ -368,4 +369,9 @@ TEST(S94_a_class_without_a_mode_is_an_error)
     world_done(&w);
 }
 
-TEST_MAIN()
+static const struct unfit unfit[] = {
+    { "S87_a_class_that_cannot_be_set_is_counted_and_tried_again", FAULT_ANY, "is about a fault of its own" },
+    { 0 },
+};
+
+REPLAYED_MAIN(unfit)

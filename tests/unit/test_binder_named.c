@@ -1,5 +1,6 @@
 /* Binding: claims that name their volume. */
 #include "tests/unit/test_binder_pairs.h"
+#include "tests/unit/test_binder_replay.h"
 
 #define NAMED ",'volumeName':'p'"
 
@@ -32,12 +33,12 @@ TEST(S42_named_volume_missing)
     add_claim(&w, "c", "1Gi", RWO, NAMED);
     world_settle(&w);
     assert_refused(&w);
-    ASSERT_INT(0, count_other_events(&w, "c"));
-    ASSERT_INT(0, w.writes);
+    assert_silent(&w, "c");
+    assert_writes(&w, 0);
     add_volume(&w, "p", "1Gi", RWO, "");
     world_still(&w);
     assert_bound(&w, "c", "p");
-    ASSERT_INT(0, count_other_events(&w, "c"));
+    assert_silent(&w, "c");
     world_done(&w);
 }
 
@@ -52,8 +53,8 @@ TEST(S42_a_status_without_the_volume_is_taken_back)
     world_start(&w);
     world_settle(&w);
     assert_refused(&w);
-    ASSERT_STR("c/c/status", written(&w));
-    ASSERT_INT(0, count_other_events(&w, "c"));
+    assert_written(&w, "c/c/status");
+    assert_silent(&w, "c");
     world_done(&w);
 }
 
@@ -76,7 +77,7 @@ TEST(S43_named_volume_free)
         assert_bound(&w, "c", "p");
         assert_marks(&w, "yes", "-");
         ASSERT_VOLUME(&w, "a", "Available", "status/phase");
-        ASSERT_INT(is_late ? 6 : 5, w.writes);
+        assert_writes(&w, is_late ? 6 : 5);
         world_done(&w);
     }
 }
@@ -98,7 +99,7 @@ TEST(S44_named_volume_kept_by_name)
         world_settle(&w);
         assert_bound(&w, "c", "p");
         assert_marks(&w, "-", "-");
-        ASSERT_INT(is_late ? 5 : 4, w.writes);
+        assert_writes(&w, is_late ? 5 : 4);
         world_done(&w);
     }
 }
@@ -115,7 +116,7 @@ TEST(S44_kept_and_too_small)
     world_settle(&w);
     assert_bound(&w, "c", "p");
     ASSERT_CLAIM(&w, "c", "1Gi", "status/capacity/storage");
-    ASSERT_INT(0, count_other_events(&w, "c"));
+    assert_silent(&w, "c");
     world_done(&w);
 }
 
@@ -133,7 +134,7 @@ TEST(S45_named_volume_has_the_claims_uid)
     world_settle(&w);
     assert_bound(&w, "c", "p");
     assert_marks(&w, "-", "-");
-    ASSERT_STR("v/p/status c/c c/c/status", written(&w));
+    assert_written(&w, "v/p/status c/c c/c/status");
     world_done(&w);
 }
 
@@ -161,7 +162,7 @@ TEST(S46_named_volume_is_anothers)
     assert_only_event(&w, "c", "Warning", "FailedBinding",
                       "volume \"p\" already bound to a different claim.");
     assert_bound(&w, "d", "p");
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     world_done(&w);
 }
 
@@ -203,7 +204,7 @@ TEST(S47_named_volume_is_anothers_though_we_bound_it)
     ASSERT_GOT(&w.served, "1Gi", "status/capacity/storage");
     assert_only_event(&w, "c", "Warning", "FailedBinding",
                       "volume \"p\" already bound to a different claim.");
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     world_done(&w);
 }
 
@@ -224,7 +225,7 @@ static void check_named(const struct named_row *row, bool is_deleting)
         char message[256], spec[256];
         struct world w;
 
-        print_message("%s\n", row->label);
+        note_row(row->label, is_late);
         (void)snprintf(message, sizeof message, CANNOT "%s", row->says);
         (void)snprintf(spec, sizeof spec, NAMED "%s", row->claim);
         world_init(&w);
@@ -243,7 +244,7 @@ static void check_named(const struct named_row *row, bool is_deleting)
         assert_only_event(&w, "c", "Warning", "VolumeMismatch", message);
         ASSERT_VOLUME(&w, "p", "Available", "status/phase");
         ASSERT_GOT(&w.served, "-", "spec/claimRef");
-        ASSERT_INT(is_late ? 1 : 0, w.writes);
+        assert_writes(&w, is_late ? 1 : 0);
         world_done(&w);
     }
 }
@@ -303,7 +304,7 @@ TEST(S53_named_volume_without_the_labels)
     world_start(&w);
     world_settle(&w);
     assert_bound(&w, "c", "p");
-    ASSERT_INT(0, count_other_events(&w, "c"));
+    assert_silent(&w, "c");
     world_done(&w);
 }
 
@@ -343,9 +344,13 @@ TEST(S55_named_volume_of_a_class_that_waits)
             world_start(&w);
         world_still(&w);
         assert_bound(&w, "c", "p");
-        ASSERT_INT(0, count_other_events(&w, "c"));
+        assert_silent(&w, "c");
         world_done(&w);
     }
 }
 
-TEST_MAIN()
+static const struct unfit unfit[] = {
+    { 0 },
+};
+
+REPLAYED_MAIN(unfit)

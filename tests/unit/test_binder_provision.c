@@ -1,5 +1,6 @@
 /* Provisioning: volumes made for claims, by a plugin or by somebody outside. */
 #include "tests/unit/test_binder_objects.h"
+#include "tests/unit/test_binder_replay.h"
 
 #define GOLD ",'storageClassName':'gold'"
 #define DELAYED ",'volumeBindingMode':'WaitForFirstConsumer'"
@@ -42,7 +43,7 @@ static void is_provisioned(struct world *w)
     char text[256];
 
     assert_bound(w, "c", volume);
-    ASSERT_INT(1, scripted.provisioned);
+    assert_done(1, scripted.provisioned);
     assert_string_equal(annotation(w, ANN_BOUND_BY_CONTROLLER), "yes");
     assert_string_equal(annotation(w, ANN_PROVISIONED_BY), HOST_PATH_PLUGIN);
     assert_string_equal(annotation(w, "made"), "yes");
@@ -58,14 +59,14 @@ static void is_provisioned(struct world *w)
     assert_told(w, "c", "Normal", "Provisioning", NULL);
     (void)snprintf(text, sizeof text, "Bound to PV %s", volume);
     assert_told(w, "c", "Normal", "Bound", text);
-    ASSERT_INT(3, count_all_events(w, "c"));
+    assert_times(3, count_all_events(w, "c"));
     look_at_claim(w, "c");
     assert_string_equal(annotation(w, ANN_PROVISIONER), HOST_PATH_PLUGIN);
     assert_string_equal(annotation(w, ANN_PROVISIONER_BETA), HOST_PATH_PLUGIN);
     assert_string_equal(annotation(w, ANN_MIGRATED_TO), "-");
-    ASSERT_INT(5, w->writes); /* annotation, volume, and three to bind */
-    ASSERT_INT(1, (int)number_of(w, "volume_operation_total_seconds_count{plugin_name=\"" HOST_PATH_PLUGIN
-                                    "\",operation_name=\"provision\"}"));
+    assert_writes(w, 5); /* annotation, volume, and three to bind */
+    assert_number(1, number_of(w, "volume_operation_total_seconds_count{plugin_name=\"" HOST_PATH_PLUGIN
+                                  "\",operation_name=\"provision\"}"));
 }
 
 TEST(S95_a_plugin_makes_the_volume)
@@ -86,7 +87,7 @@ TEST(S96_a_volume_to_be_kept_has_no_reclaim_finalizer)
     look_at_volume(&w, volume_of_claim(&w, "c"));
     ASSERT_GOT(&w.served, "Retain", "spec/persistentVolumeReclaimPolicy");
     ASSERT_GOT(&w.served, "['" FINALIZER_VOLUME_PROTECTION "']", "metadata/finalizers");
-    ASSERT_INT(5, w.writes);
+    assert_writes(&w, 5);
     world_done(&w);
 }
 
@@ -101,7 +102,7 @@ static uint64_t pass_until_checked(struct world *w, unsigned count)
         manual_clock_advance(&w->served.clock, next - w->served.clock.mono_ns);
         world_still(w);
     }
-    ASSERT_INT(count, scripted.checked);
+    assert_done(count, scripted.checked);
     return w->served.clock.mono_ns;
 }
 
@@ -118,7 +119,7 @@ TEST(S97_a_provisioner_that_cannot_be_had_is_tried_ever_more_seldom)
     at_ns = pass_until_checked(&w, 1);
     assert_told(&w, "c", "Warning", "ProvisioningFailed",
                 "Failed to create provisioner: no provisioning here");
-    ASSERT_INT(0, count_events(&w, "c", "Provisioning", NULL));
+    assert_times(0, count_events(&w, "c", "Provisioning", NULL));
     for (unsigned i = 0; i < ARRAY_LEN(delays_ms); i++) {
         uint64_t next_ns = pass_until_checked(&w, i + 2), took_ms = (next_ns - at_ns) / NS_PER_MS;
 
@@ -126,10 +127,10 @@ TEST(S97_a_provisioner_that_cannot_be_had_is_tried_ever_more_seldom)
             fail_msg("try %u after %u ms, expected %u", i + 2, (unsigned)took_ms, delays_ms[i]);
         at_ns = next_ns;
     }
-    ASSERT_INT(1, count_events(&w, "c", "ProvisioningFailed", NULL)); /* one, counted up */
-    ASSERT_INT(1, w.writes);
-    ASSERT_INT(11, (int)number_of(&w, "volume_operation_errors_total{plugin_name=\"" HOST_PATH_PLUGIN
-                                      "\",operation_name=\"provision\"}"));
+    assert_times(1, count_events(&w, "c", "ProvisioningFailed", NULL)); /* one, counted up */
+    assert_writes(&w, 1);
+    assert_number(11, number_of(&w, "volume_operation_errors_total{plugin_name=\"" HOST_PATH_PLUGIN
+                                    "\",operation_name=\"provision\"}"));
     world_done(&w);
 }
 
@@ -155,8 +156,8 @@ TEST(S98_a_node_that_cannot_be_served_is_given_back)
                 "Failed to provision volume with StorageClass \"gold\": no room");
     look_at_claim(&w, "c");
     assert_string_equal(annotation(&w, ANN_SELECTED_NODE), "-");
-    ASSERT_INT(1, scripted.provisioned);
-    ASSERT_INT(2, w.writes);
+    assert_done(1, scripted.provisioned);
+    assert_writes(&w, 2);
     assert_told(&w, "c", "Normal", "WaitForFirstConsumer",
                 "waiting for first consumer to be created before binding");
     /* The scheduler selects anew. */
@@ -177,12 +178,12 @@ TEST(S98_without_a_node_it_is_only_told)
     scripted.says = "no room";
     world_start(&w);
     world_settle(&w);
-    ASSERT_INT(1, count_events(&w, "c", "ProvisioningFailed",
-                               "Failed to provision volume with StorageClass \"gold\": no room"));
-    ASSERT_INT(2, count_told(&w, "c", "ProvisioningFailed"));
+    assert_times(1, count_events(&w, "c", "ProvisioningFailed",
+                                 "Failed to provision volume with StorageClass \"gold\": no room"));
+    assert_times(2, count_told(&w, "c", "ProvisioningFailed"));
     assert_bound(&w, "c", volume_of_claim(&w, "c"));
-    ASSERT_INT(3, scripted.provisioned);
-    ASSERT_INT(5, w.writes);
+    assert_done(3, scripted.provisioned);
+    assert_writes(&w, 5);
     world_done(&w);
 }
 
@@ -196,7 +197,7 @@ TEST(S99_an_unknown_node_is_told_and_kept)
     world_still(&w);
     assert_told(&w, "c", "Warning", "ProvisioningFailed", "Failed to get target node: node \"n9\" not found");
     world_settle(&w);
-    ASSERT_INT(0, scripted.provisioned);
+    assert_done(0, scripted.provisioned);
     look_at_claim(&w, "c");
     assert_string_equal(annotation(&w, ANN_SELECTED_NODE), "n9");
     ASSERT_SENT(&w.served, 201, "POST", NODES, "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n9'}}");
@@ -219,9 +220,9 @@ TEST(S100_a_data_source_is_not_for_plugins)
         "plugin \"kubernetes.io/host-path\" is not a CSI plugin. Only CSI plugin can provision a claim "
         "with a datasource");
     world_settle(&w);
-    ASSERT_INT(1, count_all_events(&w, "c"));
-    ASSERT_INT(0, w.writes);
-    ASSERT_INT(0, scripted.provisioned);
+    assert_times(1, count_all_events(&w, "c"));
+    assert_writes(&w, 0);
+    assert_done(0, scripted.provisioned);
     assert_true(number_of(&w, "volume_operation_errors_total{plugin_name=\"" HOST_PATH_PLUGIN
                               "\",operation_name=\"provision\"}") >= 1);
     world_done(&w);
@@ -240,7 +241,7 @@ TEST(S101_mount_options_are_refused)
         &w, "c", "Warning", "ProvisioningFailed",
         "Mount options are not supported by the provisioner but StorageClass \"gold\" has mount options "
         "[ro nosuid]");
-    ASSERT_INT(0, scripted.checked + scripted.provisioned);
+    assert_done(0, scripted.checked + scripted.provisioned);
     world_done(&w);
 }
 
@@ -293,19 +294,19 @@ TEST(S103_a_volume_that_could_not_be_saved_is_saved_later)
         world_start(&w);
         world_still(&w);
         began_ns = w.served.clock.mono_ns;
-        ASSERT_INT(0, count_events(&w, "c", "ProvisioningSucceeded", NULL));
+        assert_times(0, count_events(&w, "c", "ProvisioningSucceeded", NULL));
         /* Lost was the answer, not the volume: binding need not wait. */
         ASSERT_CLAIM(&w, "c", faults[i] == TAP_LOSE ? "Bound" : "Pending", "status/phase");
         world_settle_for(&w, 9);
-        ASSERT_INT(0, count_events(&w, "c", "ProvisioningSucceeded", NULL));
+        assert_times(0, count_events(&w, "c", "ProvisioningSucceeded", NULL));
         world_settle_for(&w, 10);
         assert_true(w.served.clock.mono_ns - began_ns >= 10 * NS_PER_S);
-        ASSERT_INT(1, count_told(&w, "c", "ProvisioningSucceeded"));
-        ASSERT_INT(0, count_events(&w, "c", "ProvisioningFailed", NULL));
+        assert_times(1, count_told(&w, "c", "ProvisioningSucceeded"));
+        assert_times(0, count_events(&w, "c", "ProvisioningFailed", NULL));
         assert_bound(&w, "c", volume_of_claim(&w, "c"));
-        ASSERT_INT(1, scripted.provisioned);
-        ASSERT_INT(0, scripted.removed);
-        ASSERT_INT(2, count_writes(&w, "POST " VOLUMES));
+        assert_done(1, scripted.provisioned);
+        assert_done(0, scripted.removed);
+        assert_done(2, count_writes(&w, "POST " VOLUMES));
         world_done(&w);
     }
 }
@@ -319,18 +320,18 @@ TEST(S104_what_cannot_be_saved_is_removed)
     fail_next(&w, TAP_ERROR, "POST " VOLUMES, 5);
     world_start(&w);
     world_settle_for(&w, 39);
-    ASSERT_INT(4, count_writes(&w, "POST " VOLUMES));
-    ASSERT_INT(0, scripted.removed);
+    assert_done(4, count_writes(&w, "POST " VOLUMES));
+    assert_done(0, scripted.removed);
     world_settle_for(&w, 10);
-    ASSERT_INT(1, scripted.removed);
+    assert_done(1, scripted.removed);
     assert_told(&w, "c", "Warning", "ProvisioningFailed",
                 "Error creating provisioned PV object for claim default/c: tapped. Deleting the volume.");
-    ASSERT_INT(0, count_events(&w, "c", "ProvisioningCleanupFailed", NULL));
+    assert_times(0, count_events(&w, "c", "ProvisioningCleanupFailed", NULL));
     /* Then from the beginning. */
     world_settle(&w);
     assert_bound(&w, "c", volume_of_claim(&w, "c"));
-    ASSERT_INT(2, scripted.provisioned);
-    ASSERT_INT(1, scripted.removed);
+    assert_done(2, scripted.provisioned);
+    assert_done(1, scripted.removed);
     world_done(&w);
 }
 
@@ -343,21 +344,21 @@ TEST(S105_what_can_neither_be_saved_nor_removed_is_told)
     fail_next(&w, TAP_ERROR, "POST " VOLUMES, 5);
     world_start(&w);
     world_still(&w);
-    ASSERT_INT(1, scripted.provisioned);
+    assert_done(1, scripted.provisioned);
     scripted.fails = 5;
     scripted.fails_with = ERR_IO;
     scripted.says = "stuck";
     world_settle_for(&w, 79);
-    ASSERT_INT(4, scripted.removed);
-    ASSERT_INT(0, count_events(&w, "c", "ProvisioningCleanupFailed", NULL));
+    assert_done(4, scripted.removed);
+    assert_times(0, count_events(&w, "c", "ProvisioningCleanupFailed", NULL));
     world_settle_for(&w, 10);
-    ASSERT_INT(5, scripted.removed);
+    assert_done(5, scripted.removed);
     assert_told(&w, "c", "Warning", "ProvisioningFailed",
                 "Error creating provisioned PV object for claim default/c: tapped. Deleting the volume.");
     assert_told(&w, "c", "Warning", "ProvisioningCleanupFailed",
                 "Error cleaning provisioned volume for claim default/c: stuck. Please delete manually.");
     world_still(&w); /* no delay: the next try has begun */
-    ASSERT_INT(2, scripted.provisioned);
+    assert_done(2, scripted.provisioned);
     assert_bound(&w, "c", volume_of_claim(&w, "c"));
     world_done(&w);
 }
@@ -376,10 +377,10 @@ TEST(S105_storage_in_use_is_not_cleaned_up)
     fail_next(&w, TAP_ERROR, "POST " VOLUMES, 4);
     world_settle(&w);
     ASSERT_INT(0, w.failing_count);
-    ASSERT_INT(0, scripted.removed);
+    assert_done(0, scripted.removed);
     assert_bound(&w, "c", volume_of_claim(&w, "c"));
-    ASSERT_INT(0, count_events(&w, "c", "ProvisioningFailed", NULL));
-    ASSERT_INT(1, count_told(&w, "c", "ProvisioningSucceeded"));
+    assert_times(0, count_events(&w, "c", "ProvisioningFailed", NULL));
+    assert_times(1, count_told(&w, "c", "ProvisioningSucceeded"));
     world_done(&w);
 }
 
@@ -393,14 +394,14 @@ TEST(S105_nothing_is_cleaned_up_blindly)
     fail_next(&w, TAP_ERROR, "POST " VOLUMES, 5);
     world_start(&w);
     world_settle_for(&w, 35);
-    ASSERT_INT(4, count_writes(&w, "POST " VOLUMES));
+    assert_done(4, count_writes(&w, "POST " VOLUMES));
     w.failing = ""; /* the last try, and two looks */
     w.failing_count = 3;
     world_settle_for(&w, 15);
     ASSERT_INT(1, w.failing_count);
-    ASSERT_INT(0, scripted.removed);
+    assert_done(0, scripted.removed);
     world_settle_for(&w, 25);
-    ASSERT_INT(1, scripted.removed);
+    assert_done(1, scripted.removed);
     world_settle(&w);
     assert_bound(&w, "c", volume_of_claim(&w, "c"));
     world_done(&w);
@@ -415,11 +416,11 @@ TEST(S106_a_volume_that_is_there_is_not_made_again)
     make_volume(&w, volume_of_claim(&w, "c"), "", HOST_PATH, ",'storageClassName':'another'");
     world_start(&w);
     world_settle(&w);
-    ASSERT_INT(0, scripted.checked + scripted.provisioned);
-    ASSERT_INT(0, count_all_events(&w, "c"));
+    assert_done(0, scripted.checked + scripted.provisioned);
+    assert_times(0, count_all_events(&w, "c"));
     ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
-    ASSERT_INT(2, w.writes); /* Available, and the annotation */
-    assert_true(w.requests < 10);
+    assert_writes(&w, 2); /* Available, and the annotation */
+    assert_requests_below(&w, 10);
     world_done(&w);
 }
 
@@ -435,8 +436,8 @@ static void nobody_is_found(struct world *w)
 {
     assert_told(w, "c", "Warning", "ProvisioningFailed",
                 "no volume plugin matched name: kubernetes.io/no-provisioner");
-    ASSERT_INT(1, count_all_events(w, "c"));
-    ASSERT_INT(0, w->writes);
+    assert_times(1, count_all_events(w, "c"));
+    assert_writes(w, 0);
 }
 
 TEST(S107_without_provisioner_it_is_told)
@@ -456,7 +457,7 @@ TEST(S107_a_plugin_without_the_ability_is_told)
     world_start(&w);
     world_settle(&w);
     assert_told(&w, "c", "Warning", "ProvisioningFailed", "no provisionable volume plugin matched");
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     world_done(&w);
 }
 
@@ -486,12 +487,12 @@ TEST(S108_S109_somebody_outside_is_asked_once)
         assert_string_equal(annotation(&w, ANN_PROVISIONER), rows[i / 2].asked);
         assert_string_equal(annotation(&w, ANN_PROVISIONER_BETA), rows[i / 2].asked);
         assert_string_equal(annotation(&w, ANN_MIGRATED_TO), "-");
-        ASSERT_INT(1, w.writes);
+        assert_writes(&w, 1);
         patch_claim(&w, "c", "", "{'metadata':{'labels':{'a':'b'}}}");
         world_settle(&w);
-        ASSERT_INT(1, w.writes);
+        assert_writes(&w, 1);
         assert_told(&w, "c", "Normal", "ExternalProvisioning", rows[i / 2].says);
-        ASSERT_INT(1, count_all_events(&w, "c"));
+        assert_times(1, count_all_events(&w, "c"));
         ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
         world_done(&w);
     }
@@ -511,7 +512,7 @@ TEST(S108_what_cannot_be_saved_is_told)
     world_settle(&w);
     look_at_claim(&w, "c");
     assert_string_equal(annotation(&w, ANN_PROVISIONER), "vendor.io/x");
-    ASSERT_INT(1, count_told(&w, "c", "ProvisioningFailed"));
+    assert_times(1, count_told(&w, "c", "ProvisioningFailed"));
     world_done(&w);
 }
 
@@ -550,7 +551,7 @@ TEST(S110_the_mark_of_migration_follows_the_provisioner)
         world_settle(&w);
         look_at_claim(&w, "c");
         assert_string_equal(annotation(&w, ANN_MIGRATED_TO), rows[i / 2].migrated_to);
-        ASSERT_INT(rows[i / 2].writes, w.writes);
+        assert_writes(&w, rows[i / 2].writes);
         world_done(&w);
     }
 }
@@ -568,19 +569,19 @@ TEST(S111_a_claim_that_goes_meanwhile_leaves_nothing_behind)
     scripted.is_slow = true;
     world_start(&w);
     world_settle(&w);
-    ASSERT_INT(1, scripted.provisioned);
+    assert_done(1, scripted.provisioned);
     drop_claim(&w, "c");
     world_settle(&w);
     assert_false(has_volume(&w, volume));
     scripted.is_slow = false;
     scripted_finish();
     world_settle(&w);
-    ASSERT_INT(1, scripted.removed);
-    ASSERT_VOLUME(&w, volume, "Released", "status/phase");
+    assert_done(1, scripted.removed);
+    assert_let_go(&w, volume);
     assert_goes(&w, volume);
     world_settle(&w);
-    ASSERT_INT(1, scripted.provisioned);
-    ASSERT_INT(1, scripted.removed);
+    assert_done(1, scripted.provisioned);
+    assert_done(1, scripted.removed);
     world_done(&w);
 }
 
@@ -597,9 +598,9 @@ TEST(S112_static_binders_provision_nothing)
         make_claim(&w, "c", "", GOLD);
         world_start(&w);
         world_settle(&w);
-        ASSERT_INT(0, w.requests);
-        ASSERT_INT(0, scripted.provisioned);
-        ASSERT_INT(0, count_all_events(&w, "c"));
+        assert_requests(&w, 0);
+        assert_done(0, scripted.provisioned);
+        assert_times(0, count_all_events(&w, "c"));
         world_done(&w);
     }
 }
@@ -619,13 +620,13 @@ TEST(S113_one_operation_however_often_the_claim_is_looked_at)
         patch_claim(&w, "c", "", body);
         world_still(&w);
     }
-    ASSERT_INT(1, scripted.provisioned);
+    assert_done(1, scripted.provisioned);
     scripted.is_slow = false;
     scripted_finish();
     world_settle(&w);
-    ASSERT_INT(1, scripted.provisioned);
+    assert_done(1, scripted.provisioned);
     assert_bound(&w, "c", volume_of_claim(&w, "c"));
-    ASSERT_INT(5, w.writes);
+    assert_writes(&w, 5);
     assert_told(&w, "c", "Normal", "ProvisioningSucceeded", NULL);
     world_done(&w);
 }
@@ -649,13 +650,26 @@ TEST(S114_what_somebody_outside_made_is_bound)
                 HOST_PATH, spec);
     world_still(&w);
     assert_bound(&w, "c", "made");
-    ASSERT_INT(3, w.writes);
+    assert_writes(&w, 3);
     assert_string_equal(annotation(&w, ANN_BOUND_BY_CONTROLLER), "-");
     ASSERT_GOT(&w.served, "['" FINALIZER_EXTERNAL_RECLAIM "','" FINALIZER_VOLUME_PROTECTION "']",
                "metadata/finalizers");
-    ASSERT_INT(1, (int)number_of(&w, "volume_operation_total_seconds_count{plugin_name=\"vendor.io/x\","
-                                     "operation_name=\"provision\"}"));
+    assert_number(1, number_of(&w, "volume_operation_total_seconds_count{plugin_name=\"vendor.io/x\","
+                                   "operation_name=\"provision\"}"));
     world_done(&w);
 }
 
-TEST_MAIN()
+static const struct unfit unfit[] = {
+    { "S97_a_provisioner_that_cannot_be_had_is_tried_ever_more_seldom", FAULT_ANY, "measures times" },
+    { "S98_a_node_that_cannot_be_served_is_given_back", FAULT(REFUSE) | FAULT(ERROR) | FAULT(CONFLICT),
+      "a node that could not be given back is tried again, and serves then" },
+    { "S103_a_volume_that_could_not_be_saved_is_saved_later", FAULT_ANY, "is about a fault of its own" },
+    { "S104_what_cannot_be_saved_is_removed", FAULT_ANY, "is about a fault of its own" },
+    { "S105_what_can_neither_be_saved_nor_removed_is_told", FAULT_ANY, "is about a fault of its own" },
+    { "S105_storage_in_use_is_not_cleaned_up", FAULT_ANY, "is about a fault of its own" },
+    { "S105_nothing_is_cleaned_up_blindly", FAULT_ANY, "is about a fault of its own" },
+    { "S108_what_cannot_be_saved_is_told", FAULT_ANY, "is about a fault of its own" },
+    { 0 },
+};
+
+REPLAYED_MAIN(unfit)

@@ -1,5 +1,6 @@
 /* Volumes: whose they are, and what follows when their claims go, come back or have another. */
 #include "tests/unit/test_binder_objects.h"
+#include "tests/unit/test_binder_replay.h"
 
 /* --- Nobody's, or kept by name --- */
 
@@ -11,8 +12,8 @@ static void one_volume(struct world *w)
 static void is_available(struct world *w)
 {
     ASSERT_VOLUME(w, "p", "Available", "status/phase");
-    ASSERT_INT(1, w->writes);
-    ASSERT_INT(0, count_all_events(w, "p"));
+    assert_writes(w, 1);
+    assert_times(0, count_all_events(w, "p"));
 }
 
 TEST(S64_a_new_volume_becomes_available)
@@ -61,8 +62,8 @@ static void is_released(struct world *w)
     ASSERT_VOLUME(w, "p", "Released", "status/phase");
     ASSERT_GOT(&w->served, "c", "spec/claimRef/name");
     ASSERT_GOT(&w->served, "gone", "spec/claimRef/uid");
-    ASSERT_INT(1, w->writes);
-    ASSERT_INT(0, count_all_events(w, "p"));
+    assert_writes(w, 1);
+    assert_times(0, count_all_events(w, "p"));
     /* A claim by the same name is another claim. */
     make_claim(w, "c", "", "");
     world_settle(w);
@@ -72,7 +73,7 @@ static void is_released(struct world *w)
     ASSERT_GOT(&w->served, "-", "spec/volumeName");
     assert_told(w, "c", "Normal", "FailedBinding",
                 "no persistent volumes available for this claim and no storage class is set");
-    ASSERT_INT(1, w->writes);
+    assert_writes(w, 1);
 }
 
 TEST(S66_a_volume_without_its_claim_is_released_and_kept)
@@ -107,11 +108,11 @@ TEST(S67_a_claim_that_only_the_server_knows_keeps_its_volume)
     make_volume(&w, "p", "", HOST_PATH, ref_to_claim(&w, "c"));
     world_settle(&w);
     ASSERT_VOLUME(&w, "p", "Pending", "status/phase");
-    ASSERT_INT(0, w.writes);
-    ASSERT_INT(1, w.requests);
+    assert_writes(&w, 0);
+    assert_requests(&w, 1);
     restart_seeing(&w);
     assert_bound(&w, "c", "p");
-    ASSERT_INT(3, w.writes);
+    assert_writes(&w, 3);
     world_done(&w);
 }
 
@@ -128,12 +129,12 @@ TEST(S68_without_an_answer_nothing_is_released)
         world_start(&w);
         world_still(&w);
         ASSERT_VOLUME(&w, "p", "Pending", "status/phase");
-        ASSERT_INT(0, w.writes);
+        assert_writes(&w, 0);
         assert_true(w.failing_count < 3);
         world_settle(&w);
         ASSERT_INT(0, w.failing_count);
         ASSERT_VOLUME(&w, "p", "Released", "status/phase");
-        ASSERT_INT(1, w.writes);
+        assert_writes(&w, 1);
         world_done(&w);
     }
 }
@@ -157,7 +158,7 @@ TEST(S69_another_claim_by_the_name_is_looked_up)
         make_volume(&w, "p", "", HOST_PATH, ref_to("c", uid));
         world_settle(&w);
         ASSERT_VOLUME(&w, "p", is_named ? "Bound" : "Released", "status/phase");
-        ASSERT_INT(1, w.writes);
+        assert_writes(&w, 1);
         world_done(&w);
     }
 }
@@ -181,7 +182,7 @@ TEST(S70_released_volumes_ask_for_nothing)
             patch_volume(&w, "p", "", body);
         }
         world_settle(&w);
-        ASSERT_INT(0, w.requests);
+        assert_requests(&w, 0);
         ASSERT_VOLUME(&w, "p", phases[i], "status/phase");
         world_done(&w);
     }
@@ -209,7 +210,7 @@ TEST(S71_modes_that_differ_are_told_to_both)
     assert_told(&w, "c", "Warning", "VolumeMismatch",
                 "Cannot bind PersistentVolume \"p\" to requested PersistentVolumeClaim due to incompatible "
                 "volumeMode.");
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     ASSERT_VOLUME(&w, "p", "Pending", "status/phase");
     ASSERT_CLAIM(&w, "c", "-", "spec/volumeName");
     world_done(&w);
@@ -224,9 +225,9 @@ static void volume_names_claim(struct world *w)
 static void is_bound_by_three(struct world *w)
 {
     assert_bound(w, "c", "p");
-    ASSERT_INT(3, w->writes); /* never Available on the way */
+    assert_writes(w, 3); /* never Available on the way */
     assert_told(w, "c", "Normal", "Bound", "Bound to PV p");
-    ASSERT_INT(0, count_all_events(w, "p"));
+    assert_times(0, count_all_events(w, "p"));
 }
 
 TEST(S72_the_volume_wakes_the_claim_that_it_names)
@@ -263,7 +264,7 @@ TEST(S73_the_volume_of_a_bound_claim_becomes_bound)
         world_settle(&w);
         assert_bound(&w, "c", "p");
         ASSERT_GOT(&w.served, "-", "status/message");
-        ASSERT_INT(1, w.writes);
+        assert_writes(&w, 1);
         world_done(&w);
     }
 }
@@ -307,9 +308,9 @@ TEST(S74_S75_S76_a_volume_whose_claim_has_another_is_free_again)
         ASSERT_GOT(&w.served, jilted_rows[row].uid, "spec/claimRef/uid");
         ASSERT_GOT(&w.served, jilted_rows[row].name, "spec/claimRef/name");
         assert_string_equal(annotation(&w, ANN_BOUND_BY_CONTROLLER), jilted_rows[row].bound_by);
-        ASSERT_INT(2, w.writes);
+        assert_writes(&w, 2);
         assert_bound(&w, "c", "q");
-        ASSERT_INT(0, count_all_events(&w, "p"));
+        assert_times(0, count_all_events(&w, "p"));
         world_done(&w);
     }
 }
@@ -334,11 +335,11 @@ TEST(S76_a_provisioned_volume_whose_claim_has_another_is_deleted)
         patch_volume(&w, "p", "", body);
     }
     world_settle(&w);
-    ASSERT_INT(1, scripted.removed);
+    assert_done(1, scripted.removed);
     assert_goes(&w, "p");
     world_settle(&w);
     assert_bound(&w, "c", "q");
-    ASSERT_INT(1, scripted.removed);
+    assert_done(1, scripted.removed);
     world_done(&w);
 }
 
@@ -360,7 +361,7 @@ static void one_of_them_is_free(struct world *w)
     ASSERT_VOLUME(w, is_a ? "b" : "a", "Available", "status/phase");
     ASSERT_GOT(&w->served, "-", "spec/claimRef");
     assert_string_equal(annotation(w, ANN_BOUND_BY_CONTROLLER), "-");
-    ASSERT_INT(5, w->writes); /* three to bind, two to free */
+    assert_writes(w, 5); /* three to bind, two to free */
 }
 
 TEST(S77_of_two_volumes_for_one_claim_the_loser_is_freed)
@@ -434,12 +435,12 @@ TEST(S80_a_claim_that_goes_releases_its_volume_at_once)
     bind_first(&w, "c", "p");
     world_start(&w);
     world_settle(&w);
-    ASSERT_INT(0, w.writes);
+    assert_writes(&w, 0);
     drop_claim(&w, "c");
     world_still(&w);
     ASSERT_VOLUME(&w, "p", "Released", "status/phase");
-    ASSERT_INT(1, w.writes);
-    ASSERT_INT(0, scripted.removed + scripted.recycled);
+    assert_writes(&w, 1);
+    assert_done(0, scripted.removed + scripted.recycled);
     world_done(&w);
 }
 
@@ -493,7 +494,7 @@ static void observe(struct world *w, struct object *o)
     informer_observe(w->volumes, o);
     (void)object_unref(o);
     world_settle(w);
-    ASSERT_INT(0, w->writes);
+    assert_writes(w, 0);
     assert_bound(w, "c", "p");
 }
 
@@ -540,7 +541,7 @@ TEST(S82_a_start_among_bound_pairs_writes_nothing)
     world_recount(&w);
     world_start(&w);
     world_settle(&w);
-    ASSERT_INT(0, w.requests);
+    assert_requests(&w, 0);
     ASSERT_SENT(&w.served, 200, "GET", VOLUMES, NULL);
     ASSERT_INT(PAIRS, got_items(&w.served));
     for (unsigned i = 0; i < PAIRS; i += 37) {
@@ -550,4 +551,14 @@ TEST(S82_a_start_among_bound_pairs_writes_nothing)
     world_done(&w);
 }
 
-TEST_MAIN()
+static const struct unfit unfit[] = {
+    { "S67_a_claim_that_only_the_server_knows_keeps_its_volume", FAULT(CRASH), "a new process knows too" },
+    { "S68_without_an_answer_nothing_is_released", FAULT_ANY, "is about a fault of its own" },
+    { "S69_another_claim_by_the_name_is_looked_up", FAULT(CRASH), "a new process sees them both" },
+    { "S71_modes_that_differ_are_told_to_both", FAULT_ANY, "sends nothing" },
+    { "a_claim_whose_volume_is_gone_comes_back", FAULT(CRASH), "a new process knows that it is gone" },
+    { "S82_a_start_among_bound_pairs_writes_nothing", FAULT_ANY, "a thousand of S1 and S13" },
+    { 0 },
+};
+
+REPLAYED_MAIN(unfit)
