@@ -216,6 +216,18 @@ static bool revive(struct binder_world *x, const struct object *o, void *ctx)
     return false;
 }
 
+void people_keep(struct binder_world *x)
+{
+    const struct volume *v;
+
+    if (x->released[0] == '\0' || !x->sim->server.api)
+        return;
+    v = world_volume_by_uid(x, x->released);
+    x->released[0] = '\0';
+    if (v)
+        change(x, &v->obj, NULL, NULL, "{\"persistentVolumeReclaimPolicy\":\"Retain\"}");
+}
+
 /* --- The scheduler --- */
 
 static bool schedule_to(struct binder_world *x, const struct object *o, void *ctx)
@@ -296,6 +308,37 @@ static void change_class(struct binder_world *x, const char *name)
         make_class(x, name);
 }
 
+/* Who has a volume leaves it. */
+static bool leave(struct binder_world *x, const struct object *o, void *ctx)
+{
+    (void)ctx;
+    if (claim_of(o)->phase != CLAIM_BOUND || o->is_deleting || rng_chance(&x->sim->work, 50))
+        return true;
+    drop(x, KIND_CLAIM, o->name);
+    return false;
+}
+
+/* Claims that fit any volume, volumes that fit any claim, and nobody stays. */
+static void move(struct binder_world *x, const char *volume, const char *claim)
+{
+    uint64_t what = rng_below(&x->sim->work, 10);
+
+    if (what < 4)
+        make(x, KIND_CLAIM, claim,
+             "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+             "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+             "'storageClassName':''}}",
+             claim);
+    else if (what < 6)
+        make(x, KIND_VOLUME, volume,
+             "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+             "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'},"
+             "'storageClassName':'','persistentVolumeReclaimPolicy':'%s'}}",
+             volume, any_policy(x));
+    else
+        (void)world_each(x, KIND_CLAIM, leave, NULL);
+}
+
 void people_work(struct binder_world *x)
 {
     struct rng *r = &x->sim->work;
@@ -305,7 +348,9 @@ void people_work(struct binder_world *x)
 
     any_name(r, 'v', volume);
     any_name(r, 'c', claim);
-    if (what < 5) {
+    if (x->is_moving_day && rng_chance(r, 75)) {
+        move(x, volume, claim);
+    } else if (what < 5) {
         make_claim(x, claim);
     } else if (what < 8) {
         make_any_volume(x, volume);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controllers/binder/binder.h"
+#include "controllers/binder/binder_int.h"
 #include "machinery/metrics.h"
 
 /* The plugin gives up after this. */
@@ -20,6 +20,7 @@ struct work {
     unsigned serial;
     const char *what;
     char volume[64];
+    char uid[64];
     char made[256]; /* of a provision: what it says of the volume */
 };
 
@@ -80,13 +81,14 @@ static void work_drop(struct plugin_op *op)
     op->drop = NULL;
 }
 
-/* A removal may overlap with a provision that another binder was quicker to end, but nothing with itself. */
-static bool is_busy(const struct bindery *b, const char *what, const char *volume)
+/* A removal may overlap with a provision that another binder was quicker to end, and with that of another
+ * volume of the same name, but nothing with itself. */
+static bool is_busy(const struct bindery *b, const char *what, const char *volume, const char *uid)
 {
     const struct work *x;
 
     TAILQ_FOREACH(x, &b->works, link)
-    if (x->op && strcmp(x->volume, volume) == 0 && strcmp(x->what, what) == 0)
+    if (x->op && strcmp(x->volume, volume) == 0 && strcmp(x->uid, uid) == 0 && strcmp(x->what, what) == 0)
         return true;
     return false;
 }
@@ -99,13 +101,14 @@ static struct work *work_begin(const struct plugin_host *h, const char *what, co
     struct work *x = sim_alloc(sizeof *x);
     char name[160];
 
-    if (is_busy(b, what, volume))
+    if (is_busy(b, what, volume, uid))
         sim_fail(p->sim, "volume %s is worked on twice at once", volume);
     x->owner = b;
     x->op = op;
     x->what = what;
     x->serial = ++b->serials;
     (void)snprintf(x->volume, sizeof x->volume, "%s", volume);
+    (void)snprintf(x->uid, sizeof x->uid, "%s", uid);
     TAILQ_INSERT_TAIL(&b->works, x, link);
     timer_init(&x->timer, p->loop, on_work_late, x);
     timer_arm_after(&x->timer, WORK_NS);
@@ -182,6 +185,13 @@ bool bindery_is_at_work(const void *state, unsigned serial)
     if (x->op && x->serial == serial)
         return true;
     return false;
+}
+
+bool bindery_is_reclaiming(const void *state, const struct volume *v)
+{
+    const struct bindery *b = state;
+
+    return b && reclaim_has_begun(b->binder, v);
 }
 
 /* --- The process --- */

@@ -7,6 +7,7 @@
 #ifndef BERTH_SIM_BINDERY_H
 #define BERTH_SIM_BINDERY_H
 
+#include "api/volume.h"
 #include "sim/world.h"
 
 #define BINDERY_PLUGIN "kubernetes.io/host-path"
@@ -26,6 +27,9 @@ struct bindery_effect {
 void bindery_effect_parse(const char *name, struct bindery_effect *ret);
 /* Somebody waits for the work of that number yet. */
 bool bindery_is_at_work(const void *state, unsigned serial);
+
+/* It has begun to reclaim the volume: whoever changes his mind now may be too late. */
+bool bindery_is_reclaiming(const void *state, const struct volume *v);
 
 /* 0 when it has nothing to do. */
 int bindery_settled(const void *state, struct error *err);

@@ -43,22 +43,27 @@ void host_done(struct sim_host *h)
     }
 }
 
+static bool has_trouble(struct sim_host *h, unsigned percent)
+{
+    return sim_has_fault(h->sim, &h->rng, FAULT_HOST, h->is_poor ? 3 * percent : percent);
+}
+
 static void draw_times(struct host_op *op)
 {
     struct sim_host *h = op->host;
     uint64_t now_ns = h->sim->now_ns, usual = now_ns + rng_below(&h->rng, 50 * NS_PER_MS);
 
     op->effect_ns = op->end_ns = usual;
-    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 15)) /* slow */
+    if (has_trouble(h, 15)) /* slow */
         op->effect_ns = op->end_ns = now_ns + rng_below(&h->rng, 60 * NS_PER_S);
-    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 10)) { /* fails, before or after the effect */
+    if (has_trouble(h, 10)) { /* fails, before or after the effect */
         op->has_failed = true;
         if (rng_chance(&h->rng, 50))
             op->effect_ns = UINT64_MAX;
     }
-    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 5)) /* hangs */
+    if (has_trouble(h, 5)) /* hangs */
         op->end_ns = UINT64_MAX;
-    if (sim_has_fault(h->sim, &h->rng, FAULT_HOST, 5)) /* succeeds when nobody waits any more */
+    if (has_trouble(h, 5)) /* succeeds when nobody waits any more */
         op->effect_ns = now_ns + rng_below(&h->rng, 300 * NS_PER_S);
     if (op->effect_ns != UINT64_MAX && op->effect_ns > op->end_ns)
         op->has_failed = true; /* nobody says that it is done before it is */
@@ -81,6 +86,8 @@ struct host_op *host_start(struct sim_host *h, struct sim_process *p, const char
     draw_times(op);
     TAILQ_INSERT_TAIL(&h->ops, op, link);
     sim_trace(h->sim, "host begins to %s %s", what, name);
+    if (h->on_begin)
+        h->on_begin(h->ctx, what, name);
     return op;
 }
 

@@ -26,6 +26,9 @@ struct sim_host {
     struct sim *sim;
     struct rng rng;
     struct host_op_list ops;
+    bool is_poor; /* what fails, hangs or is slow does so three times as often */
+    /* Somebody begins an operation. Set by the scenario, or NULL. */
+    void (*on_begin)(void *ctx, const char *what, const char *name);
     /* What an operation does to the world, at the moment when it does it. Set by the scenario. */
     void (*on_effect)(void *ctx, const char *what, const char *name);
     void *ctx;

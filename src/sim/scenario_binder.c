@@ -117,6 +117,15 @@ static bool is_at_work(const struct binder_world *x, unsigned serial)
     return false;
 }
 
+static void on_begin(void *ctx, const char *what, const char *name)
+{
+    struct bindery_effect e;
+
+    bindery_effect_parse(name, &e);
+    if (strcmp(what, BINDERY_PROVISION) != 0)
+        storage_of(ctx, e.uid)->is_begun = true;
+}
+
 static void on_effect(void *ctx, const char *what, const char *name)
 {
     struct binder_world *x = ctx;
@@ -133,7 +142,8 @@ static void on_effect(void *ctx, const char *what, const char *name)
     if (is_recycling && !is_at_work(x, e.serial))
         return; /* it died with its process, or was given up */
     v = world_volume_by_uid(x, e.uid);
-    if (v && v->reclaim != (is_recycling ? RECLAIM_RECYCLE : RECLAIM_DELETE))
+    if (v && v->reclaim != (is_recycling ? RECLAIM_RECYCLE : RECLAIM_DELETE) &&
+        !storage_of(x, e.uid)->is_kept_late)
         sim_fail(x->sim, "%s of the storage of %s, whose policy is %s", what, e.volume,
                  reclaim_policy_names[v->reclaim]);
     if (v && world_is_in_use(x, v))
@@ -157,7 +167,9 @@ static void check_freed(struct binder_world *x, const struct volume *was, const 
 
 static void check_gone(struct binder_world *x, const struct volume *v)
 {
-    if (storage_of(x, v->obj.uid)->is_unwanted)
+    const struct storage *s = storage_of(x, v->obj.uid);
+
+    if (s->is_unwanted || s->is_kept_late)
         return;
     if (v->reclaim != RECLAIM_DELETE)
         sim_fail(x->sim, "volume %s is deleted, and its policy is %s", v->obj.name,
@@ -166,12 +178,33 @@ static void check_gone(struct binder_world *x, const struct volume *v)
         sim_fail(x->sim, "volume %s is deleted under claim %s", v->obj.name, v->claim.name);
 }
 
+/* Nobody who has not begun by now may touch a volume that is to be kept from here on. */
+static void note_kept(struct binder_world *x, const struct volume *v)
+{
+    struct storage *s = storage_of(x, v->obj.uid);
+
+    s->is_kept_late = s->is_begun;
+    for (unsigned i = 0; i < x->binders_count; i++)
+        s->is_kept_late |= bindery_is_reclaiming(x->binders[i]->state, v);
+}
+
+static void note_policy(struct binder_world *x, const struct volume *was, const struct volume *v)
+{
+    if (v->reclaim == RECLAIM_RETAIN && was->reclaim != RECLAIM_RETAIN)
+        note_kept(x, v);
+    if (x->is_moving_day && v->reclaim != RECLAIM_RETAIN && v->phase == VOLUME_RELEASED &&
+        was->phase != VOLUME_RELEASED && rng_chance(&x->sim->work, 30))
+        (void)snprintf(x->released, sizeof x->released, "%s", v->obj.uid);
+}
+
 static void check_volume(struct binder_world *x, const struct store_event *ev)
 {
     const struct volume *v = volume_of(ev->object), *was = ev->old ? volume_of(ev->old) : NULL;
 
     if (!was && object_annotation(&v->obj, ANN_PROVISIONED_BY) && !was_made(x, v->obj.name))
         sim_fail(x->sim, "volume %s is there and was never provisioned", v->obj.name);
+    if (was && !ev->is_delete)
+        note_policy(x, was, v);
     if (ev->is_delete || (v->obj.is_deleting && was && !was->obj.is_deleting))
         check_gone(x, v);
     if (ev->is_delete || !was || was->claim.uid[0] == '\0' || strcmp(was->claim.uid, v->claim.uid) == 0)
@@ -335,12 +368,24 @@ static int settled(void *ctx, struct error *err)
 static void check(void *ctx)
 {
     people_protect(ctx);
+    people_keep(ctx);
 }
 
+static bool has_live_binder(const struct binder_world *x)
+{
+    for (unsigned i = 0; i < x->binders_count; i++)
+        if (sim_process_is_live(x->binders[i]) && x->binders[i]->rejoins_ns <= x->sim->now_ns)
+            return true;
+    return false;
+}
+
+/* As a rule nobody bothers while nobody answers: steps are few, and most are to be the binders'. */
 static void work(void *ctx)
 {
     struct binder_world *x = ctx;
 
+    if (!has_live_binder(x) && rng_chance(&x->sim->work, 85))
+        return;
     for (uint64_t times = 1 + rng_below(&x->sim->work, 4); times; times--)
         people_work(x);
 }
@@ -350,11 +395,13 @@ static void *begin(struct sim *s)
     struct binder_world *x = sim_alloc(sizeof *x);
 
     x->sim = s;
+    s->host.on_begin = on_begin;
     s->host.on_effect = on_effect;
     s->host.ctx = x;
     store_watch(s->server.store, &x->watcher, KIND_COUNT, on_event, NULL, x);
     x->binders[x->binders_count++] = sim_spawn(s, &bindery_program_one, NULL);
-    if (rng_chance(&s->work, 40))
+    x->is_moving_day = s->host.is_poor = rng_chance(&s->work, 40);
+    if (rng_chance(&s->work, x->is_moving_day ? 25 : 40))
         x->binders[x->binders_count++] = sim_spawn(s, &bindery_program_two, NULL);
     people_begin(x);
     return x;
@@ -371,6 +418,7 @@ static void end(void *ctx)
 const struct sim_scenario sim_scenario_binder = {
     .name = "binder",
     .summary = "binders give claims volumes, and see to what is left behind",
+    .days = 4,
     .begin = begin,
     .work = work,
     .check = check,

@@ -14,9 +14,11 @@
 /* What is behind a volume, by the volume's uid. */
 struct storage {
     char uid[64];
-    char data[64];    /* the uid of the claim that used it; "" when it is empty */
-    bool is_freed;    /* somebody decided that its data does not matter */
-    bool is_unwanted; /* somebody deleted the volume */
+    char data[64];     /* the uid of the claim that used it; "" when it is empty */
+    bool is_freed;     /* somebody decided that its data does not matter */
+    bool is_unwanted;  /* somebody deleted the volume */
+    bool is_begun;     /* its removal, or its emptying */
+    bool is_kept_late; /* somebody wanted it kept after all when that was under way */
 };
 
 struct binder_world {
@@ -28,6 +30,8 @@ struct binder_world {
     unsigned storages_count;
     char made[MADE_MAX][64]; /* volumes whose storage was provisioned, by name */
     unsigned made_count;
+    bool is_moving_day;    /* claims come and go in haste, and storage is in trouble */
+    char released[64];     /* the uid of a volume that somebody wants to keep after all; "" */
     uint64_t protected_ns; /* when protection last let something go */
 };
 
@@ -50,6 +54,8 @@ bool world_is_in_use(const struct binder_world *x, const struct volume *v);
 /* binder_people.c: somebody changes something. */
 void people_begin(struct binder_world *x);
 void people_work(struct binder_world *x);
+/* Somebody thinks better of the volume that has just been released. */
+void people_keep(struct binder_world *x);
 /* What is going and not in use is let go, one at a time. */
 void people_protect(struct binder_world *x);
 

@@ -26,6 +26,8 @@ struct sim;
 struct sim_scenario {
     const char *name;
     const char *summary;
+    /* So many bad days on end, where it takes many steps before anything can go wrong; 0: one. */
+    unsigned days;
     /* Starts the programs and makes the first objects. */
     void *(*begin)(struct sim *s);
     /* Now and then, while things go wrong: somebody changes something. */

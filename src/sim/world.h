@@ -72,9 +72,11 @@ struct sim {
     uint32_t step;
     unsigned faults_made;
     uint64_t now_ns;
-    struct rng schedule; /* who is next */
-    struct rng faults;   /* what goes wrong on a larger scale */
-    struct rng work;     /* what people do */
+    uint64_t second_ns;    /* when this second began, … */
+    uint32_t second_steps; /* … and the steps in it */
+    struct rng schedule;   /* who is next */
+    struct rng faults;     /* what goes wrong on a larger scale */
+    struct rng work;       /* what people do */
     struct sim_server server;
     struct sim_process processes[SIM_PROCESSES_MAX];
     unsigned processes_count;

@@ -269,7 +269,71 @@ TEST(sim_reports_what_does_not_last)
     free(r.trace);
 }
 
+static void count_check(void *ctx)
+{
+    struct own *x = ctx;
+
+    if (!x->sim->is_healed)
+        x->checks++;
+}
+
+TEST(sim_has_as_many_bad_days_as_the_scenario_wants)
+{
+    static const struct sim_scenario one = { OWN_SCENARIO, .check = count_check, .settled = own_settled };
+    static const struct sim_scenario three = { OWN_SCENARIO, .check = count_check, .settled = own_settled,
+                                               .days = 3 };
+    unsigned of_one;
+
+    assert_false(simulate(&one, 1, FAULTS_ALL).has_failed);
+    of_one = own.checks;
+    assert_false(simulate(&three, 1, FAULTS_ALL).has_failed);
+    assert_int_equal(3 * of_one, own.checks);
+}
+
 /* --- Processes --- */
+
+static struct deferred spinning;
+
+static void spin(void *ctx)
+{
+    (void)ctx;
+    loop_defer(&spinning);
+}
+
+static void *spinner_start(struct sim_process *p, void *ctx)
+{
+    deferred_init(&spinning, p->loop, spin, NULL);
+    loop_defer(&spinning);
+    return ctx;
+}
+
+static void spinner_kill(void *state)
+{
+    (void)state;
+    loop_undefer(&spinning);
+}
+
+static void *begin_with_spinner(struct sim *s)
+{
+    static const struct sim_program spinner = { "spinner", spinner_start, spinner_kill };
+
+    (void)own_begin(s);
+    (void)sim_spawn(s, &spinner, &own);
+    return &own;
+}
+
+TEST(sim_reports_who_runs_on_the_spot)
+{
+    static const struct sim_scenario scenario = {
+        .name = "own", .begin = begin_with_spinner, .settled = own_settled, .end = own_end
+    };
+    struct sim_report r = simulate(&scenario, 1, 0);
+
+    assert_true(r.has_failed);
+    ASSERT_STR("does not come to rest: 2500 steps in a second", r.message);
+    assert_true(r.step <= 2 * SIM_STEPS + 2500);
+    free(r.trace);
+}
 
 static void *program_start(struct sim_process *p, void *ctx)
 {
