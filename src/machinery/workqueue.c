@@ -1,6 +1,6 @@
 /* One entry a key, found by a hash map, whatever the key is doing:
  *
- *     dirty       wants looking at; unless it is worked on too, it is in the list of the ready
+ *     dirty       wants looking at; unless it is worked on too, it is in a list of the ready
  *     processing  got and not done; in the list of those worked on
  *     waiting     in the heap of those that become dirty at a moment
  *
@@ -29,12 +29,13 @@
 
 struct entry {
     struct timer_node waiting;
-    TAILQ_ENTRY(entry) link; /* of ready when dirty, of working when processing */
+    TAILQ_ENTRY(entry) link; /* of first or ready when dirty, of working when processing */
     uint64_t dirty_at_ns;
     uint64_t got_at_ns;
     unsigned failures;
     bool is_dirty;
     bool is_processing;
+    bool goes_first;
     size_t len;
     char key[];
 };
@@ -53,9 +54,10 @@ enum queue_metric {
 
 struct workqueue {
     struct workqueue_options options;
-    struct map entries; /* by key */
+    struct map entries;      /* by key */
+    struct entry_list first; /* come before ready */
     struct entry_list ready;
-    size_t ready_count;
+    size_t ready_count;        /* of both */
     struct entry_list working; /* the one that began first is first */
     size_t working_count;
     uint64_t working_since_ns; /* the sum of got_at_ns over them, modulo 2^64 */
@@ -186,6 +188,7 @@ int workqueue_new(const struct workqueue_options *o, struct workqueue **ret, str
         q->options.max_ns = WORKQUEUE_MAX_NS;
     rng_init(&q->rng, o->seed);
     map_init(&q->entries, (struct hash_seed){ rng_u64(&q->rng), rng_u64(&q->rng) });
+    TAILQ_INIT(&q->first);
     TAILQ_INIT(&q->ready);
     TAILQ_INIT(&q->working);
     timer_init(&q->timer, o->loop, on_due, q);
@@ -264,11 +267,16 @@ static void on_note(void *ctx)
     q->options.on_ready(q->options.ctx);
 }
 
+static struct entry_list *entry_list_of(struct workqueue *q, const struct entry *e)
+{
+    return e->goes_first ? &q->first : &q->ready;
+}
+
 static void entry_make_ready(struct workqueue *q, struct entry *e)
 {
     assert(e->is_dirty);
     assert(!e->is_processing);
-    TAILQ_INSERT_TAIL(&q->ready, e, link);
+    TAILQ_INSERT_TAIL(entry_list_of(q, e), e, link);
     q->ready_count++;
     if (q->options.on_ready)
         loop_defer(&q->note);
@@ -291,15 +299,31 @@ void workqueue_add(struct workqueue *q, struct str key)
         entry_make_dirty(q, entry_get(q, key));
 }
 
+void workqueue_add_first(struct workqueue *q, struct str key)
+{
+    struct entry *e;
+
+    if (q->is_shut_down)
+        return;
+    e = entry_get(q, key);
+    if (e->is_dirty && !e->is_processing && !e->goes_first) {
+        TAILQ_REMOVE(&q->ready, e, link);
+        TAILQ_INSERT_TAIL(&q->first, e, link);
+    }
+    e->goes_first = true;
+    entry_make_dirty(q, e);
+}
+
 enum workqueue_got workqueue_get(struct workqueue *q, struct str *ret_key)
 {
-    struct entry *e = TAILQ_FIRST(&q->ready);
+    struct entry *e = TAILQ_EMPTY(&q->first) ? TAILQ_FIRST(&q->ready) : TAILQ_FIRST(&q->first);
 
     if (!e)
         return q->is_shut_down ? WORKQUEUE_CLOSED : WORKQUEUE_EMPTY;
-    TAILQ_REMOVE(&q->ready, e, link);
+    TAILQ_REMOVE(entry_list_of(q, e), e, link);
     q->ready_count--;
     e->is_dirty = false;
+    e->goes_first = false;
     e->is_processing = true;
     e->got_at_ns = loop_now_ns(q->options.loop);
     TAILQ_INSERT_TAIL(&q->working, e, link);

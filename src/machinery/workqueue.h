@@ -1,8 +1,9 @@
 /* The work queue: keys that want looking at, each once, however often it was said.
  *
  * A key that is added while it waits is there already; one that is added while it is worked on comes back
- * once that is done. So no key is worked on twice at once, and no addition is lost. First come, first served;
- * a key may also come at a later moment, or after a delay that grows with its failures.
+ * once that is done. So no key is worked on twice at once, and no addition is lost. First come, first served,
+ * but for keys in the middle of their work, which pass those that have not begun; a key may also come at a
+ * later moment, or after a delay that grows with its failures.
  *
  * Costs: every operation O(1), a delayed one O(log n), an allocation a key. */
 #ifndef BERTH_MACHINERY_WORKQUEUE_H
@@ -50,6 +51,9 @@ DEFINE_CLEANUP(struct workqueue, workqueue_free)
 
 /* Keys are copied. Without memory the process ends: a key that is lost would never be looked at again. */
 void workqueue_add(struct workqueue *q, struct str key);
+/* Before all that were added plainly, behind those that were added like this. For a key that goes on with
+ * what it began: what was begun ends before more is. */
+void workqueue_add_first(struct workqueue *q, struct str key);
 /* A key that waits already keeps the earlier moment. 0: now. */
 void workqueue_add_after(struct workqueue *q, struct str key, uint64_t delay_ns);
 /* Later by what its failures make it, and one more failure. */

@@ -60,6 +60,11 @@ static void add(struct world *w, const char *key)
     workqueue_add(w->q, str_of(key));
 }
 
+static void add_first(struct world *w, const char *key)
+{
+    workqueue_add_first(w->q, str_of(key));
+}
+
 static void add_after(struct world *w, const char *key, uint64_t delay_ns)
 {
     workqueue_add_after(w->q, str_of(key), delay_ns);
@@ -165,6 +170,49 @@ TEST(first_come_first_served)
     ASSERT_RUN(&w, "d");
     ASSERT_RUN(&w, "c");
     ASSERT_NONE(&w);
+}
+
+TEST(what_goes_on_passes_what_has_not_begun)
+{
+    _cleanup_(world_done) struct world w;
+
+    world_open(&w, (struct workqueue_options){ 0 });
+    add(&w, "a");
+    add(&w, "b");
+    add(&w, "c");
+    ASSERT_GET(&w, "a");
+    add(&w, "a"); /* an echo, and then the word that counts */
+    add_first(&w, "a");
+    ASSERT_INT(2, workqueue_depth(w.q));
+    done(&w, "a");
+    add_first(&w, "c"); /* from behind the others, and behind those that went before it */
+    add_first(&w, "d");
+    add_first(&w, "c");
+    add(&w, "c");
+    ASSERT_INT(4, workqueue_depth(w.q));
+    ASSERT_GET(&w, "a");
+    add(&w, "a"); /* once only: this time it waits like the others */
+    done(&w, "a");
+    ASSERT_RUN(&w, "c");
+    ASSERT_RUN(&w, "d");
+    ASSERT_RUN(&w, "b");
+    ASSERT_RUN(&w, "a");
+    ASSERT_NONE(&w);
+    ASSERT_METRIC(&w, "workqueue_adds_total{name=\"claims\"} 6");
+}
+
+TEST(what_goes_on_after_the_shutdown_does_not)
+{
+    _cleanup_(world_done) struct world w;
+
+    world_open(&w, (struct workqueue_options){ 0 });
+    add(&w, "a");
+    ASSERT_GET(&w, "a");
+    workqueue_shut_down(w.q);
+    add_first(&w, "a");
+    add_first(&w, "b");
+    done(&w, "a");
+    assert_true(workqueue_is_drained(w.q));
 }
 
 TEST(keys_are_copied_and_may_be_empty_or_hold_anything)
@@ -645,6 +693,7 @@ struct model {
     unsigned failures[MODEL_KEYS];
     size_t queue[MODEL_KEYS];
     size_t queue_count;
+    bool goes_first[MODEL_KEYS];
     unsigned seq_next;
     uint64_t now_ns;
     unsigned told;
@@ -655,8 +704,13 @@ struct model {
 
 static void model_append(struct model *m, size_t k)
 {
+    size_t at = 0;
+
     assert_true(m->queue_count < MODEL_KEYS);
-    m->queue[m->queue_count++] = k;
+    while (at < m->queue_count && (!m->goes_first[k] || m->goes_first[m->queue[at]]))
+        at++;
+    memmove(m->queue + at + 1, m->queue + at, (m->queue_count++ - at) * sizeof *m->queue);
+    m->queue[at] = k;
     m->is_to_tell = true;
 }
 
@@ -670,6 +724,25 @@ static void model_add(struct model *m, size_t k)
     m->is_dirty[k] = true;
     if (!m->is_processing[k])
         model_append(m, k);
+}
+
+static void model_add_first(struct model *m, size_t k)
+{
+    bool was_to_tell = m->is_to_tell;
+    size_t at = 0;
+
+    if (m->is_shut_down)
+        return;
+    while (at < m->queue_count && m->queue[at] != k)
+        at++;
+    if (at < m->queue_count && !m->goes_first[k]) {
+        memmove(m->queue + at, m->queue + at + 1, (--m->queue_count - at) * sizeof *m->queue);
+        m->goes_first[k] = true;
+        model_append(m, k);
+        m->is_to_tell = was_to_tell; /* it was ready before */
+    }
+    m->goes_first[k] = true;
+    model_add(m, k);
 }
 
 static void model_add_after(struct model *m, size_t k, uint64_t delay_ns)
@@ -751,7 +824,7 @@ static void both_get(struct world *w, struct model *m)
         assert_false(m->is_processing[k]); /* never twice at once */
         assert_true(m->owed[k] > 0);
         memmove(m->queue, m->queue + 1, --m->queue_count * sizeof *m->queue);
-        m->is_dirty[k] = false;
+        m->is_dirty[k] = m->goes_first[k] = false;
         m->is_processing[k] = true;
         m->owed[k] = 0;
     }
@@ -779,7 +852,7 @@ static void both_step(struct world *w, struct model *m, struct rng *rng)
     size_t k = (size_t)rng_below(rng, MODEL_KEYS);
     uint64_t delay_ns = rng_below(rng, 12) * NS_PER_MS; /* often equal moments */
 
-    switch (rng_below(rng, 8)) {
+    switch (rng_below(rng, 9)) {
     case 0:
         workqueue_add(w->q, key_of(k));
         model_add(m, k);
@@ -802,6 +875,10 @@ static void both_step(struct world *w, struct model *m, struct rng *rng)
         break;
     case 6:
         both_done(w, m, k);
+        break;
+    case 7:
+        workqueue_add_first(w->q, key_of(k));
+        model_add_first(m, k);
         break;
     default:
         both_pass(w, m, rng_below(rng, 4) * 2 * NS_PER_MS);

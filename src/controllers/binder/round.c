@@ -138,8 +138,10 @@ static enum sync_result round_settle(struct round *r)
     }
     if (r->has_failed)
         result = SYNC_AGAIN;
-    else if (r->has_written || r->has_conflict)
+    else if (r->has_conflict)
         binder_add(b, r->queue, round_key(r));
+    else if (r->has_written)
+        workqueue_add_first(controller_queue(b->queues[r->queue]), round_key(r)); /* it is half done */
     return result;
 }
 
