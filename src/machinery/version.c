@@ -7,72 +7,15 @@
 
 #include <assert.h>
 
-/* A place in a canonical text: no blanks between tokens, well-formed. */
-struct walk {
-    const char *at;
-    const char *end;
-};
-
-/* Steps over a string and returns what is between its quotes, escapes and all. */
-static struct str walk_string(struct walk *w)
-{
-    const char *from = ++w->at;
-
-    while (w->at < w->end && *w->at != '"')
-        w->at += *w->at == '\\' ? 2 : 1;
-    if (w->at >= w->end)
-        return (struct str){ from, 0 };
-    return (struct str){ from, (size_t)(w->at++ - from) };
-}
-
-/* Steps over any value. */
-static void walk_value(struct walk *w)
-{
-    size_t depth = 0;
-
-    while (w->at < w->end) {
-        char c = *w->at;
-
-        if (depth == 0 && (c == ',' || c == '}' || c == ']'))
-            return;
-        if (c == '"') {
-            (void)walk_string(w);
-            continue;
-        }
-        if (c == '{' || c == '[')
-            depth++;
-        else if (c == '}' || c == ']')
-            depth--;
-        w->at++;
-    }
-}
-
-/* From the brace of an object to the value of its member; false when there is none. */
-static bool walk_to_member(struct walk *w, const char *key)
-{
-    if (w->at >= w->end || *w->at != '{')
-        return false;
-    w->at++;
-    while (w->at < w->end && *w->at == '"') {
-        struct str name = walk_string(w);
-
-        w->at++; /* the colon */
-        if (str_is(name, key))
-            return true;
-        walk_value(w);
-        w->at++; /* the comma */
-    }
-    return false;
-}
+#include "machinery/raw.h"
 
 struct str object_version(const struct object *o)
 {
-    struct walk w = { o->text.s, o->text.s + o->text.len };
+    struct str raw = raw_get(o->text, "metadata", "resourceVersion");
 
-    if (!walk_to_member(&w, "metadata") || !walk_to_member(&w, "resourceVersion") || w.at >= w.end ||
-        *w.at != '"')
+    if (raw.len < 2 || raw.s[0] != '"')
         return STR_LIT("");
-    return walk_string(&w);
+    return (struct str){ raw.s + 1, raw.len - 2 };
 }
 
 static bool version_is_number(struct str v)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "machinery/raw.h"
 
 /* --- Volumes --- */
 
@@ -36,30 +37,28 @@ bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase
 
 /* --- Claims --- */
 
-/* The texts of both objects, side by side in one document. */
+/* The parts of both objects that count, side by side in one document; 0 for one that is not there. */
 struct both {
     struct json *d;
     json_ref claim_status;
-    json_ref volume_spec; /* 0 without a volume */
+    json_ref volume_spec;
 };
+
+static int read_part(struct json *d, struct str text, json_ref *ret, struct error *err)
+{
+    return text.len == 0 ? 0 : json_parse(d, text, ret, err);
+}
 
 static int read_both(struct binder *b, const struct claim *c, const struct volume *v, struct both *ret,
                      struct error *err)
 {
-    json_ref claim, volume;
     int r;
 
     json_clear(&b->doc);
     *ret = (struct both){ .d = &b->doc };
-    r = json_parse(&b->doc, c->obj.text, &claim, err);
-    if (r < 0)
-        return r;
-    ret->claim_status = json_get(&b->doc, claim, "status");
-    if (!v)
-        return 0;
-    r = json_parse(&b->doc, v->obj.text, &volume, err);
-    if (r == 0)
-        ret->volume_spec = json_get(&b->doc, volume, "spec");
+    r = read_part(ret->d, raw_get(c->obj.text, "status"), &ret->claim_status, err);
+    if (r == 0 && v)
+        r = read_part(ret->d, raw_get(v->obj.text, "spec"), &ret->volume_spec, err);
     return r;
 }
 
@@ -211,6 +210,14 @@ static int write_claim_status(struct binder *b, const struct claim *c, enum clai
     return r;
 }
 
+/* Of a claim that stays in its phase only the modes follow the volume's. Texts that differ may still mean the
+ * same; equal ones do. */
+static bool is_written(const struct claim *c, enum claim_phase phase, const struct volume *v)
+{
+    return v && c->phase == phase &&
+           str_eq(raw_get(c->obj.text, "status", "accessModes"), raw_get(v->obj.text, "spec", "accessModes"));
+}
+
 bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase phase, const struct volume *v,
                       step_then_fn *then, void *ctx)
 {
@@ -220,6 +227,8 @@ bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase p
     struct error err;
     bool differs = false;
 
+    if (is_written(c, phase, v))
+        return false; /* of most claims at most times, and nothing had to be parsed for it */
     merge_patch_begin(&p, &body, &c->obj);
     merge_patch_member(&p, "status");
     if (write_claim_status(b, c, phase, v, &body, &differs, &err) < 0 ||
