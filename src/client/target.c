@@ -74,11 +74,15 @@ static bool is_plain(unsigned char c)
 
 static void write_escaped(struct str s, struct buf *out)
 {
-    for (size_t i = 0; i < s.len; i++)
-        if (is_plain((unsigned char)s.s[i]))
-            (void)buf_add(out, &s.s[i], 1);
-        else
-            (void)buf_addf(out, "%%%02X", (unsigned char)s.s[i]);
+    size_t from = 0, at = 0;
+
+    for (; at < s.len; at++)
+        if (!is_plain((unsigned char)s.s[at])) {
+            (void)buf_add(out, s.s + from, at - from);
+            (void)buf_addf(out, "%%%02X", (unsigned char)s.s[at]);
+            from = at + 1;
+        }
+    (void)buf_add(out, s.s + from, at - from);
 }
 
 static void write_segment(const char *s, struct buf *out)
@@ -93,15 +97,16 @@ static void write_path(const struct client_request *q, struct buf *out)
 {
     const struct kind_info *k = q->kind;
 
-    if (k->group[0] == '\0')
-        (void)buf_addf(out, "/api/%s", k->version);
-    else
-        (void)buf_addf(out, "/apis/%s/%s", k->group, k->version);
+    (void)buf_add_cstr(out, k->group[0] ? "/apis/" : "/api");
+    (void)buf_add_cstr(out, k->group);
+    (void)buf_add_char(out, '/');
+    (void)buf_add_cstr(out, k->version);
     if (k->is_namespaced && or_empty(q->ns)[0] != '\0') {
         (void)buf_add_cstr(out, "/namespaces");
         write_segment(q->ns, out);
     }
-    (void)buf_addf(out, "/%s", k->plural);
+    (void)buf_add_char(out, '/');
+    (void)buf_add_cstr(out, k->plural);
     if (q->verb != CLIENT_CREATE || needs_name(q)) /* what is made has its name in the body */
         write_segment(q->name, out);
     write_segment(q->subresource, out);
@@ -118,7 +123,9 @@ static void add_param(struct query *x, const char *name, const char *value)
 {
     if (!value)
         return;
-    (void)buf_addf(x->out, "%c%s=", x->has_any ? '&' : '?', name);
+    (void)buf_add_char(x->out, x->has_any ? '&' : '?');
+    (void)buf_add_cstr(x->out, name);
+    (void)buf_add_char(x->out, '=');
     write_escaped(str_of(value), x->out);
     x->has_any = true;
 }
