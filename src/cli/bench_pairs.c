@@ -388,9 +388,12 @@ void pairs_open_manager(struct pairs *p)
     static struct client_observer observer;
     struct client_options c = { .loop = p->loop, .carrier = &p->carrier.carrier, .observer = &observer };
     bool is_synced = false;
-    struct manager_options o = {
-        .loop = p->loop, .clock = p->clock, .seed = 1, .on_synced = on_synced, .ctx = &is_synced
-    };
+    struct manager_options o = { .loop = p->loop,
+                                 .clock = p->clock,
+                                 .seed = 1,
+                                 .is_local = true,
+                                 .on_synced = on_synced,
+                                 .ctx = &is_synced };
 
     observer = (struct client_observer){ count_attempt, ignore_retry, ignore_wait, p };
     p->carrier.carrier.type = &carrier_type;

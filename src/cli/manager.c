@@ -102,7 +102,8 @@ static int open_parts(struct manager *m, struct error *err)
                                  .client = m->o.client,
                                  .informers = m->informers,
                                  .metrics = m->o.metrics,
-                                 .seed = m->o.seed };
+                                 .seed = m->o.seed,
+                                 .is_local = m->o.is_local };
     struct binder_options b = {
         .part = part,
         .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },

@@ -21,6 +21,7 @@ struct manager_options {
     struct client *client;
     struct metrics *metrics;
     uint64_t seed;             /* secret */
+    bool is_local;             /* the server is in this process */
     bool streams_lists;        /* informer.h */
     bool provisions_host_path; /* --enable-hostpath-provisioner */
     /* The caches are filled: manager_start() may follow. On the loop, once. */

@@ -276,6 +276,7 @@ static int open_controllers(struct running *r, struct error *err)
     struct manager_options o = { .loop = r->loop,
                                  .clock = clock_system(),
                                  .metrics = r->metrics,
+                                 .is_local = true,
                                  .provisions_host_path = r->settings.has_hostpath_provisioner,
                                  .on_synced = on_synced,
                                  .ctx = r };

@@ -24,6 +24,7 @@ int part_recorder(const struct part_options *o, const char *component, struct re
                                   .client = o->client,
                                   .metrics = o->metrics,
                                   .seed = part_seed(o, component),
+                                  .is_local = o->is_local,
                                   .dialect = RECORDER_CORE,
                                   .component = component,
                                   .host = "" };

@@ -30,6 +30,7 @@ struct part_options {
     struct informers *informers; /* not started yet */
     struct metrics *metrics;     /* NULL: nothing is counted */
     uint64_t seed;               /* of delays and tables: secret, names come from outside */
+    bool is_local;               /* the server is in this process */
 };
 
 /* A seed of its own for whatever has that name: which other parts run changes nothing for it. */

@@ -337,7 +337,7 @@ int recorder_new(const struct recorder_options *o, struct recorder **ret, struct
     series_init(&r->series, draw_seed(&hashes));
     timer_init(&r->series_timer, o->loop, on_series_timer, r);
     init_bufs(r);
-    result = event_sender_init(&r->sender, o->loop, o->client, o->metrics, &rng, err);
+    result = event_sender_init(&r->sender, o, &rng, err);
     if (result < 0)
         return result;
     *ret = TAKE(r);

@@ -25,6 +25,11 @@ struct recorder;
 #define RECORDER_QUEUE_MAX 1000
 #define RECORDER_MESSAGE_BYTES_MAX 1024
 #define RECORDER_TRIES_MAX 12
+/* Requests under way. A server that others use too gets few. One in this process commits what is asked of it
+ * together: it gets as many as a controller has keys in flight, each of which has an event to tell for each
+ * of its own requests at most, so that the queue does not grow however many keys there are. */
+#define RECORDER_REMOTE_MAX 8
+#define RECORDER_LOCAL_MAX 256
 
 enum recorder_dialect { RECORDER_CORE, RECORDER_SERIES };
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
@@ -35,6 +40,7 @@ struct recorder_options {
     struct client *client;
     struct metrics *metrics; /* NULL: nothing is counted */
     uint64_t seed;
+    bool is_local; /* the server is in this process */
     enum recorder_dialect dialect;
     const char *component; /* "persistentvolume-controller": borrowed */
     const char *host;      /* source.host; of the new dialect, part of the instance; borrowed; "" for none */

@@ -513,6 +513,69 @@ TEST(recorder_sends_a_few_at_once_and_one_for_each_event)
     recording_done(&w);
 }
 
+/* A server in the same process commits together what it is asked together. Each of a controller's keys has
+ * one event for each request of its own, so a backlog of any length loses none. */
+TEST(recorder_sends_many_at_once_to_a_server_in_process)
+{
+    const unsigned waves = 8;
+    struct recording w;
+
+    recording_init(&w, RECORDER_CORE);
+    recorder_free(w.recorder);
+    w.is_local = true;
+    recorder_start(&w, RECORDER_CORE, "persistentvolume-controller");
+    for (unsigned wave = 0; wave < waves; wave++) {
+        w.wire->mode = WIRE_HELD;
+        for (unsigned i = 0; i < RECORDER_LOCAL_MAX + 10; i++) {
+            char name[16];
+            struct object *claim;
+
+            (void)snprintf(name, sizeof name, "c%u-%u", wave, i);
+            claim = a_claim("default", name);
+            NOTE(&w, claim, "Bound", "to a volume");
+            (void)object_unref(claim);
+        }
+        served_settle(&w.served);
+        ASSERT_INT(RECORDER_LOCAL_MAX, w.wire->held_count);
+        wire_release(&w);
+    }
+    recording_settle(&w);
+    assert_outcome(&w, "created", waves * (RECORDER_LOCAL_MAX + 10)); /* twice what the queue holds */
+    assert_outcome(&w, "dropped", 0);
+    recording_done(&w);
+}
+
+/* Requests for one event never leave side by side, and in their order, however many there are. */
+TEST(recorder_keeps_the_order_of_many)
+{
+    struct object *claims[3];
+    struct recording w;
+
+    recording_init(&w, RECORDER_CORE);
+    w.wire->mode = WIRE_HELD;
+    for (unsigned i = 0; i < 3; i++) {
+        char name[8];
+
+        (void)snprintf(name, sizeof name, "c%u", i);
+        claims[i] = a_claim("default", name);
+    }
+    for (unsigned n = 0; n < 20; n++)
+        for (unsigned i = 0; i < 3; i++)
+            NOTE(&w, claims[i], "Same", "m");
+    served_settle(&w.served);
+    ASSERT_INT(3, w.wire->held_count);
+    wire_release(&w);
+    recording_settle(&w);
+    ASSERT_EVENTS(&w, 3);
+    assert_outcome(&w, "created", 3);
+    assert_outcome(&w, "patched", 3 * 19);
+    for (unsigned i = 0; i < 3; i++)
+        ASSERT_GOT(&w.served, "20", i == 0 ? "items/0/count" : i == 1 ? "items/1/count" : "items/2/count");
+    recording_done(&w);
+    for (unsigned i = 0; i < 3; i++)
+        (void)object_unref(claims[i]);
+}
+
 /* A crash at any moment: nothing is sent, nothing is left behind (the loop would say so). */
 TEST(recorder_can_go_at_any_time)
 {

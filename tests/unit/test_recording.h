@@ -12,7 +12,7 @@
 #include "client/target.h"
 #include "machinery/recorder.h"
 
-#define WIRE_HELD_MAX 64
+#define WIRE_HELD_MAX 512
 
 enum wire_mode {
     WIRE_OPEN,
@@ -44,6 +44,7 @@ struct recording {
     struct recorder *recorder;
     struct logger logger;
     struct buf log; /* what was logged above debug */
+    bool is_local;
 };
 
 /* --- The wire --- */
@@ -160,6 +161,7 @@ static inline void recorder_start(struct recording *w, enum recorder_dialect dia
                                   .client = w->client,
                                   .metrics = w->metrics,
                                   .seed = 11,
+                                  .is_local = w->is_local,
                                   .dialect = dialect,
                                   .component = component,
                                   .host = "node-1" };
