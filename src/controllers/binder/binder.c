@@ -212,14 +212,19 @@ static void on_volume(struct binder *b, const struct object *o)
 
 static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
 {
+    struct binder *b = ctx;
+
     (void)is_initial;
-    on_volume(ctx, o);
+    binder_metrics_volume(b->metrics, NULL, volume_of(o));
+    on_volume(b, o);
 }
 
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
-    (void)old;
-    on_volume(ctx, o);
+    struct binder *b = ctx;
+
+    binder_metrics_volume(b->metrics, volume_of(old), volume_of(o));
+    on_volume(b, o);
 }
 
 static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
@@ -229,6 +234,7 @@ static void on_volume_delete(void *ctx, const struct object *o, bool is_final_un
 
     (void)is_final_unknown;
     volume_index_remove(b->index, o->name);
+    binder_metrics_volume(b->metrics, v, NULL);
     binder_metrics_end(b->metrics, LONG_DELETE, str_of(o->name));
     binder_add_volume(b, o->name);
     if (v->claim.is_set)
@@ -254,6 +260,7 @@ static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
     struct binder *b = ctx;
 
     (void)is_initial;
+    binder_metrics_claim(b->metrics, NULL, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
     add_volumes_of(b, o);
 }
@@ -262,6 +269,7 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
 {
     struct binder *b = ctx;
 
+    binder_metrics_claim(b->metrics, claim_of(old), claim_of(o));
     binder_add_claim(b, o->ns, o->name);
     if (strcmp(claim_of(old)->volume_name, claim_of(o)->volume_name) != 0)
         add_volumes_of(b, o);
@@ -275,6 +283,7 @@ static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unk
 
     (void)is_final_unknown;
     (void)snprintf(key, sizeof key, "%s/%s", o->ns, o->name);
+    binder_metrics_claim(b->metrics, c, NULL);
     waiting_remove(b->waiting, o->ns, o->name);
     provision_forget(b, str_of(key));
     binder_add(b, BINDER_CLAIMS, str_of(key));

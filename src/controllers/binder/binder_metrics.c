@@ -1,14 +1,19 @@
 #include "controllers/binder/binder_metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controllers/binder/binder_int.h"
 #include "machinery/metrics.h"
 
+#define PLUGIN_UNKNOWN "N/A"
+#define PLUGIN_CSI "kubernetes.io/csi"
+
 static const double seconds_bounds[] = { .1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600 };
 static const double bind_bounds[] = { .001, .0025, .005, .01, .025, .05, .1, .25,
                                       .5,   1,     2.5,  5,   10,   30,  60, 300 };
+static const double match_bounds[] = { 2.5e-7, 5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 1e-4, 1e-3, 1e-2 };
 
 static const char *const operation_names[] = { [LONG_PROVISION] = "provision", [LONG_DELETE] = "delete" };
 static_assert(ARRAY_LEN(operation_names) == LONG_COUNT, "name every operation");
@@ -20,6 +25,15 @@ struct beginning {
     char key[];
 };
 
+enum objects {
+    OBJECTS_VOLUMES,
+    OBJECTS_VOLUMES_BOUND,
+    OBJECTS_VOLUMES_UNBOUND,
+    OBJECTS_CLAIMS_BOUND,
+    OBJECTS_CLAIMS_UNBOUND,
+    OBJECTS_COUNT,
+};
+
 struct binder_metrics {
     struct binder *binder;
     struct metric_family *seconds;
@@ -27,7 +41,10 @@ struct binder_metrics {
     struct metric_family *errors_old;
     struct metric_family *calls;
     struct metric_family *conflicts;
+    struct metric_family *objects[OBJECTS_COUNT];
     struct metric *bind;
+    struct metric *match;
+    struct metric *pending;
     struct metric *retroactive;
     struct metric *retroactive_errors;
     struct map begun[LONG_COUNT];
@@ -88,36 +105,68 @@ static int add_families(struct binder_metrics *m, struct metrics *to, struct err
     return r < 0 ? r : part_operation_seconds(to, &m->calls, err);
 }
 
-static int add_metric(struct metrics *to, const char *name, const char *help, enum metric_type type,
-                      struct metric **ret, struct error *err)
-{
-    struct metric_desc desc = { .name = name, .help = help, .type = type };
+static const char *const kind_labels[] = { "plugin_name", "volume_mode", NULL };
+static const char *const volume_labels[] = { "storage_class", NULL };
+static const char *const claim_labels[] = { "namespace", "storage_class", "volume_attributes_class", NULL };
 
-    if (type == METRIC_HISTOGRAM) {
-        desc.bounds = bind_bounds;
-        desc.bounds_count = ARRAY_LEN(bind_bounds);
+static int add_objects(struct binder_metrics *m, struct metrics *to, struct error *err)
+{
+    static const struct metric_desc descs[] = {
+        [OBJECTS_VOLUMES] = { .name = "pv_collector_total_pv_count",
+                              .help = "PersistentVolumes by plugin and volume mode.",
+                              .labels = kind_labels },
+        [OBJECTS_VOLUMES_BOUND] = { .name = "pv_collector_bound_pv_count",
+                                    .help = "PersistentVolumes in the phase Bound.",
+                                    .labels = volume_labels },
+        [OBJECTS_VOLUMES_UNBOUND] = { .name = "pv_collector_unbound_pv_count",
+                                      .help = "PersistentVolumes in any other phase.",
+                                      .labels = volume_labels },
+        [OBJECTS_CLAIMS_BOUND] = { .name = "pv_collector_bound_pvc_count",
+                                   .help = "PersistentVolumeClaims in the phase Bound.",
+                                   .labels = claim_labels },
+        [OBJECTS_CLAIMS_UNBOUND] = { .name = "pv_collector_unbound_pvc_count",
+                                     .help = "PersistentVolumeClaims in any other phase.",
+                                     .labels = claim_labels },
+    };
+    int r = 0;
+
+    static_assert(ARRAY_LEN(descs) == OBJECTS_COUNT, "describe every family");
+    for (int i = 0; i < OBJECTS_COUNT && r == 0; i++) {
+        struct metric_desc desc = descs[i];
+
+        desc.type = METRIC_GAUGE;
+        r = metrics_share_family(to, &desc, &m->objects[i], err);
     }
-    return metrics_add_metric(to, &desc, ret, err);
+    return r;
 }
 
 static int add_metrics(struct binder_metrics *m, struct metrics *to, struct error *err)
 {
-    struct metric *pending;
-    int r = add_metric(to, "berth_bind_seconds", "From a claim's creation to Bound.", METRIC_HISTOGRAM,
-                       &m->bind, err);
+    const struct {
+        struct metric_desc desc;
+        struct metric **ret;
+    } all[] = {
+        { { "berth_bind_seconds", "From a claim's creation to Bound.", METRIC_HISTOGRAM, NULL, bind_bounds,
+            ARRAY_LEN(bind_bounds), 0 },
+          &m->bind },
+        { { "berth_match_seconds", "The search for a claim's volume.", METRIC_HISTOGRAM, NULL, match_bounds,
+            ARRAY_LEN(match_bounds), 0 },
+          &m->match },
+        { { "berth_pending_claims", "Claims that wait for a volume.", METRIC_GAUGE, NULL, NULL, 0, 0 },
+          &m->pending },
+        { { "retroactive_storageclass_total", "Claims that were to get the default class later.",
+            METRIC_COUNTER, NULL, NULL, 0, 0 },
+          &m->retroactive },
+        { { "retroactive_storageclass_errors_total", "Of those, the ones that failed.", METRIC_COUNTER, NULL,
+            NULL, 0, 0 },
+          &m->retroactive_errors },
+    };
+    int r = 0;
 
+    for (size_t i = 0; i < ARRAY_LEN(all) && r == 0; i++)
+        r = metrics_add_metric(to, &all[i].desc, all[i].ret, err);
     if (r == 0)
-        r = add_metric(to, "retroactive_storageclass_total",
-                       "Claims that were to get the default class later.", METRIC_COUNTER, &m->retroactive,
-                       err);
-    if (r == 0)
-        r = add_metric(to, "retroactive_storageclass_errors_total", "Of those, the ones that failed.",
-                       METRIC_COUNTER, &m->retroactive_errors, err);
-    if (r == 0)
-        r = add_metric(to, "berth_pending_claims", "Claims that wait for a volume.", METRIC_GAUGE, &pending,
-                       err);
-    if (r == 0)
-        metric_set_reader(pending, read_waiting, m->binder);
+        metric_set_reader(m->pending, read_waiting, m->binder);
     return r;
 }
 
@@ -138,6 +187,8 @@ int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct err
         map_init(&m->begun[i], (struct hash_seed){ b->o.part.seed, (uint64_t)i });
     r = add_families(m, b->o.part.metrics, err);
     if (r == 0)
+        r = add_objects(m, b->o.part.metrics, err);
+    if (r == 0)
         r = add_metrics(m, b->o.part.metrics, err);
     if (r < 0) {
         (void)binder_metrics_free(m);
@@ -153,6 +204,8 @@ struct binder_metrics *binder_metrics_free(struct binder_metrics *m)
 
     if (!m)
         return NULL;
+    if (m->pending)
+        metric_set_reader(m->pending, NULL, NULL); /* the registry stays */
     for (int i = 0; i < LONG_COUNT; i++) {
         for (size_t at = 0; (x = map_next(&m->begun[i], &at, NULL));)
             free(x);
@@ -181,6 +234,12 @@ void binder_metrics_bound(struct binder_metrics *m, const struct claim *c)
     metric_observe(m->bind, took > 0 ? took : 0);
 }
 
+void binder_metrics_matched(struct binder_metrics *m, uint64_t took_ns)
+{
+    if (m)
+        metric_observe(m->match, (double)took_ns / 1e9);
+}
+
 void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed)
 {
     if (!m)
@@ -188,6 +247,78 @@ void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed)
     metric_add(m->retroactive, 1);
     if (has_failed)
         metric_add(m->retroactive_errors, 1);
+}
+
+/* --- Objects ---
+ *
+ * Counted as they come and go: a scrape that looked at 200,000 of them would hold up the loop. */
+
+static const char *driver_of(const struct volume *v)
+{
+    return v->source.kind == SOURCE_CSI ? v->source.csi->driver : "";
+}
+
+/* The first that serves the source: as a label, "multiple plugins" would say less. */
+static const char *plugin_of(const struct binder *b, const struct volume *v)
+{
+    for (const struct volume_plugin *const *p = b->o.plugins; *p; p++)
+        if ((*p)->can_support(&v->source))
+            return (*p)->name;
+    return PLUGIN_UNKNOWN;
+}
+
+static void count_volume(struct binder_metrics *m, const struct volume *v, double by)
+{
+    enum objects phase = v->phase == VOLUME_BOUND ? OBJECTS_VOLUMES_BOUND : OBJECTS_VOLUMES_UNBOUND;
+    const char *plugin = plugin_of(m->binder, v);
+    char csi[METRIC_LABELS_BYTES_MAX];
+
+    if (v->source.kind == SOURCE_CSI) {
+        (void)snprintf(csi, sizeof csi, PLUGIN_CSI ":%s", driver_of(v));
+        plugin = csi;
+    }
+    metric_add(metric_of(m->objects[OBJECTS_VOLUMES], plugin, volume_mode_names[v->mode]), by);
+    metric_add(metric_of(m->objects[phase], v->spec_class), by);
+}
+
+static bool volume_counts_as(const struct volume *a, const struct volume *b)
+{
+    return (a->phase == VOLUME_BOUND) == (b->phase == VOLUME_BOUND) && a->source.kind == b->source.kind &&
+           a->mode == b->mode && strcmp(a->spec_class, b->spec_class) == 0 &&
+           strcmp(driver_of(a), driver_of(b)) == 0;
+}
+
+void binder_metrics_volume(struct binder_metrics *m, const struct volume *old, const struct volume *v)
+{
+    if (!m || (old && v && volume_counts_as(old, v)))
+        return;
+    if (old)
+        count_volume(m, old, -1);
+    if (v)
+        count_volume(m, v, 1);
+}
+
+static void count_claim(struct binder_metrics *m, const struct claim *c, double by)
+{
+    enum objects phase = c->phase == CLAIM_BOUND ? OBJECTS_CLAIMS_BOUND : OBJECTS_CLAIMS_UNBOUND;
+
+    metric_add(metric_of(m->objects[phase], c->obj.ns, c->class, c->attributes_class), by);
+}
+
+static bool claim_counts_as(const struct claim *a, const struct claim *b)
+{
+    return (a->phase == CLAIM_BOUND) == (b->phase == CLAIM_BOUND) && strcmp(a->class, b->class) == 0 &&
+           strcmp(a->attributes_class, b->attributes_class) == 0;
+}
+
+void binder_metrics_claim(struct binder_metrics *m, const struct claim *old, const struct claim *c)
+{
+    if (!m || (old && c && claim_counts_as(old, c)))
+        return;
+    if (old)
+        count_claim(m, old, -1);
+    if (c)
+        count_claim(m, c, 1);
 }
 
 /* --- Long operations --- */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "api/claim.h"
+#include "api/volume.h"
 #include "base/error.h"
 
 struct binder;
@@ -18,6 +19,11 @@ void binder_metrics_conflict(struct binder_metrics *m, const struct kind_info *k
                              bool is_conflict);
 /* A claim has become Bound. */
 void binder_metrics_bound(struct binder_metrics *m, const struct claim *c);
+/* A volume was looked for. */
+void binder_metrics_matched(struct binder_metrics *m, uint64_t took_ns);
+/* There is one more (old NULL), one less (the other NULL), or one that has changed. */
+void binder_metrics_volume(struct binder_metrics *m, const struct volume *old, const struct volume *v);
+void binder_metrics_claim(struct binder_metrics *m, const struct claim *old, const struct claim *c);
 /* A default class was given to a claim that had none. */
 void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed);
 

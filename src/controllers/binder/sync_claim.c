@@ -115,6 +115,17 @@ static void pass_on_offer(struct binder *b, struct binder_key k, const struct vo
     free((void *)(uintptr_t)offered);
 }
 
+static int find_volume(struct binder *b, const struct claim *c, bool is_delayed, const struct volume **ret,
+                       struct error *err)
+{
+    const struct clock *clock = b->o.part.clock;
+    uint64_t from_ns = clock_mono_ns(clock);
+    int r = volume_index_match(b->index, c, is_delayed, ret, err);
+
+    binder_metrics_matched(b->metrics, clock_mono_ns(clock) - from_ns);
+    return r;
+}
+
 static enum sync_result sync_unbound(struct round *r, const struct claim *c)
 {
     struct binder *b = round_binder(r);
@@ -124,7 +135,7 @@ static enum sync_result sync_unbound(struct round *r, const struct claim *c)
     int e = binder_is_delayed(b, c, &is_delayed, &err);
 
     if (e == 0) {
-        e = volume_index_match(b->index, c, is_delayed, &v, &err);
+        e = find_volume(b, c, is_delayed, &v, &err);
         if (e < 0)
             (void)error_wrap(&err, "error finding PV for claim \"%s\"", round_name(r));
     }
