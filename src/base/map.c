@@ -63,11 +63,25 @@ static uint32_t map_hash(const struct map *m, struct str key)
     return (uint32_t)siphash13(m->seed, key);
 }
 
-void *map_get(const struct map *m, struct str key)
+uint32_t map_prefetch(const struct map *m, struct str key)
 {
-    size_t at = map_find(m, key, map_hash(m, key));
+    uint32_t hash = map_hash(m, key);
+
+    if (m->cap > 0)
+        __builtin_prefetch(&m->slots[hash & (m->cap - 1)]);
+    return hash;
+}
+
+void *map_get_fetched(const struct map *m, struct str key, uint32_t fetched)
+{
+    size_t at = map_find(m, key, fetched);
 
     return at < m->cap ? m->slots[at].value : NULL;
+}
+
+void *map_get(const struct map *m, struct str key)
+{
+    return map_get_fetched(m, key, map_hash(m, key));
 }
 
 /* Adds an entry whose key is not there; a free slot exists. Entries nearer to their home make way for it. */

@@ -37,6 +37,11 @@ void map_clear(struct map *m);
 /* The value, NULL when the map has no such key. */
 void *map_get(const struct map *m, struct str key);
 
+/* The same in two steps, for a map that is in no cache: the first asks for the memory where the key would be,
+ * and whatever is done before the second need not be waited for. The map must not change in between. */
+uint32_t map_prefetch(const struct map *m, struct str key);
+void *map_get_fetched(const struct map *m, struct str key, uint32_t fetched);
+
 /* Maps key to value, which is not NULL. A key that is there already gets the new value and its entry lives on
  * the new key's memory; *ret_old is then the value it had, else NULL (ret_old may be NULL). Fails with
  * -ERR_NO_MEMORY, or -ERR_TOO_LARGE for a key of 4 GiB, and changes nothing. */

@@ -40,6 +40,24 @@ TEST(map_get_put_remove)
     map_done(&m);
 }
 
+TEST(map_get_in_two_steps)
+{
+    struct map m;
+    uint32_t fetched;
+
+    keys_init();
+    map_init(&m, seed);
+    fetched = map_prefetch(&m, STR_LIT("a")); /* of nothing */
+    assert_null(map_get_fetched(&m, STR_LIT("a"), fetched));
+    for (int i = 0; i < KEYS; i += 2)
+        ASSERT_OK(map_put(&m, str_of(keys[i]), keys[i], NULL));
+    for (int i = 0; i < KEYS; i++) {
+        fetched = map_prefetch(&m, str_of(keys[i]));
+        assert_ptr_equal(i % 2 ? NULL : keys[i], map_get_fetched(&m, str_of(keys[i]), fetched));
+    }
+    map_done(&m);
+}
+
 TEST(map_keys_are_bytes)
 {
     static const struct str rows[] = { { "", 0 },  { "\0", 1 },  { "\0\0", 2 },

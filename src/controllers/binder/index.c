@@ -254,16 +254,31 @@ static void pick_listed(const struct list *list, const struct claim *c, bool is_
     }
 }
 
-static int pick_kept(const struct volume_index *x, const struct claim *c, struct pick *best)
-{
-    _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
+/* Where the claim's own volumes are listed. Most claims have none, and among many lists that takes two lines
+ * of memory that are in no cache: they are asked for early, together, and looked at when they have come. */
+struct kept {
+    struct buf name;
+    uint32_t by_uid, by_name;
+};
 
-    pick_listed(lists_get(&x->lists, str_of(c->obj.uid)), c, /* is_by_uid= */ true, best);
-    object_key(&c->obj, &key);
-    if (key.failed)
-        return -(int)key.failed;
-    pick_listed(lists_get(&x->lists, buf_str(&key)), c, /* is_by_uid= */ false, best);
-    return 0;
+static int kept_prefetch(const struct volume_index *x, const struct claim *c, struct kept *k)
+{
+    k->by_uid = map_prefetch(&x->lists.by_key, str_of(c->obj.uid));
+    (void)buf_add_cstr(&k->name, c->obj.ns);
+    (void)buf_add_char(&k->name, '/');
+    (void)buf_add_cstr(&k->name, c->obj.name);
+    k->by_name = map_prefetch(&x->lists.by_key, buf_str(&k->name));
+    return -(int)k->name.failed;
+}
+
+static struct pick pick_kept(const struct volume_index *x, const struct claim *c, const struct kept *k)
+{
+    const struct map *lists = &x->lists.by_key;
+    struct pick best = { .group = GROUPS_COUNT };
+
+    pick_listed(map_get_fetched(lists, str_of(c->obj.uid), k->by_uid), c, /* is_by_uid= */ true, &best);
+    pick_listed(map_get_fetched(lists, buf_str(&k->name), k->by_name), c, /* is_by_uid= */ false, &best);
+    return best;
 }
 
 /* There is a volume, free or not, with all the modes that the claim asks for. */
@@ -278,19 +293,26 @@ static bool has_group_for(const struct volume_index *x, const struct claim *c)
 int volume_index_match(const struct volume_index *x, const struct claim *c, bool is_delayed,
                        const struct volume **ret, struct error *err)
 {
-    struct pick best = { .group = GROUPS_COUNT };
+    struct kept kept = { .name = BUF_INIT(INDEX_KEY_BYTES_MAX) };
     const struct volume *plain = NULL;
+    const struct shelf *shelf = NULL;
+    struct pick best;
     int r;
 
     if (c->selector && c->selector->error && has_group_for(x, c))
         return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
                          c->obj.ns, c->obj.name, c->selector->error);
-    r = pick_kept(x, c, &best);
-    /* In the same group a kept volume comes before all others; in an earlier one any will do. */
+    r = kept_prefetch(x, c, &kept);
     if (r == 0 && !is_delayed)
-        r = shelves_find(&x->shelves, c, best.group, &plain);
+        r = shelves_get(&x->shelves, c, &shelf);
+    if (r == 0)
+        best = pick_kept(x, c, &kept);
+    buf_done(&kept.name);
     if (r < 0)
         return error_no_memory(err);
+    /* In the same group a kept volume comes before all others; in an earlier one any will do. */
+    if (shelf)
+        plain = shelf_find(shelf, c, best.group);
     *ret = plain ? plain : best.v;
     return 0;
 }

@@ -66,9 +66,10 @@ bool volume_shelf_is_same(const struct volume *a, const struct volume *b);
 int shelves_put(struct shelves *s, struct entry *e);
 void shelves_remove(struct shelves *s, struct entry *e);
 
-/* The best free volume in the groups before `groups_end`; *ret NULL when there is none. */
-int shelves_find(const struct shelves *s, const struct claim *c, unsigned groups_end,
-                 const struct volume **ret);
+/* The shelf where the claim looks; *ret NULL when there is none. */
+int shelves_get(const struct shelves *s, const struct claim *c, const struct shelf **ret);
+/* The best free volume in the groups before `groups_end`; NULL when there is none. */
+const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c, unsigned groups_end);
 
 /* Where the group of the volume's access modes comes in the order. */
 unsigned volume_group(const struct volume *v);
@@ -103,8 +104,6 @@ int lists_put(struct lists *l, struct entry *e);
 int lists_move(struct lists *l, struct shelves *s, struct entry *e, struct str key);
 void lists_put_stray(struct lists *l, struct entry *e);
 void lists_remove(struct lists *l, struct entry *e);
-/* NULL when nothing is listed there. */
-const struct list *lists_get(const struct lists *l, struct str key);
 
 /* --- All of it: tests make its maps run out of memory --- */
 

@@ -41,11 +41,6 @@ void lists_done(struct lists *l)
     l->strays = NULL;
 }
 
-const struct list *lists_get(const struct lists *l, struct str key)
-{
-    return map_get(&l->by_key, key);
-}
-
 bool list_is_for(const struct list *list, const struct claim_ref *ref)
 {
     struct str key = { list->key, list->key_len }, ns;

@@ -193,21 +193,23 @@ static const struct volume *group_find(const struct shelf *shelf, unsigned group
     return NULL;
 }
 
-int shelves_find(const struct shelves *s, const struct claim *c, unsigned groups_end,
-                 const struct volume **ret)
+int shelves_get(const struct shelves *s, const struct claim *c, const struct shelf **ret)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
-    uint64_t rank = quantity_rank(&c->request);
-    const struct volume *found = NULL;
-    const struct shelf *shelf;
     int r = shelf_key((enum volume_mode)c->mode, c->class, c->attributes_class, &key);
 
-    if (r < 0)
-        return r;
-    shelf = map_get(&s->by_key, buf_str(&key));
-    for (unsigned i = 0; shelf && !found && i < groups_end; i++)
+    if (r == 0)
+        *ret = map_get(&s->by_key, buf_str(&key));
+    return r;
+}
+
+const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c, unsigned groups_end)
+{
+    uint64_t rank = quantity_rank(&c->request);
+    const struct volume *found = NULL;
+
+    for (unsigned i = 0; !found && i < groups_end; i++)
         if (group_suits(i, c) && shelf->groups[i].count > 0)
             found = group_find(shelf, i, rank, c);
-    *ret = found;
-    return 0;
+    return found;
 }
