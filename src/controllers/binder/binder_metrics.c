@@ -262,7 +262,7 @@ static const char *driver_of(const struct volume *v)
 static const char *plugin_of(const struct binder *b, const struct volume *v)
 {
     for (const struct volume_plugin *const *p = b->o.plugins; *p; p++)
-        if ((*p)->can_support(&v->source))
+        if ((*p)->can_support(*p, &(struct volume_spec){ .volume = v }))
             return (*p)->name;
     return PLUGIN_UNKNOWN;
 }
