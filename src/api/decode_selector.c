@@ -105,6 +105,17 @@ const struct node_selector *decode_node_selector(struct decoder *x, json_ref obj
     return x->r == 0 ? sel : NULL;
 }
 
+const struct node_selector *decode_node_preference(struct decoder *x, json_ref object, const char *key)
+{
+    _cleanup_(arena_done_p) struct arena scratch = ARENA_INIT(OBJECT_MEMORY_BYTES_MAX);
+    json_ref member = json_get(x->d, object, key);
+    struct node_selector *sel = decode_new(x, member, sizeof *sel);
+
+    if (sel)
+        decode_node_term(x, sel, member, &scratch);
+    return x->r == 0 ? sel : NULL;
+}
+
 const struct topology_selector *decode_topologies(struct decoder *x, json_ref object, const char *key)
 {
     _cleanup_(arena_done_p) struct arena scratch = ARENA_INIT(OBJECT_MEMORY_BYTES_MAX);

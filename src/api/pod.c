@@ -230,12 +230,27 @@ static void pod_decode_placement(struct decoder *x, json_ref spec, struct pod *p
     p->priority = (int32_t)decode_int(x, spec, "priority", 0);
 }
 
+static void pod_decode_preferences(struct decoder *x, json_ref spec, struct pod *p)
+{
+    json_ref all = json_path(x->d, json_path(x->d, spec, "affinity", "nodeAffinity"),
+                             "preferredDuringSchedulingIgnoredDuringExecution");
+    struct node_preference *items = decode_items(x, all, sizeof *items, &p->preferred_affinity_count);
+    size_t i = 0;
+
+    for (json_ref m = items ? json_first(x->d, all) : 0; m; m = json_next(x->d, m), i++) {
+        items[i].weight = (int32_t)decode_int(x, m, "weight", 0);
+        items[i].term = decode_node_preference(x, m, "preference");
+    }
+    p->preferred_affinity = items;
+}
+
 static void pod_decode(struct decoder *x, json_ref object, struct object *o)
 {
     struct pod *p = CONTAINER_OF(o, struct pod, obj);
     json_ref spec = json_get(x->d, object, "spec");
 
     pod_decode_placement(x, spec, p);
+    pod_decode_preferences(x, spec, p);
     pod_decode_security(x, json_get(x->d, spec, "securityContext"), p);
     p->service_account = decode_text(x, spec, "serviceAccountName");
     p->grace_seconds = decode_int(x, spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);

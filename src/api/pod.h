@@ -92,6 +92,12 @@ struct pod_container_status {
     bool is_started;
 };
 
+/* Nodes that the pod would rather be on. */
+struct node_preference {
+    const struct node_selector *term; /* NULL for one that says nothing */
+    int32_t weight;
+};
+
 struct pod {
     struct object obj;
     const char *node_name; /* "" until it is scheduled */
@@ -108,6 +114,7 @@ struct pod {
     const struct pod_container_status *statuses; /* in the same order of kinds */
     struct kvs node_selector;
     const struct node_selector *required_affinity; /* of nodes; NULL for none */
+    const struct node_preference *preferred_affinity;
     struct tolerations tolerations;
     struct status_conditions conditions;
     struct texts readiness_gates; /* types of conditions */
@@ -120,6 +127,7 @@ struct pod {
     int64_t active_deadline_seconds; /* -1 when unset */
     struct timestamp started;        /* status.startTime */
     int32_t priority;
+    uint32_t preferred_affinity_count;
     uint32_t containers_count;
     uint32_t statuses_count;
     uint32_t supplemental_groups_count;

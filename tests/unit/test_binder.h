@@ -14,6 +14,7 @@
 #include "client/target.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
+#include "scheduler/scheduler.h"
 
 enum tap_fault {
     TAP_NONE,
@@ -85,6 +86,8 @@ struct world {
     struct informer *volumes;
     struct binder *binder;
     struct binder_options options;
+    struct scheduler_options *scheduling; /* NULL: there is no scheduler */
+    struct scheduler *scheduler;
     uint64_t seed;
     /* Requests that were no watches; writes among them. */
     unsigned requests;
@@ -462,6 +465,10 @@ static inline void world_boot(struct world *w)
                                              .metrics = w->metrics,
                                              .seed = w->seed };
     ASSERT_OK(binder_new(&w->options, &w->binder, &err));
+    if (w->scheduling) {
+        w->scheduling->part = w->options.part;
+        ASSERT_OK(scheduler_new(w->scheduling, &w->scheduler, &err));
+    }
 }
 
 static inline void world_init(struct world *w)
@@ -477,6 +484,7 @@ static inline void world_init(struct world *w)
 
 static inline void world_kill(struct world *w)
 {
+    w->scheduler = scheduler_free(w->scheduler);
     w->binder = binder_free(w->binder);
     w->informers = informers_free(w->informers);
     w->client = client_free(w->client);
@@ -505,6 +513,8 @@ static inline void world_start(struct world *w)
         assert_true(++turns < 10000);
     }
     binder_start(w->binder);
+    if (w->scheduler)
+        scheduler_start(w->scheduler);
 }
 
 /* Nothing moves any more without time passing; killed binders are started again. */

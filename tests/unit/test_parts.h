@@ -11,7 +11,7 @@
 #include "apiserver/local_client.h"
 #include "client/client.h"
 #include "client/target.h"
-#include "controllers/parts.h"
+#include "machinery/parts.h"
 
 #define WIRE_HELD_MAX 256
 #define SETTLE_S 300 /* longer than any delay between two tries */

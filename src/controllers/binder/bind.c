@@ -39,19 +39,6 @@ static void on_reserved(struct binder *b, const struct step *s, const struct cli
         log_debug("volume reserved for claim", LOG_STR("volume", s->target->name));
 }
 
-void claim_ref_write(struct buf *out, const struct claim *c)
-{
-    (void)buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
-    json_write_string(out, str_of(c->obj.ns));
-    (void)buf_add_cstr(out, ",\"name\":");
-    json_write_string(out, str_of(c->obj.name));
-    (void)buf_add_cstr(out, ",\"uid\":");
-    json_write_string(out, str_of(c->obj.uid));
-    (void)buf_add_cstr(out, ",\"resourceVersion\":");
-    json_write_string(out, object_version(&c->obj));
-    (void)buf_add_cstr(out, "}");
-}
-
 static void reserve(struct round *r, const struct volume *v, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);

@@ -13,7 +13,7 @@
 #define BERTH_CONTROLLERS_BINDER_BINDER_H
 
 #include "base/cleanup.h"
-#include "controllers/parts.h"
+#include "machinery/parts.h"
 #include "plugins/plugin.h"
 
 struct binder;

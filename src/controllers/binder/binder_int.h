@@ -163,8 +163,6 @@ void bind_steps(struct round *r, const struct volume *v, const struct claim *c);
 /* The same, and the round's end. */
 enum sync_result bind_pair(struct round *r, const struct volume *v, const struct claim *c);
 void unbind_volume(struct round *r, const struct volume *v);
-/* A reference to the claim, as volumes hold it. */
-void claim_ref_write(struct buf *out, const struct claim *c);
 /* The patch that unbind_volume() sends. */
 int unbind_write(const struct volume *v, struct buf *out, struct error *err);
 

@@ -5,7 +5,7 @@
 
 #include "api/pod_claims.h"
 #include "base/log.h"
-#include "controllers/steps.h"
+#include "machinery/steps.h"
 #include "machinery/write.h"
 
 #define QUEUE "ephemeral_volume"

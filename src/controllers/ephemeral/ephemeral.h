@@ -5,7 +5,7 @@
 #ifndef BERTH_CONTROLLERS_EPHEMERAL_EPHEMERAL_H
 #define BERTH_CONTROLLERS_EPHEMERAL_EPHEMERAL_H
 
-#include "controllers/parts.h"
+#include "machinery/parts.h"
 
 struct ephemeral;
 

@@ -8,7 +8,7 @@
 #define BERTH_CONTROLLERS_EXPAND_EXPAND_H
 
 #include "api/volume.h"
-#include "controllers/parts.h"
+#include "machinery/parts.h"
 
 struct expand;
 

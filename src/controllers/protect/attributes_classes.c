@@ -9,7 +9,7 @@
 #include "api/attributes_class.h"
 #include "api/claim.h"
 #include "api/volume.h"
-#include "controllers/steps.h"
+#include "machinery/steps.h"
 
 #define BY_ATTRIBUTES_CLASS "attributes-class"
 #define NAMES_MAX 3

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "controllers/protect/live_pods.h"
-#include "controllers/steps.h"
+#include "machinery/steps.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
 

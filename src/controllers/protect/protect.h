@@ -6,7 +6,7 @@
 #ifndef BERTH_CONTROLLERS_PROTECT_PROTECT_H
 #define BERTH_CONTROLLERS_PROTECT_PROTECT_H
 
-#include "controllers/parts.h"
+#include "machinery/parts.h"
 
 struct protect;
 

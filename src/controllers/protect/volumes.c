@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "api/volume.h"
-#include "controllers/steps.h"
+#include "machinery/steps.h"
 
 struct volume_guard {
     struct informer *volumes;

@@ -3,8 +3,8 @@
  * A sync hands the request over and says SYNC_LATER, as steps_send() does for it; the answer is taken into
  * the cache and ends the key's turn. What more there is to do follows from the cache, which hears of the
  * answer first: a step never leads to the next by itself. */
-#ifndef BERTH_CONTROLLERS_STEPS_H
-#define BERTH_CONTROLLERS_STEPS_H
+#ifndef BERTH_MACHINERY_STEPS_H
+#define BERTH_MACHINERY_STEPS_H
 
 #include <sys/queue.h>
 

@@ -1,4 +1,4 @@
-#include "controllers/steps.h"
+#include "machinery/steps.h"
 
 #include <stdlib.h>
 #include <string.h>

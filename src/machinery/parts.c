@@ -1,4 +1,4 @@
-#include "controllers/parts.h"
+#include "machinery/parts.h"
 
 #include <stdio.h>
 
@@ -65,6 +65,21 @@ void part_add(struct controller *c, const struct object *o)
 
     if (len > 0 && (size_t)len < sizeof key)
         controller_add(c, (struct str){ key, (size_t)len });
+}
+
+/* --- Writing --- */
+
+void claim_ref_write(struct buf *out, const struct claim *c)
+{
+    (void)buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
+    json_write_string(out, str_of(c->obj.ns));
+    (void)buf_add_cstr(out, ",\"name\":");
+    json_write_string(out, str_of(c->obj.name));
+    (void)buf_add_cstr(out, ",\"uid\":");
+    json_write_string(out, str_of(c->obj.uid));
+    (void)buf_add_cstr(out, ",\"resourceVersion\":");
+    json_write_string(out, object_version(&c->obj));
+    (void)buf_add_cstr(out, "}");
 }
 
 /* --- Numbers --- */

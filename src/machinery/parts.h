@@ -8,11 +8,12 @@
  *              was sent may still take effect. The informers go after it.
  *
  * Writes are held back by the client's gate (client_set_gate()): a part does not ask whether it leads. */
-#ifndef BERTH_CONTROLLERS_PARTS_H
-#define BERTH_CONTROLLERS_PARTS_H
+#ifndef BERTH_MACHINERY_PARTS_H
+#define BERTH_MACHINERY_PARTS_H
 
 #include <stdint.h>
 
+#include "api/claim.h"
 #include "api/object.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -53,6 +54,11 @@ struct informer *part_pods(struct informers *all, struct error *err);
 
 /* The object's key is to be looked at. One longer than any server's names allow is passed over. */
 void part_add(struct controller *c, const struct object *o);
+
+/* --- What several parts write --- */
+
+/* The claimRef of a volume that is to be this claim's, as JSON. */
+void claim_ref_write(struct buf *out, const struct claim *c);
 
 /* --- Numbers of several parts --- */
 

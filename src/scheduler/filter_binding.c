@@ -1,0 +1,293 @@
+/* VolumeBinding: are the pod's claims bound or to be bound, and on this node can they be.
+ *
+ * A claim that waits for its consumer is matched to a free volume that the node reaches, the claims that ask
+ * for least first, each volume once; what finds none is provisioned, if its class can do that for the node.
+ */
+#include "scheduler/scheduler_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/pod_claims.h"
+
+#define KEY_BYTES_MAX CLAIM_KEY_BYTES_MAX
+
+bool claim_is_fully_bound(const struct claim *c)
+{
+    return c->volume_name[0] && object_annotation(&c->obj, ANN_BIND_COMPLETED);
+}
+
+const struct storage_class *cached_class(const struct scheduler *s, const char *name)
+{
+    const struct object *o = name[0] ? informer_get(s->caches[CACHE_CLASSES], "", name) : NULL;
+
+    return o ? (const struct storage_class *)(const void *)o : NULL;
+}
+
+/* --- The whole pod --- */
+
+/* The claim of a volume, if the pod may use it. */
+static enum cycle_result check_claim(struct cycle *c, const struct pod_volume *v, const struct claim **ret)
+{
+    const char *name = pod_claim_name(v);
+    const struct claim *claim = cached_claim(c->s, c->pod->obj.ns, name);
+    bool is_ephemeral = v->type == POD_VOLUME_EPHEMERAL;
+
+    if (!claim && is_ephemeral)
+        return cycle_refuse(
+            c, JUDGE_BINDING,
+            "waiting for ephemeral volume controller to create the persistentvolumeclaim \"%s\"", name);
+    if (!claim)
+        return cycle_refuse(c, JUDGE_BINDING, "persistentvolumeclaim \"%s\" not found", name);
+    if (claim->phase == CLAIM_LOST)
+        return cycle_refuse(c, JUDGE_BINDING,
+                            "persistentvolumeclaim \"%s\" bound to non-existent persistentvolume \"%s\"",
+                            name, claim->volume_name);
+    if (claim->obj.is_deleting)
+        return cycle_refuse(c, JUDGE_BINDING, "persistentvolumeclaim \"%s\" is being deleted", name);
+    if (is_ephemeral && !pod_controls_claim(c->pod, claim))
+        return cycle_refuse(c, JUDGE_BINDING, "PVC %s/%s was not created for pod %s/%s (pod is not owner)",
+                            claim->obj.ns, name, c->pod->obj.ns, c->pod->obj.name);
+    *ret = claim;
+    return CYCLE_FITS;
+}
+
+/* Volumes that are the claim's, by their own word or by a promise, in the order of names. */
+static int collect_kept(struct cycle *c, struct cycle_claim *x)
+{
+    const struct assumed_volume *promised = assumed_volume_of(&c->s->assumed, x->claim->obj.uid);
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX);
+    struct informer_cursor at;
+    int r = 0;
+
+    x->kept_first = (uint32_t)c->kept.count;
+    object_key(&x->claim->obj, &key);
+    for (const struct object *o =
+             informer_first_by(c->s->caches[CACHE_VOLUMES], VOLUMES_BY_CLAIM, buf_str(&key), &at);
+         o && r == 0; o = informer_next(&at)) {
+        const struct volume *v = volume_of(o);
+
+        if (volume_is_for(v, x->claim) && strcmp(v->class, x->claim->class) == 0 &&
+            !assumed_volume(&c->s->assumed, v->obj.name))
+            r = vec_push(&c->kept, (struct kept_volume){ .volume = v });
+    }
+    if (promised && r == 0)
+        r = vec_push(&c->kept, (struct kept_volume){ .volume = promised->volume, .is_promised = true });
+    x->kept_count = (uint32_t)c->kept.count - x->kept_first;
+    return r;
+}
+
+static const char *selected_node(const struct cycle *c, const struct claim *claim)
+{
+    const struct assumed_claim *a = assumed_claim(&c->s->assumed, claim->obj.uid);
+
+    return a ? a->node : object_annotation(&claim->obj, ANN_SELECTED_NODE);
+}
+
+/* Bound, waiting for a consumer, or neither. */
+static enum cycle_result sort_claim(struct cycle *c, const struct pod_volume *v, const struct claim *claim,
+                                    bool *ret_is_immediate)
+{
+    struct cycle_claim x = { .volume = v, .claim = claim };
+
+    if (claim_is_fully_bound(claim)) {
+        x.is_bound = true;
+        x.bound = cached_volume(c->s, claim->volume_name);
+        return vec_push(&c->claims, x) < 0 ? cycle_fail(c, JUDGE_BINDING, "out of memory") : CYCLE_FITS;
+    }
+    c->has_unbound = true;
+    x.class = cached_class(c->s, claim->class);
+    if (x.class && x.class->binding == BINDING_UNSET)
+        return cycle_fail(c, JUDGE_BINDING, "VolumeBindingMode not set for StorageClass \"%s\"",
+                          claim->class);
+    if (!x.class || x.class->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || claim->volume_name[0]) {
+        *ret_is_immediate = true;
+        return CYCLE_FITS;
+    }
+    x.selected_node = selected_node(c, claim);
+    if (collect_kept(c, &x) < 0 || vec_push(&c->claims, x) < 0)
+        return cycle_fail(c, JUDGE_BINDING, "out of memory");
+    return CYCLE_FITS;
+}
+
+/* Insertion: a pod has a handful, and the order of equals stays. */
+static int order_by_size(struct cycle *c)
+{
+    for (uint32_t i = 0; i < c->claims.count; i++) {
+        const struct cycle_claim *x = &c->claims.items[i];
+        size_t at = c->by_size.count;
+
+        if (x->is_bound || x->selected_node)
+            continue;
+        while (at > 0 && quantity_cmp(&c->claims.items[c->by_size.items[at - 1]].claim->request,
+                                      &x->claim->request) > 0)
+            at--;
+        if (vec_insert(&c->by_size, at, i) < 0)
+            return -ERR_NO_MEMORY;
+    }
+    return vec_reserve(&c->chosen, c->claims.count);
+}
+
+enum cycle_result check_binding(struct cycle *c)
+{
+    const struct pod_volumes *all = &c->pod->volumes;
+    enum cycle_result r = CYCLE_FITS;
+    bool is_immediate = false;
+    const struct claim *claim;
+
+    /* All of them are there and usable, before any is judged further. */
+    for (uint32_t i = 0; i < all->count && r == CYCLE_FITS; i++)
+        if (pod_claim_name(&all->items[i]))
+            r = check_claim(c, &all->items[i], &claim);
+    for (uint32_t i = 0; i < all->count && r == CYCLE_FITS; i++) {
+        const char *name = pod_claim_name(&all->items[i]);
+
+        if (name)
+            r = sort_claim(c, &all->items[i], cached_claim(c->s, c->pod->obj.ns, name), &is_immediate);
+    }
+    if (r != CYCLE_FITS)
+        return r;
+    if (is_immediate)
+        return cycle_refuse(c, JUDGE_BINDING, "pod has unbound immediate PersistentVolumeClaims");
+    return order_by_size(c) < 0 ? cycle_fail(c, JUDGE_BINDING, "out of memory") : CYCLE_FITS;
+}
+
+/* --- One node: claims that are bound --- */
+
+static uint32_t judge_bound(const struct cycle *c, const struct node *n)
+{
+    struct error ignored;
+
+    for (size_t i = 0; i < c->claims.count; i++) {
+        const struct cycle_claim *x = &c->claims.items[i];
+
+        if (!x->is_bound)
+            continue;
+        if (!x->bound)
+            return 1U << REASON_VOLUME_GONE;
+        if (x->bound->affinity && node_selector_matches(x->bound->affinity, n->obj.labels.items,
+                                                        n->obj.labels.count, NULL, &ignored) != 1)
+            return 1U << REASON_VOLUME_AFFINITY;
+    }
+    return 0;
+}
+
+/* --- One node: free volumes --- */
+
+static bool is_taken(void *ctx, const struct volume *v)
+{
+    const struct cycle *c = ctx;
+
+    for (size_t i = 0; i < c->claims.count; i++)
+        if (c->chosen.items[i] == v)
+            return true;
+    return assumed_volume(&c->s->assumed, v->obj.name);
+}
+
+/* What is kept for the claim decides, wherever else there may be something free. */
+static bool find_kept(const struct cycle *c, const struct cycle_claim *x, const struct node *n,
+                      const struct volume **ret)
+{
+    for (uint32_t i = x->kept_first; i < x->kept_first + x->kept_count; i++) {
+        const struct kept_volume *k = &c->kept.items[i];
+        struct match_options o = { .is_delayed = true,
+                                   .is_promised = k->is_promised,
+                                   .node_labels = &n->obj.labels };
+        enum reject why = match_volume(k->volume, x->claim, &o);
+
+        if (why != REJECT_NONE && why != REJECT_NODE)
+            continue;
+        *ret = why == REJECT_NONE ? k->volume : NULL;
+        return true;
+    }
+    return false;
+}
+
+static const struct volume *find_volume(struct cycle *c, const struct cycle_claim *x, const struct node *n)
+{
+    const struct volume *v = NULL;
+
+    if (find_kept(c, x, n, &v))
+        return v;
+    return free_volumes_find(c->s->free, x->claim, &n->obj.labels, is_taken, c);
+}
+
+/* --- One node: provisioning --- */
+
+static bool capacity_reaches(const struct csi_capacity *k, const struct node *n)
+{
+    return k->topology && !k->topology->error &&
+           label_selector_matches(k->topology, n->obj.labels.items, n->obj.labels.count);
+}
+
+static bool capacity_suffices(const struct csi_capacity *k, const struct claim *claim)
+{
+    if (k->has_volume_max)
+        return quantity_cmp(&k->volume_max, &claim->request) >= 0;
+    return k->has_capacity && quantity_cmp(&k->capacity, &claim->request) >= 0;
+}
+
+static bool has_space(const struct cycle *c, const struct cycle_claim *x, const struct node *n)
+{
+    const struct object *driver = informer_get(c->s->caches[CACHE_CSI_DRIVERS], "", x->class->provisioner);
+    struct informer_cursor at;
+
+    if (!x->claim->has_request || !driver ||
+        !((const struct csi_driver *)(const void *)driver)->storage_capacity)
+        return true;
+    for (const struct object *o = informer_first_by(c->s->caches[CACHE_CAPACITIES], CAPACITIES_BY_CLASS,
+                                                    str_of(x->class->obj.name), &at);
+         o; o = informer_next(&at)) {
+        const struct csi_capacity *k = (const struct csi_capacity *)(const void *)o;
+
+        if (capacity_suffices(k, x->claim) && capacity_reaches(k, n))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t judge_provision(const struct cycle *c, const struct cycle_claim *x, const struct node *n)
+{
+    const char *by = x->class->provisioner;
+
+    if (by[0] == '\0' || strcmp(by, PROVISIONER_NONE) == 0)
+        return 1U << REASON_NO_VOLUME;
+    if (x->class->topologies &&
+        !topology_selector_matches(x->class->topologies, n->obj.labels.items, n->obj.labels.count))
+        return 1U << REASON_NO_VOLUME;
+    return has_space(c, x, n) ? 0 : 1U << REASON_NO_SPACE;
+}
+
+/* --- One node --- */
+
+static uint32_t judge_unbound(struct cycle *c, const struct node *n)
+{
+    uint32_t reasons = 0;
+
+    for (size_t i = 0; i < c->claims.count; i++) {
+        const struct cycle_claim *x = &c->claims.items[i];
+
+        c->chosen.items[i] = NULL;
+        if (x->selected_node && strcmp(x->selected_node, n->obj.name) != 0)
+            return 1U << REASON_NO_VOLUME;
+    }
+    for (size_t i = 0; i < c->by_size.count; i++) {
+        uint32_t at = c->by_size.items[i];
+
+        c->chosen.items[at] = find_volume(c, &c->claims.items[at], n);
+    }
+    for (size_t i = 0; i < c->claims.count && reasons == 0; i++)
+        if (c->claims.items[i].selected_node)
+            reasons = judge_provision(c, &c->claims.items[i], n);
+    for (size_t i = 0; i < c->by_size.count && reasons == 0; i++)
+        if (!c->chosen.items[c->by_size.items[i]])
+            reasons = judge_provision(c, &c->claims.items[c->by_size.items[i]], n);
+    return reasons;
+}
+
+uint32_t judge_binding(struct cycle *c, const struct sched_node *n)
+{
+    uint32_t reasons = judge_bound(c, n->node);
+
+    return c->has_unbound ? reasons | judge_unbound(c, n->node) : reasons;
+}

@@ -1,0 +1,285 @@
+#include "scheduler/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define UNLIMITED (-1)
+
+/* --- Amounts --- */
+
+/* In thousandths, rounded up; saturated. */
+static int64_t milli(const struct quantity *q)
+{
+    struct quantity scaled = *q;
+
+    scaled.exponent = (int16_t)(scaled.exponent + 3);
+    scaled.verbatim = false;
+    return quantity_value(&scaled);
+}
+
+static int64_t amount_of(const struct amounts *a, const char *name, int64_t fallback)
+{
+    const struct quantity *q = amounts_get(a, name);
+
+    if (!q)
+        return fallback;
+    return strcmp(name, "cpu") == 0 ? milli(q) : quantity_value(q);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Init containers run one after the other, each beside the sidecars that came before it. */
+struct needs pod_needs(const struct pod *p)
+{
+    struct needs sum = { 0 }, peak = { 0 }, sidecars = { 0 };
+
+    for (uint32_t i = 0; i < p->containers_count; i++) {
+        const struct pod_container *c = &p->containers[i];
+        int64_t cpu = amount_of(&c->requests, "cpu", 0), memory = amount_of(&c->requests, "memory", 0);
+
+        if (c->kind == CONTAINER_EPHEMERAL)
+            continue;
+        if (c->kind == CONTAINER_REGULAR || c->is_sidecar) {
+            sum.milli_cpu = plus(sum.milli_cpu, cpu);
+            sum.memory = plus(sum.memory, memory);
+        }
+        if (c->kind == CONTAINER_INIT && c->is_sidecar) {
+            sidecars.milli_cpu = plus(sidecars.milli_cpu, cpu);
+            sidecars.memory = plus(sidecars.memory, memory);
+        } else if (c->kind == CONTAINER_INIT) {
+            peak.milli_cpu = larger(peak.milli_cpu, plus(sidecars.milli_cpu, cpu));
+            peak.memory = larger(peak.memory, plus(sidecars.memory, memory));
+        }
+    }
+    return (struct needs){ .milli_cpu = larger(sum.milli_cpu, peak.milli_cpu),
+                           .memory = larger(sum.memory, peak.memory),
+                           .pods = 1 };
+}
+
+static void needs_add(struct needs *to, const struct needs *n)
+{
+    to->milli_cpu = plus(to->milli_cpu, n->milli_cpu);
+    to->memory = plus(to->memory, n->memory);
+    to->pods += n->pods;
+}
+
+/* --- Nodes --- */
+
+void nodes_init(struct nodes *n, struct hash_seed seed)
+{
+    *n = (struct nodes){ 0 };
+    map_init(&n->by_name, seed);
+    map_init(&n->pods, seed);
+}
+
+static void node_free(struct sched_node *s)
+{
+    if (s->node)
+        (void)object_unref((struct object *)(uintptr_t)&s->node->obj);
+    vec_done(&s->pods);
+    free(s->name);
+    free(s);
+}
+
+static void pod_free(struct placed_pod *x)
+{
+    (void)object_unref((struct object *)(uintptr_t)&x->pod->obj);
+    free(x);
+}
+
+void nodes_done(struct nodes *n)
+{
+    struct placed_pod *x;
+    struct sched_node *s;
+
+    for (size_t at = 0; (x = map_next(&n->pods, &at, NULL));)
+        pod_free(x);
+    for (size_t at = 0; (s = map_next(&n->by_name, &at, NULL));)
+        node_free(s);
+    map_done(&n->pods);
+    map_done(&n->by_name);
+    vec_done(&n->all);
+}
+
+/* Where the name is among the nodes that are there, or would be. */
+static size_t place_of(const struct nodes *n, const char *name)
+{
+    size_t low = 0, high = n->all.count;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (strcmp(n->all.items[mid]->name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The entry of that name, made when it is missing. */
+static struct sched_node *node_for(struct nodes *n, const char *name)
+{
+    struct sched_node *s = map_get(&n->by_name, str_of(name));
+
+    if (s)
+        return s;
+    s = calloc(1, sizeof *s);
+    if (s)
+        s->name = strdup(name);
+    if (!s || !s->name || map_put(&n->by_name, str_of(s->name), s, NULL) < 0) {
+        if (s)
+            node_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void drop_if_unused(struct nodes *n, struct sched_node *s)
+{
+    if (s->node || s->pods.count > 0)
+        return;
+    (void)map_remove(&n->by_name, str_of(s->name));
+    node_free(s);
+}
+
+int nodes_put(struct nodes *n, const struct node *node)
+{
+    struct sched_node *s = node_for(n, node->obj.name);
+    const struct node *old;
+
+    if (!s)
+        return -ERR_NO_MEMORY;
+    if (!s->node && vec_insert(&n->all, place_of(n, s->name), s) < 0) {
+        drop_if_unused(n, s);
+        return -ERR_NO_MEMORY;
+    }
+    old = s->node;
+    s->node = node_of(object_ref(&node->obj));
+    if (old)
+        (void)object_unref((struct object *)(uintptr_t)&old->obj);
+    s->room = (struct needs){ .milli_cpu = amount_of(&node->allocatable, "cpu", UNLIMITED),
+                              .memory = amount_of(&node->allocatable, "memory", UNLIMITED),
+                              .pods = amount_of(&node->allocatable, "pods", UNLIMITED) };
+    return 0;
+}
+
+void nodes_remove(struct nodes *n, const char *name)
+{
+    struct sched_node *s = nodes_get(n, name);
+
+    if (!s)
+        return;
+    vec_remove(&n->all, place_of(n, name));
+    (void)object_unref((struct object *)(uintptr_t)&s->node->obj);
+    s->node = NULL;
+    drop_if_unused(n, s);
+}
+
+struct sched_node *nodes_get(const struct nodes *n, const char *name)
+{
+    struct sched_node *s = map_get(&n->by_name, str_of(name));
+
+    return s && s->node ? s : NULL;
+}
+
+/* --- Pods --- */
+
+static void count_again(struct sched_node *s)
+{
+    s->used = (struct needs){ 0 };
+    for (size_t i = 0; i < s->pods.count; i++)
+        needs_add(&s->used, &s->pods.items[i]->needs);
+}
+
+static void unplace(struct nodes *n, struct placed_pod *x)
+{
+    struct sched_node *s = x->node;
+
+    (void)map_remove(&n->pods, str_of(x->pod->obj.uid));
+    s->pods.items[x->at] = s->pods.items[s->pods.count - 1];
+    s->pods.items[x->at]->at = x->at;
+    s->pods.count--;
+    count_again(s); /* sums may be saturated: no subtracting */
+    drop_if_unused(n, s);
+    pod_free(x);
+}
+
+static int place(struct nodes *n, const struct pod *p, const char *node_name, bool is_assumed)
+{
+    struct placed_pod *x = calloc(1, sizeof *x);
+    struct sched_node *s = node_for(n, node_name);
+
+    if (!x || !s || vec_push(&s->pods, x) < 0) {
+        free(x);
+        if (s)
+            drop_if_unused(n, s);
+        return -ERR_NO_MEMORY;
+    }
+    *x = (struct placed_pod){ .pod = pod_of(object_ref(&p->obj)),
+                              .node = s,
+                              .needs = pod_needs(p),
+                              .is_assumed = is_assumed,
+                              .at = s->pods.count - 1 };
+    if (map_put(&n->pods, str_of(x->pod->obj.uid), x, NULL) < 0) {
+        s->pods.count--;
+        drop_if_unused(n, s);
+        pod_free(x);
+        return -ERR_NO_MEMORY;
+    }
+    needs_add(&s->used, &x->needs);
+    return 0;
+}
+
+static bool has_ended(const struct pod *p)
+{
+    return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+
+int nodes_put_pod(struct nodes *n, const struct pod *p)
+{
+    struct placed_pod *x = map_get(&n->pods, str_of(p->obj.uid));
+
+    if (x && x->is_assumed && p->node_name[0] == '\0' && !has_ended(p))
+        return 0; /* the promise stands */
+    if (x)
+        unplace(n, x);
+    return p->node_name[0] && !has_ended(p) ? place(n, p, p->node_name, /* is_assumed= */ false) : 0;
+}
+
+void nodes_remove_pod(struct nodes *n, const char *uid)
+{
+    struct placed_pod *x = map_get(&n->pods, str_of(uid));
+
+    if (x)
+        unplace(n, x);
+}
+
+int nodes_assume(struct nodes *n, const struct pod *p, const char *node_name)
+{
+    return place(n, p, node_name, /* is_assumed= */ true);
+}
+
+void nodes_forget(struct nodes *n, const char *uid)
+{
+    struct placed_pod *x = map_get(&n->pods, str_of(uid));
+
+    if (x && x->is_assumed)
+        unplace(n, x);
+}
+
+const struct placed_pod *nodes_placed(const struct nodes *n, const char *uid)
+{
+    return map_get(&n->pods, str_of(uid));
+}

@@ -1,0 +1,134 @@
+/* What people see of a pod's turn: its condition PodScheduled, and events. */
+#include "scheduler/scheduler_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "machinery/write.h"
+
+#define CONDITION "PodScheduled"
+#define NOTE_BYTES_MAX 1024
+#define NOTE_TAIL " ..."
+
+/* A condition on its way. */
+struct report {
+    TAILQ_ENTRY(report) link;
+    struct scheduler *s;
+    struct client_call call;
+};
+
+static void report_free(struct report *r)
+{
+    TAILQ_REMOVE(&r->s->reports, r, link);
+    client_cancel(&r->call);
+    free(r);
+}
+
+void reports_free(struct scheduler *s)
+{
+    struct report *r;
+
+    while ((r = TAILQ_FIRST(&s->reports)))
+        report_free(r);
+}
+
+static void on_reported(void *ctx, const struct client_answer *a)
+{
+    struct report *r = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(r->s->caches[CACHE_PODS], a->object);
+    else if (a->r != -ERR_NOT_FOUND)
+        log_warn("cannot write the pod's condition, ignoring", LOG_ERR(&a->error));
+    report_free(r);
+}
+
+static bool is_said(const struct pod *p, const char *reason, struct str message)
+{
+    const struct status_condition *c = condition_get(&p->conditions, CONDITION);
+
+    return c && c->status == CONDITION_FALSE && strcmp(c->reason, reason) == 0 &&
+           str_is(message, c->message) && c->observed_generation == p->obj.generation;
+}
+
+static void write_condition(const struct scheduler *s, const struct pod *p, const char *reason,
+                            struct str message, struct buf *out)
+{
+    const struct status_condition *c = condition_get(&p->conditions, CONDITION);
+    struct timestamp since =
+        c && c->status == CONDITION_FALSE ? c->changed : timestamp_of_ns(clock_real_ns(s->o.part.clock));
+
+    (void)buf_add_cstr(out, "{\"metadata\":{\"uid\":");
+    json_write_string(out, str_of(p->obj.uid));
+    (void)buf_add_cstr(out, "},\"status\":{\"conditions\":[{\"type\":\"" CONDITION
+                            "\",\"status\":\"False\",\"lastProbeTime\":null,\"lastTransitionTime\":\"");
+    (void)timestamp_format(since, out);
+    (void)buf_add_cstr(out, "\",\"reason\":");
+    json_write_string(out, str_of(reason));
+    (void)buf_add_cstr(out, ",\"message\":");
+    json_write_string(out, message);
+    if (p->obj.generation > 0)
+        (void)buf_addf(out, ",\"observedGeneration\":%lld", (long long)p->obj.generation);
+    (void)buf_add_cstr(out, "}]}}");
+}
+
+static void report_condition(struct scheduler *s, const struct pod *p, const char *reason, struct str message)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = kind_info(KIND_POD),
+                                .ns = p->obj.ns,
+                                .name = p->obj.name,
+                                .subresource = "status",
+                                .patch = CLIENT_PATCH_STRATEGIC,
+                                .field_manager = SCHEDULER_MANAGER };
+    struct report *r = calloc(1, sizeof *r);
+
+    write_condition(s, p, reason, message, &body);
+    if (!r || body.failed) {
+        log_warn("cannot write the pod's condition: out of memory", LOG_STR("pod", p->obj.name));
+        free(r);
+        return;
+    }
+    r->s = s;
+    TAILQ_INSERT_TAIL(&s->reports, r, link);
+    q.body = buf_str(&body);
+    client_send(s->o.part.client, &r->call, &q, on_reported, r);
+}
+
+/* The note is cut so that one sees it was. */
+static void record(struct scheduler *s, const struct pod *p, enum event_type type, const char *reason,
+                   const char *action, struct str message)
+{
+    char cut[NOTE_BYTES_MAX];
+
+    if (message.len > NOTE_BYTES_MAX) {
+        size_t len = NOTE_BYTES_MAX - strlen(NOTE_TAIL);
+
+        memcpy(cut, message.s, len);
+        memcpy(cut + len, NOTE_TAIL, strlen(NOTE_TAIL));
+        message = (struct str){ cut, NOTE_BYTES_MAX };
+    }
+    recorder_record(
+        s->recorder,
+        &(struct recorded){
+            .about = &p->obj, .type = type, .reason = reason, .action = action, .message = message });
+}
+
+void report_failure(struct scheduler *s, const struct pod *p, const char *reason, struct str message)
+{
+    record(s, p, EVENT_WARNING, "FailedScheduling", "Scheduling", message);
+    if (!is_said(p, reason, message))
+        report_condition(s, p, reason, message);
+}
+
+void report_scheduled(struct scheduler *s, const struct pod *p, const char *node)
+{
+    _cleanup_(buf_done_p) struct buf message = BUF_INIT(NOTE_BYTES_MAX);
+
+    (void)buf_addf(&message, "Successfully assigned %s/%s to %s", p->obj.ns, p->obj.name, node);
+    record(s, p, EVENT_NORMAL, "Scheduled", "Binding", buf_str(&message));
+    log_info("pod scheduled", LOG_STR("namespace", p->obj.ns), LOG_STR("pod", p->obj.name),
+             LOG_STR("node", node));
+}

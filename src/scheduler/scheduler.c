@@ -1,0 +1,237 @@
+#include "scheduler/scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/pod_claims.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "scheduler/scheduler_int.h"
+
+#define BINDINGS_MAX 256
+/* How many nodes are judged in one turn of the loop, the last pod's to the end: a few milliseconds. */
+#define TURN_NODES_MAX 10000
+#define PREFIX_CHARS 32
+
+/* --- The turn --- */
+
+void scheduler_wake(struct scheduler *s)
+{
+    if (s->is_started)
+        loop_defer(&s->turn);
+}
+
+void scheduler_attempt_over(struct scheduler *s, const char *pod_uid, bool is_refused, uint32_t judges,
+                            struct str message)
+{
+    struct queued_pod *x = queue_get(&s->queue, pod_uid);
+
+    scheduler_metrics_not_scheduled(s->metrics, is_refused);
+    if (x) {
+        report_failure(s, x->pod, is_refused ? "Unschedulable" : "SchedulerError", message);
+        if (is_refused)
+            queue_set_aside(&s->queue, x, judges);
+        else
+            queue_rest(&s->queue, x);
+    }
+    scheduler_wake(s); /* there is room for another on its way */
+}
+
+/* It is going, and is not ours to place any more. */
+static void drop_deleting(struct scheduler *s, const struct pod *p)
+{
+    _cleanup_(buf_done_p) struct buf message = BUF_INIT(SCHEDULER_MESSAGE_BYTES_MAX);
+
+    (void)buf_addf(&message, "skip schedule deleting pod: %s/%s", p->obj.ns, p->obj.name);
+    recorder_record(s->recorder, &(struct recorded){ .about = &p->obj,
+                                                     .type = EVENT_WARNING,
+                                                     .reason = "FailedScheduling",
+                                                     .action = "Scheduling",
+                                                     .message = buf_str(&message) });
+    queue_remove(&s->queue, p->obj.uid);
+}
+
+static void schedule(struct scheduler *s, struct queued_pod *x)
+{
+    const struct pod *p = pod_of(object_ref(&x->pod->obj));
+    enum cycle_result r;
+    struct cycle c;
+
+    cycle_init(&c, s, p);
+    r = cycle_run(&c);
+    if (r == CYCLE_FITS && binding_begin(&c, x))
+        log_debug("pod chosen a node", LOG_STR("pod", p->obj.name), LOG_STR("node", c.node->name));
+    else
+        scheduler_attempt_over(s, p->obj.uid, r == CYCLE_REFUSED, c.judges, buf_str(&c.message));
+    if (r == CYCLE_FAILED)
+        scheduler_metrics_stage_failed(s->metrics, STAGE_PREDICATE);
+    cycle_done(&c);
+    (void)object_unref((struct object *)(uintptr_t)&p->obj);
+}
+
+static void on_turn(void *ctx)
+{
+    struct scheduler *s = ctx;
+    size_t judged = 0;
+    struct queued_pod *x;
+
+    while (judged < TURN_NODES_MAX && s->bindings_count < s->o.bindings_max && (x = queue_take(&s->queue))) {
+        if (x->pod->obj.is_deleting) {
+            drop_deleting(s, x->pod);
+            continue;
+        }
+        schedule(s, x);
+        judged += s->nodes.all.count + 1;
+    }
+    if (s->queue.counts[QUEUE_READY] > 0 && s->bindings_count < s->o.bindings_max)
+        loop_defer(&s->turn);
+}
+
+static void on_ready(void *ctx)
+{
+    scheduler_wake(ctx);
+}
+
+/* --- Life --- */
+
+static void index_volume(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(CLAIM_KEY_BYTES_MAX);
+
+    volume_claim_key(volume_of(o), &key);
+    if (key.len > 0 && !key.failed)
+        emit(ctx, buf_str(&key));
+}
+
+static void index_capacity(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    emit(ctx, str_of(((const struct csi_capacity *)(const void *)o)->class_name));
+}
+
+static void index_attachment(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    emit(ctx, str_of(((const struct attachment *)(const void *)o)->node_name));
+}
+
+static const struct informer_index volumes_index = { VOLUMES_BY_CLAIM, index_volume };
+static const struct informer_index capacities_index = { CAPACITIES_BY_CLASS, index_capacity };
+static const struct informer_index attachments_index = { ATTACHMENTS_BY_NODE, index_attachment };
+
+static int open_caches(struct scheduler *s, struct error *err)
+{
+    static const struct {
+        enum kind kind;
+        const struct informer_index *index;
+    } rows[CACHE_KIND_COUNT] = {
+        [CACHE_NODES] = { KIND_NODE, NULL },
+        [CACHE_VOLUMES] = { KIND_VOLUME, &volumes_index },
+        [CACHE_CLAIMS] = { KIND_CLAIM, NULL },
+        [CACHE_CLASSES] = { KIND_CLASS, NULL },
+        [CACHE_CSI_NODES] = { KIND_CSI_NODE, NULL },
+        [CACHE_CSI_DRIVERS] = { KIND_CSI_DRIVER, NULL },
+        [CACHE_CAPACITIES] = { KIND_CSI_CAPACITY, &capacities_index },
+        [CACHE_ATTACHMENTS] = { KIND_ATTACHMENT, &attachments_index },
+    };
+    struct informers *all = s->o.part.informers;
+
+    s->caches[CACHE_PODS] = part_pods(all, err);
+    if (!s->caches[CACHE_PODS])
+        return -(int)err->code;
+    for (size_t i = CACHE_PODS + 1; i < CACHE_KIND_COUNT; i++) {
+        s->caches[i] = rows[i].index ? part_indexed(all, rows[i].kind, rows[i].index, err)
+                                     : informers_get(all, rows[i].kind, err);
+        if (!s->caches[i])
+            return -(int)err->code;
+    }
+    return 0;
+}
+
+/* Handles of volumes that do not exist yet must not meet those of volumes that do. */
+static int make_prefix(struct scheduler *s, struct error *err)
+{
+    struct rng rng;
+
+    s->limits_prefix = malloc(PREFIX_CHARS + 1);
+    if (!s->limits_prefix)
+        return error_no_memory(err);
+    rng_init(&rng, part_seed(&s->o.part, "scheduler-limits"));
+    for (size_t i = 0; i < PREFIX_CHARS; i++)
+        s->limits_prefix[i] = (char)('a' + (char)(rng_u64(&rng) % 26));
+    s->limits_prefix[PREFIX_CHARS] = '\0';
+    return 0;
+}
+
+static int scheduler_open(struct scheduler *s, struct error *err)
+{
+    struct recorder_options recorder = { .loop = s->o.part.loop,
+                                         .clock = s->o.part.clock,
+                                         .client = s->o.part.client,
+                                         .metrics = s->o.part.metrics,
+                                         .seed = part_seed(&s->o.part, "scheduler-recorder"),
+                                         .dialect = RECORDER_SERIES,
+                                         .component = s->o.name,
+                                         .host = s->o.host };
+    int r = open_caches(s, err);
+
+    if (r == 0)
+        r = make_prefix(s, err);
+    if (r == 0)
+        r = recorder_new(&recorder, &s->recorder, err);
+    return r < 0 ? r : scheduler_metrics_new(s, &s->metrics, err);
+}
+
+int scheduler_new(const struct scheduler_options *o, struct scheduler **ret, struct error *err)
+{
+    struct hash_seed seed = { part_seed(&o->part, "scheduler"), part_seed(&o->part, "scheduler-2") };
+    _cleanup_(scheduler_free_p) struct scheduler *s = calloc(1, sizeof *s);
+    int r;
+
+    if (!s)
+        return error_no_memory(err);
+    s->o = *o;
+    if (s->o.bindings_max == 0)
+        s->o.bindings_max = BINDINGS_MAX;
+    TAILQ_INIT(&s->bindings);
+    TAILQ_INIT(&s->reports);
+    nodes_init(&s->nodes, seed);
+    assumed_init(&s->assumed, seed);
+    queue_init(&s->queue, o->part.loop, seed, on_ready, s);
+    deferred_init(&s->turn, o->part.loop, on_turn, s);
+    s->free = free_volumes_new(seed);
+    if (!s->free)
+        return error_no_memory(err);
+    r = scheduler_open(s, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(s);
+    return 0;
+}
+
+void scheduler_start(struct scheduler *s)
+{
+    s->is_started = true;
+    hints_install(s);
+    scheduler_wake(s);
+}
+
+struct scheduler *scheduler_free(struct scheduler *s)
+{
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < CACHE_KIND_COUNT; i++)
+        informer_remove_handler(&s->handlers[i]);
+    loop_undefer(&s->turn);
+    bindings_free(s);
+    reports_free(s);
+    queue_done(&s->queue);
+    assumed_done(&s->assumed);
+    free_volumes_free(s->free);
+    nodes_done(&s->nodes);
+    scheduler_metrics_free(s->metrics);
+    recorder_free(s->recorder);
+    vec_done(&s->verdicts);
+    free(s->limits_prefix);
+    free(s);
+    return NULL;
+}

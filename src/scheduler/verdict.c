@@ -1,0 +1,145 @@
+#include "scheduler/verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+#define LINE_BYTES_MAX 1024 /* a taint's key and value are 316 and 63 bytes at most */
+
+const char *const judge_names[] = {
+    [JUDGE_NODE_NAME] = "NodeName",
+    [JUDGE_UNSCHEDULABLE] = "NodeUnschedulable",
+    [JUDGE_TAINTS] = "TaintToleration",
+    [JUDGE_AFFINITY] = "NodeAffinity",
+    [JUDGE_RESOURCES] = "NodeResourcesFit",
+    [JUDGE_RESTRICTIONS] = "VolumeRestrictions",
+    [JUDGE_LIMITS] = "NodeVolumeLimits",
+    [JUDGE_BINDING] = "VolumeBinding",
+    [JUDGE_ZONE] = "VolumeZone",
+    [JUDGE_NO_NODES] = "",
+};
+static_assert(ARRAY_LEN(judge_names) == JUDGE_COUNT, "name every judge");
+
+static const struct {
+    enum judge judge;
+    const char *text; /* NULL: made from the taint */
+} reasons[] = {
+    [REASON_NODE_NAME] = { JUDGE_NODE_NAME, "node(s) didn't match the requested node name" },
+    [REASON_UNSCHEDULABLE] = { JUDGE_UNSCHEDULABLE, "node(s) were unschedulable" },
+    [REASON_TAINT] = { JUDGE_TAINTS, NULL },
+    [REASON_AFFINITY] = { JUDGE_AFFINITY, "node(s) didn't match Pod's node affinity/selector" },
+    [REASON_ABSENT] = { JUDGE_AFFINITY, "node(s) didn't satisfy plugin(s) [NodeAffinity]" },
+    [REASON_PODS] = { JUDGE_RESOURCES, "Too many pods" },
+    [REASON_CPU] = { JUDGE_RESOURCES, "Insufficient cpu" },
+    [REASON_MEMORY] = { JUDGE_RESOURCES, "Insufficient memory" },
+    [REASON_POD_ALONE] = { JUDGE_RESTRICTIONS,
+                           "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access "
+                           "mode already in-use by another pod" },
+    [REASON_DISK] = { JUDGE_RESTRICTIONS, "node(s) had no available disk" },
+    [REASON_VOLUME_COUNT] = { JUDGE_LIMITS, "node(s) exceed max volume count" },
+    [REASON_VOLUME_AFFINITY] = { JUDGE_BINDING, "node(s) didn't match PersistentVolume's node affinity" },
+    [REASON_NO_VOLUME] = { JUDGE_BINDING, "node(s) didn't find available persistent volumes to bind" },
+    [REASON_NO_SPACE] = { JUDGE_BINDING, "node(s) did not have enough free storage" },
+    [REASON_VOLUME_GONE] = { JUDGE_BINDING,
+                             "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)" },
+    [REASON_ZONE] = { JUDGE_ZONE, "node(s) had no available volume zone" },
+};
+static_assert(ARRAY_LEN(reasons) == REASON_COUNT, "say every reason");
+
+uint32_t verdict_judges(uint32_t mask)
+{
+    uint32_t judges = 0;
+
+    for (unsigned i = 0; i < REASON_COUNT; i++)
+        if (mask & 1U << i)
+            judges |= 1U << reasons[i].judge;
+    return judges;
+}
+
+struct taint_count {
+    const struct taint *taint;
+    size_t count;
+};
+
+/* "2 node(s) …": as the sentence has it, and sorts it. */
+struct line {
+    char text[LINE_BYTES_MAX];
+};
+
+struct tally {
+    size_t counts[REASON_COUNT];
+    VEC(struct taint_count) taints;
+    VEC(struct line) lines;
+};
+
+static bool taint_is_same(const struct taint *a, const struct taint *b)
+{
+    return strcmp(a->key, b->key) == 0 && strcmp(a->value, b->value) == 0;
+}
+
+static int count_taint(struct tally *t, const struct taint *taint)
+{
+    for (size_t i = 0; i < t->taints.count; i++) {
+        if (!taint_is_same(t->taints.items[i].taint, taint))
+            continue;
+        t->taints.items[i].count++;
+        return 0;
+    }
+    return vec_push(&t->taints, (struct taint_count){ taint, 1 });
+}
+
+static int tally_count(struct tally *t, const struct verdict *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned k = 0; k < REASON_COUNT; k++)
+            t->counts[k] += (all[i].reasons & 1U << k) != 0;
+        if (all[i].reasons & 1U << REASON_TAINT && count_taint(t, all[i].taint) < 0)
+            return -ERR_NO_MEMORY;
+    }
+    return 0;
+}
+
+static int tally_lines(struct tally *t)
+{
+    for (unsigned k = 0; k < REASON_COUNT; k++) {
+        if (t->counts[k] == 0 || !reasons[k].text)
+            continue;
+        if (vec_push(&t->lines, (struct line){ 0 }) < 0)
+            return -ERR_NO_MEMORY;
+        (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX, "%zu %s", t->counts[k],
+                       reasons[k].text);
+    }
+    for (size_t i = 0; i < t->taints.count; i++) {
+        const struct taint_count *c = &t->taints.items[i];
+
+        if (vec_push(&t->lines, (struct line){ 0 }) < 0)
+            return -ERR_NO_MEMORY;
+        (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX,
+                       "%zu node(s) had untolerated taint {%s: %s}", c->count, c->taint->key,
+                       c->taint->value);
+    }
+    return 0;
+}
+
+static int line_cmp(const void *a, const void *b)
+{
+    return strcmp(((const struct line *)a)->text, ((const struct line *)b)->text);
+}
+
+void verdicts_write(const struct verdict *all, size_t count, struct buf *out)
+{
+    struct tally t = { 0 };
+
+    (void)buf_addf(out, "0/%zu nodes are available:", count);
+    if (tally_count(&t, all, count) == 0 && tally_lines(&t) == 0 && t.lines.count > 0) {
+        qsort(t.lines.items, t.lines.count, sizeof *t.lines.items, line_cmp);
+        for (size_t i = 0; i < t.lines.count; i++)
+            (void)buf_addf(out, "%s %s", i ? "," : "", t.lines.items[i].text);
+    }
+    (void)buf_add_char(out, '.');
+    vec_done(&t.taints);
+    vec_done(&t.lines);
+}
