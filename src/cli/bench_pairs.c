@@ -388,7 +388,8 @@ void pairs_open_manager(struct pairs *p)
     static struct client_observer observer;
     struct client_options c = { .loop = p->loop, .carrier = &p->carrier.carrier, .observer = &observer };
     bool is_synced = false;
-    struct manager_options o = { .loop = p->loop,
+    struct manager_options o = { .parts = MANAGER_CONTROLLERS,
+                                 .loop = p->loop,
                                  .clock = p->clock,
                                  .seed = 1,
                                  .is_local = true,

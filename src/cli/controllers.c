@@ -228,7 +228,8 @@ static void on_synced(void *ctx)
 
 static int open_manager(struct running *r, bool streams_lists, struct error *err)
 {
-    struct manager_options o = { .loop = r->loop,
+    struct manager_options o = { .parts = MANAGER_CONTROLLERS,
+                                 .loop = r->loop,
                                  .clock = clock_system(),
                                  .client = r->cluster.client,
                                  .metrics = r->metrics,

@@ -9,6 +9,7 @@
 #include "controllers/protect/protect.h"
 #include "io/pool.h"
 #include "plugins/registry.h"
+#include "scheduler/scheduler.h"
 
 /* How often the caches are looked at until they are there, and how often it is said what is missing. */
 #define SYNC_POLL_NS (20 * NS_PER_MS)
@@ -17,25 +18,36 @@
 #define WORKERS 4
 #define WORKERS_QUEUE_MAX 1024
 
-/* What the controllers read. */
+#define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
+
+/* What the parts read. */
 static const struct {
     enum kind kind;
+    unsigned parts;
     bool is_optional; /* a server may not have it, or not have it on */
 } cached_kinds[] = {
-    { KIND_VOLUME, false },   { KIND_CLAIM, false },      { KIND_CLASS, false },
-    { KIND_POD, false },      { KIND_NODE, false },       { KIND_ATTACHMENT, false },
-    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_ATTRIBUTES_CLASS, true },
+    { KIND_VOLUME, BOTH, false },
+    { KIND_CLAIM, BOTH, false },
+    { KIND_CLASS, BOTH, false },
+    { KIND_POD, BOTH, false },
+    { KIND_NODE, BOTH, false },
+    { KIND_ATTACHMENT, BOTH, false },
+    { KIND_CSI_NODE, BOTH, false },
+    { KIND_CSI_DRIVER, BOTH, false },
+    { KIND_CSI_CAPACITY, MANAGER_SCHEDULER, false },
+    { KIND_ATTRIBUTES_CLASS, MANAGER_CONTROLLERS, true },
 };
 
 struct manager {
     struct manager_options o;
     struct pool *pool;
     struct informers *informers;
-    struct informer *caches[ARRAY_LEN(cached_kinds)];
+    struct informer *caches[ARRAY_LEN(cached_kinds)]; /* NULL: nobody reads it */
     struct binder *binder;
     struct protect *protect;
     struct expand *expand;
     struct ephemeral *ephemeral;
+    struct scheduler *scheduler;
     struct timer timer;
     uint64_t say_at_ns;
 };
@@ -45,7 +57,7 @@ const char *manager_missing(const struct manager *m)
     for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++) {
         const struct informer *c = m->caches[i];
 
-        if (!informer_is_synced(c) && !(cached_kinds[i].is_optional && informer_is_not_served(c)))
+        if (c && !informer_is_synced(c) && !(cached_kinds[i].is_optional && informer_is_not_served(c)))
             return kind_info(cached_kinds[i].kind)->name;
     }
     return NULL;
@@ -56,7 +68,7 @@ size_t manager_objects(const struct manager *m)
     size_t count = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
-        count += informer_count(m->caches[i]);
+        count += m->caches[i] ? informer_count(m->caches[i]) : 0;
     return count;
 }
 
@@ -88,11 +100,29 @@ static int open_caches(struct manager *m, struct error *err)
     int r = informers_new(&o, &m->informers, err);
 
     for (size_t i = 0; i < ARRAY_LEN(cached_kinds) && r == 0; i++) {
+        if (!(cached_kinds[i].parts & m->o.parts))
+            continue;
         m->caches[i] = informers_get(m->informers, cached_kinds[i].kind, err);
         if (!m->caches[i])
             r = -(int)err->code;
     }
     return r;
+}
+
+static int open_controllers(struct manager *m, const struct part_options *part, struct error *err)
+{
+    struct binder_options b = {
+        .part = *part,
+        .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },
+        .plugins = plugins_builtin
+    };
+    int r = binder_new(&b, &m->binder, err);
+
+    if (r == 0)
+        r = protect_new(part, &m->protect, err);
+    if (r == 0)
+        r = expand_new(part, expand_plugins_builtin, &m->expand, err);
+    return r < 0 ? r : ephemeral_new(part, &m->ephemeral, err);
 }
 
 static int open_parts(struct manager *m, struct error *err)
@@ -104,18 +134,13 @@ static int open_parts(struct manager *m, struct error *err)
                                  .metrics = m->o.metrics,
                                  .seed = m->o.seed,
                                  .is_local = m->o.is_local };
-    struct binder_options b = {
-        .part = part,
-        .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },
-        .plugins = plugins_builtin
-    };
-    int r = binder_new(&b, &m->binder, err);
+    struct scheduler_options s = { .part = part,
+                                   .name = m->o.scheduler_name ? m->o.scheduler_name : SCHEDULER_NAME,
+                                   .host = m->o.host ? m->o.host : "",
+                                   .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS };
+    int r = m->o.parts & MANAGER_CONTROLLERS ? open_controllers(m, &part, err) : 0;
 
-    if (r == 0)
-        r = protect_new(&part, &m->protect, err);
-    if (r == 0)
-        r = expand_new(&part, expand_plugins_builtin, &m->expand, err);
-    return r < 0 ? r : ephemeral_new(&part, &m->ephemeral, err);
+    return r == 0 && m->o.parts & MANAGER_SCHEDULER ? scheduler_new(&s, &m->scheduler, err) : r;
 }
 
 int manager_new(const struct manager_options *o, struct manager **ret, struct error *err)
@@ -143,6 +168,7 @@ struct manager *manager_free(struct manager *m)
     if (!m)
         return NULL;
     timer_disarm(&m->timer);
+    m->scheduler = scheduler_free(m->scheduler);
     m->ephemeral = ephemeral_free(m->ephemeral);
     m->expand = expand_free(m->expand);
     m->protect = protect_free(m->protect);
@@ -162,8 +188,12 @@ void manager_open(struct manager *m)
 
 void manager_start(struct manager *m)
 {
-    binder_start(m->binder);
-    protect_start(m->protect);
-    expand_start(m->expand);
-    ephemeral_start(m->ephemeral);
+    if (m->o.parts & MANAGER_CONTROLLERS) {
+        binder_start(m->binder);
+        protect_start(m->protect);
+        expand_start(m->expand);
+        ephemeral_start(m->ephemeral);
+    }
+    if (m->o.parts & MANAGER_SCHEDULER)
+        scheduler_start(m->scheduler);
 }

@@ -1,4 +1,5 @@
-/* The controllers of a process, put together: their caches, and the parts that work on them.
+/* The controllers and the scheduler of a process, put together: their caches, and the parts that work on
+ * them.
  *
  * The same in front of the server in this process and of any other: only the client differs. */
 #ifndef BERTH_CLI_MANAGER_H
@@ -15,15 +16,24 @@
 
 struct manager;
 
+/* What runs. */
+enum {
+    MANAGER_CONTROLLERS = 1 << 0,
+    MANAGER_SCHEDULER = 1 << 1,
+};
+
 struct manager_options {
+    unsigned parts;
     struct loop *loop;
     const struct clock *clock;
     struct client *client;
     struct metrics *metrics;
-    uint64_t seed;             /* secret */
-    bool is_local;             /* the server is in this process */
-    bool streams_lists;        /* informer.h */
-    bool provisions_host_path; /* --enable-hostpath-provisioner */
+    uint64_t seed;              /* secret */
+    bool is_local;              /* the server is in this process */
+    bool streams_lists;         /* informer.h */
+    bool provisions_host_path;  /* --enable-hostpath-provisioner */
+    const char *scheduler_name; /* borrowed; NULL: the default one */
+    const char *host;           /* of this machine; borrowed */
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
     void *ctx;

@@ -86,11 +86,12 @@ struct running {
     struct apiserver *server;
     struct http *http;
     struct client *client;   /* of the controllers */
-    struct manager *manager; /* NULL: --without controllers */
+    struct manager *manager; /* NULL: --without controllers,scheduler */
     struct timer stop_timer;
     uint64_t stop_at_ns;
     bool is_stopping;
-    bool has_controllers;
+    unsigned parts; /* MANAGER_*: what runs beside the server */
+    char host[IO_HOST_NAME_BYTES];
 };
 
 /* --- Settings --- */
@@ -124,12 +125,13 @@ static bool is_loopback(const char *address)
            strncmp(address, "localhost:", 10) == 0;
 }
 
-static int check_parts(const char *without, bool *ret_has_api, bool *ret_has_controllers)
+static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_parts)
 {
     static const char *const parts[] = { "api", "controllers", "scheduler", "node", NULL };
     struct str rest = str_of(without);
 
-    *ret_has_api = *ret_has_controllers = true;
+    *ret_has_api = true;
+    *ret_parts = MANAGER_CONTROLLERS | MANAGER_SCHEDULER;
     while (rest.s && rest.len) {
         struct str part = str_trim(str_next(&rest, ','));
         int i = 0;
@@ -143,7 +145,9 @@ static int check_parts(const char *without, bool *ret_has_api, bool *ret_has_con
         if (i == 0)
             *ret_has_api = false;
         if (i == 1)
-            *ret_has_controllers = false;
+            *ret_parts &= ~(unsigned)MANAGER_CONTROLLERS;
+        if (i == 2)
+            *ret_parts &= ~(unsigned)MANAGER_SCHEDULER;
     }
     return CLI_OK;
 }
@@ -171,7 +175,7 @@ static int check_settings(struct running *r)
     if (s->event_ttl &&
         (!str_to_int64(str_of(s->event_ttl), &r->event_ttl_seconds) || r->event_ttl_seconds < 1))
         return cli_fail_usage("serve: --event-ttl %s: not a number of seconds", s->event_ttl);
-    if (check_parts(s->without ? s->without : "", &has_api, &r->has_controllers) != CLI_OK)
+    if (check_parts(s->without ? s->without : "", &has_api, &r->parts) != CLI_OK)
         return CLI_USAGE;
     if (!has_api)
         return cli_fail_usage("serve: --without api leaves nothing to run in this version");
@@ -208,13 +212,12 @@ static int open_store(struct running *r, struct error *err)
 
 static int open_identity(struct running *r, struct error *err)
 {
-    char host[IO_HOST_NAME_BYTES];
     struct pki_options o = { .dir = r->settings.data,
                              .address = r->settings.listen,
-                             .host_name = host,
+                             .host_name = r->host,
                              .now = clock_real_ns(clock_system()) / (int64_t)NS_PER_S,
                              .is_insecure = r->settings.is_insecure };
-    int e = io_host_name(host, err);
+    int e = io_host_name(r->host, err);
 
     if (e == 0)
         e = pki_open(&o, &r->pki, err);
@@ -270,10 +273,12 @@ static void on_synced(void *ctx)
     manager_start(r->manager);
 }
 
-static int open_controllers(struct running *r, struct error *err)
+static int open_manager(struct running *r, struct error *err)
 {
     struct client_options c = { .loop = r->loop };
-    struct manager_options o = { .loop = r->loop,
+    struct manager_options o = { .parts = r->parts,
+                                 .loop = r->loop,
+                                 .host = r->host,
                                  .clock = clock_system(),
                                  .metrics = r->metrics,
                                  .is_local = true,
@@ -338,8 +343,8 @@ static int start(struct running *r, struct error *err)
         e = open_identity(r, err);
     if (e == 0)
         e = open_server(r, err);
-    if (e == 0 && r->has_controllers)
-        e = open_controllers(r, err);
+    if (e == 0 && r->parts)
+        e = open_manager(r, err);
     return e;
 }
 
