@@ -171,7 +171,8 @@ static int scheduler_open(struct scheduler *s, struct error *err)
                                          .seed = part_seed(&s->o.part, "scheduler-recorder"),
                                          .dialect = RECORDER_SERIES,
                                          .component = s->o.name,
-                                         .host = s->o.host };
+                                         .host = s->o.host,
+                                         .is_local = s->o.part.is_local };
     int r = open_caches(s, err);
 
     if (r == 0)
