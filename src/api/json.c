@@ -1,4 +1,5 @@
-/* Parsing and reading. Building and editing are in json_edit.c, writing in json_write.c. */
+/* Parsing and reading. Compact texts are read by json_scan.c, all others by yajl. Building and editing are in
+ * json_edit.c, writing in json_write.c. */
 #include "api/json.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ int json_check(const struct json *d, struct error *err)
     return 0;
 }
 
-static bool json_grow_nodes(struct json *d)
+bool json_grow_nodes(struct json *d)
 {
     /* A value takes two bytes of text at the least; copies made by patches get some room on top. */
     uint64_t max = (uint64_t)d->bytes_max * 2 + JSON_NODES_FIRST;
@@ -82,30 +83,6 @@ static bool json_grow_nodes(struct json *d)
     d->nodes = nodes;
     d->cap = cap;
     return true;
-}
-
-json_ref json_add_node(struct json *d, enum json_type type)
-{
-    if (d->failed || (d->count == d->cap && !json_grow_nodes(d)))
-        return 0;
-    d->nodes[d->count] = (struct json_node){ .type = type };
-    return d->count++;
-}
-
-void json_link(struct json *d, json_ref container, json_ref v)
-{
-    struct json_node *c = &d->nodes[container];
-
-    assert(json_is_container(c));
-    assert(d->nodes[v].parent == 0);
-    d->nodes[v].parent = container;
-    d->nodes[v].next = 0;
-    if (c->child.last)
-        d->nodes[c->child.last].next = v;
-    else
-        c->child.first = v;
-    c->child.last = v;
-    c->child.count++;
 }
 
 /* --- The parser's callbacks: 1 goes on, 0 stops --- */
@@ -194,9 +171,7 @@ static char *json_decode_u(const char **s, const char *end, char *out)
     return json_put_utf8(out, code);
 }
 
-/* Decodes a string literal's body in place; yajl has checked its escapes, and no escape is shorter than what
- * it means. */
-static size_t json_decode_string(char *body, size_t len)
+size_t json_decode_string(char *body, size_t len)
 {
     const char *s = memchr(body, '\\', len);
     const char *end = body + len;
@@ -394,8 +369,7 @@ static bool json_settle_many(struct json *d, json_ref object, uint32_t count)
     return true;
 }
 
-/* Keeps the last of the members with the same key. */
-static bool json_settle_duplicates(struct json *d, json_ref object)
+bool json_settle_duplicates(struct json *d, json_ref object)
 {
     uint32_t count = d->nodes[object].child.count;
     json_ref v = d->nodes[object].child.first;
@@ -524,13 +498,19 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
                          d->bytes_max);
     if (!str_is_utf8(text))
         return json_refuse_utf8(text, err);
-    r = json_check_blanks(text, err);
-    if (r < 0)
-        return r;
     p.text = arena_dup(&d->texts, text);
     if (!p.text)
         return arena_check(&d->texts, err);
-    p.text[text.len] = '\n'; /* so that a number at the very end is complete before yajl is told so */
+    p.text[text.len] = '\n'; /* so that a number at the very end is complete before a parser is told so */
+    if (json_scan(d, p.text, text.len, ret))
+        return 0;
+    r = json_check(d, err);
+    if (r == 0)
+        r = json_check_blanks(text, err);
+    if (r < 0)
+        return r;
+    if (text.len)
+        memcpy(p.text, text.s, text.len); /* as it was before the scan decoded strings */
     p.yajl = yajl_alloc(&json_callbacks, NULL, &p);
     if (!p.yajl)
         return error_no_memory(err);

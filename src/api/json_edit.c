@@ -63,14 +63,15 @@ json_ref json_new_null(struct json *d)
 /* The copy of one node without its children; texts are shared, they never change. */
 static json_ref json_copy_node(struct json *d, json_ref v)
 {
-    json_ref copy = json_add_node(d, (enum json_type)json_node(d, v)->type);
+    json_ref copy = json_add_node(d, JSON_NONE);
+    struct json_node *n = &d->nodes[copy];
 
     if (!copy)
         return 0;
-    d->nodes[copy].key = d->nodes[v].key;
-    d->nodes[copy].key_len = d->nodes[v].key_len;
-    if (!json_is_container(&d->nodes[v]))
-        d->nodes[copy].text = d->nodes[v].text;
+    *n = d->nodes[v];
+    n->parent = n->next = 0;
+    if (json_is_container(n))
+        n->child.first = n->child.last = n->child.count = 0;
     return copy;
 }
 
@@ -81,7 +82,7 @@ json_ref json_copy(struct json *d, json_ref v)
 
     /* Down to the first child, else to the next sibling, else up: no recursion, whatever the depth. */
     while (to) {
-        json_ref child = json_first(d, from);
+        json_ref child = json_is_container(&d->nodes[from]) ? d->nodes[from].child.first : 0;
         if (!child) {
             while (from != v && !d->nodes[from].next) {
                 from = d->nodes[from].parent;

@@ -233,6 +233,63 @@ TEST(what_is_not_json_is_refused)
             fail_msg("'%s' was taken for JSON", texts[i]);
 }
 
+/* Compact texts are scanned, others go to yajl: a blank at the end makes the difference, and must make none.
+ */
+TEST(compact_texts_and_others_are_read_alike)
+{
+    static const char *const texts[] = {
+        "{}",
+        "[]",
+        "[[],{},[[]],[{}]]",
+        "{\"\":\"\"}",
+        "{\"a\":{\"b\":[1,-2,0,-0,true,false,null,\"\"]},\"c\":[{\"d\":{}},{}]}",
+        "[\"eight888\",\"seven77\",\"nine99999\",\"sixteen_sixteen_\"]",
+        "[\"\\\"\",\"\\\\\",\"1234567\\n\",\"12345678\\u00e9\",\"\\/\\b\\f\\n\\r\\t\"]",
+        "[\"\\ud83d\\ude00\",\"\\ud83d\",\"\\ude00\\ud83dx\",\"\\u0000\"]",
+        "[\"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\",\"\x7f\"]",
+        "{\"k:{\\\"type\\\":\\\"Ready\\\"}\":1}",
+        "{\"a\":1,\"b\":2,\"a\":3,\"a\":{\"c\":4,\"c\":5}}",
+        "[12345678901234567890123456789,1.5,1e5,{\"a\":\"\\u0041\"},0.0]",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        _cleanup_(json_done_p) struct json d;
+        _cleanup_(buf_done_p) struct buf blank = BUF_INIT(BYTES_MAX);
+        _cleanup_(freep) char *left = NULL, *right = NULL;
+        const json_ref *dropped;
+        json_ref scanned, parsed;
+        uint32_t twins;
+
+        json_init(&d, BYTES_MAX);
+        (void)buf_addf(&blank, "%s ", texts[i]);
+        scanned = parse(&d, texts[i]);
+        twins = json_duplicates(&d, &dropped);
+        parsed = parse(&d, buf_cstr(&blank));
+        ASSERT_INT(2 * twins, json_duplicates(&d, &dropped));
+        left = text_of(&d, scanned, false);
+        right = text_of(&d, parsed, false);
+        ASSERT_STR(right, left);
+        assert_true(json_equal(&d, scanned, parsed));
+    }
+}
+
+/* Both ways are tried on a text that is not right; what the first had read is gone. */
+TEST(a_refused_text_leaves_no_values)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref first, v = 0;
+
+    json_init(&d, BYTES_MAX);
+    ASSERT_ERR(ERR_BAD_REQUEST, json_parse(&d, STR_LIT("{\"a\":1,\"a\":[\"\\n\",}"), &v, &err));
+    assert_int_equal(0, v);
+    first = parse(&d, "[1]");
+    ASSERT_JSON("[1]", &d, first);
+    ASSERT_ERR(ERR_BAD_REQUEST, json_parse(&d, STR_LIT("[\"\\u0041\",\"\\x\"]"), &v, &err));
+    ASSERT_STR("offset 12: lexical error: inside a string, '\\' occurs before a character which it may not.",
+               err.msg);
+    ASSERT_JSON("[1]", &d, first);
+}
+
 TEST(bad_utf8_is_refused)
 {
     static const char *const texts[] = {
