@@ -48,6 +48,7 @@ void json_clear(struct json *d)
     arena_clear(&d->texts);
     d->count = d->count ? 1 : 0;
     d->duplicates_count = 0;
+    d->has_marks = false;
     d->failed = ERR_NONE;
 }
 
@@ -712,6 +713,42 @@ bool json_equal(const struct json *d, json_ref a, json_ref b)
     }
     free(later.items);
     return equal;
+}
+
+static bool json_is_same_node(const struct json_node *a, const struct json_node *b)
+{
+    if (a->type != b->type)
+        return false;
+    if (json_is_container(a))
+        return a->child.count == b->child.count;
+    return a->type < JSON_NUMBER ||
+           (a->text.len == b->text.len && memcmp(a->text.s, b->text.s, a->text.len) == 0);
+}
+
+bool json_is_same(const struct json *d, json_ref a, json_ref b)
+{
+    json_ref v = a, u = b;
+
+    if (!a || !b)
+        return a == b;
+    while (json_is_same_node(&d->nodes[v], &d->nodes[u])) {
+        if (json_first(d, v)) {
+            v = d->nodes[v].child.first;
+            u = d->nodes[u].child.first;
+        } else {
+            while (v != a && !d->nodes[v].next) {
+                v = d->nodes[v].parent;
+                u = d->nodes[u].parent;
+            }
+            if (v == a)
+                return true;
+            v = d->nodes[v].next;
+            u = d->nodes[u].next;
+        }
+        if (d->nodes[v].key && !json_same_key(&d->nodes[v], &d->nodes[u]))
+            return false;
+    }
+    return false;
 }
 
 bool json_is_empty(const struct json *d, json_ref v)

@@ -51,6 +51,7 @@ struct json {
     size_t bytes_max;
     json_ref duplicates[JSON_DUPLICATES_MAX];
     uint32_t duplicates_count;
+    bool has_marks; /* json_int.h: something was marked as canonical */
     enum err failed;
     size_t view_hint; /* object.c: what the view of the last object made from here took; the next is mostly
                          like it */
@@ -100,6 +101,8 @@ bool json_is_string(const struct json *d, json_ref v, const char *text);
 bool json_int64(const struct json *d, json_ref v, int64_t *ret);
 /* Same value: member order does not matter, numbers compare by their text. */
 bool json_equal(const struct json *d, json_ref a, json_ref b);
+/* The same down to the order of members: both are written alike. */
+bool json_is_same(const struct json *d, json_ref a, json_ref b);
 /* Appends where v stands below its root: "spec.containers[0].name"; "" for a root. */
 void json_path_text(const struct json *d, json_ref v, struct buf *out);
 /* The members dropped because a later one had the same key. They still know their key and parent. */
@@ -116,6 +119,9 @@ json_ref json_new_bool(struct json *d, bool value);
 json_ref json_new_null(struct json *d);
 /* A deep copy that belongs to no container. */
 json_ref json_copy(struct json *d, json_ref v);
+/* The same of a tree that is known to be canonical for its schema: what nobody changes in the copy,
+ * schema_normalize() need not look at. */
+json_ref json_copy_canonical(struct json *d, json_ref v);
 
 /* Editing. A value goes into one container at a time: it must have been made, copied or unlinked before. */
 void json_set(struct json *d, json_ref object, const char *key, json_ref value);

@@ -70,8 +70,10 @@ static json_ref json_copy_node(struct json *d, json_ref v)
         return 0;
     *n = d->nodes[v];
     n->parent = n->next = 0;
-    if (json_is_container(n))
+    if (json_is_container(n)) {
         n->child.first = n->child.last = n->child.count = 0;
+        n->child.is_canonical = false;
+    }
     return copy;
 }
 
@@ -103,6 +105,39 @@ json_ref json_copy(struct json *d, json_ref v)
     return top;
 }
 
+json_ref json_copy_canonical(struct json *d, json_ref v)
+{
+    json_ref first = d->count, top = json_copy(d, v);
+
+    for (json_ref copy = first; top && copy < d->count; copy++)
+        if (json_is_container(&d->nodes[copy]))
+            json_mark_canonical(d, copy);
+    return top;
+}
+
+/* The marks of v and of all below it are void: it goes to another place. */
+static void json_unmark(struct json *d, json_ref top)
+{
+    json_ref v = top;
+
+    if (!d->has_marks)
+        return;
+    for (;;) {
+        bool is_container = json_is_container(&d->nodes[v]);
+        if (is_container)
+            d->nodes[v].child.is_canonical = false;
+        if (is_container && d->nodes[v].child.first) {
+            v = d->nodes[v].child.first;
+            continue;
+        }
+        while (v != top && !d->nodes[v].next)
+            v = d->nodes[v].parent;
+        if (v == top)
+            return;
+        v = d->nodes[v].next;
+    }
+}
+
 void json_add_member(struct json *d, json_ref object, struct str key, json_ref value)
 {
     if (d->failed || !object || !value)
@@ -110,6 +145,7 @@ void json_add_member(struct json *d, json_ref object, struct str key, json_ref v
     assert(json_type(d, object) == JSON_OBJECT);
     d->nodes[value].key = arena_dup(&d->texts, key);
     d->nodes[value].key_len = (uint32_t)key.len;
+    json_unmark(d, value);
     if (d->nodes[value].key)
         json_link(d, object, value);
     else
@@ -162,6 +198,8 @@ void json_insert(struct json *d, json_ref array, json_ref before, json_ref value
     assert(json_type(d, array) == JSON_ARRAY);
     d->nodes[value].key = NULL;
     d->nodes[value].key_len = 0;
+    json_unmark(d, value);
+    json_touch(d, array);
     if (!before) {
         json_link(d, array, value);
         return;
@@ -184,6 +222,8 @@ void json_link_after(struct json *d, json_ref container, json_ref previous, json
 
     assert(json_is_container(c));
     assert(d->nodes[v].parent == 0);
+    json_unmark(d, v);
+    json_touch(d, container);
     d->nodes[v].parent = container;
     d->nodes[v].next = next;
     if (previous)
@@ -202,6 +242,7 @@ void json_unlink(struct json *d, json_ref v)
 
     if (!container)
         return;
+    json_touch(d, container);
     previous = json_previous(d, v);
     if (previous)
         d->nodes[previous].next = d->nodes[v].next;
@@ -231,6 +272,8 @@ void json_replace(struct json *d, json_ref old, json_ref value)
     container = d->nodes[old].parent;
     assert(container);
     assert(d->nodes[value].parent == 0);
+    json_unmark(d, value);
+    json_touch(d, container);
     previous = json_previous(d, old);
     d->nodes[value].key = d->nodes[old].key;
     d->nodes[value].key_len = d->nodes[old].key_len;
@@ -274,6 +317,7 @@ void json_keep_members(struct json *d, json_ref object, const json_ref *members,
     if (d->failed || !object || json_members_are(d, object, members, count))
         return;
     assert(json_type(d, object) == JSON_OBJECT);
+    json_touch(d, object);
     d->nodes[object].child.first = d->nodes[object].child.last = 0;
     d->nodes[object].child.count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -335,6 +379,8 @@ void json_become(struct json *d, json_ref v, json_ref value)
     uint32_t key_len = d->nodes[v].key_len;
 
     assert(v != value);
+    json_unmark(d, value);
+    json_touch(d, parent);
     if (json_is_container(&d->nodes[v]))
         json_relink(d, v, NULL, 0);
     for (json_ref child = json_first(d, value); child; child = d->nodes[child].next)
@@ -350,6 +396,7 @@ void json_become(struct json *d, json_ref v, json_ref value)
 
 void json_drop(struct json *d, json_ref v)
 {
+    json_touch(d, d->nodes[v].parent);
     d->nodes[v].type = JSON_NONE;
 }
 
@@ -357,6 +404,7 @@ void json_sweep(struct json *d, json_ref container)
 {
     json_ref v = json_first(d, container);
 
+    json_touch(d, container);
     d->nodes[container].child.first = d->nodes[container].child.last = 0;
     d->nodes[container].child.count = 0;
     while (v) {
@@ -373,6 +421,10 @@ void json_relink(struct json *d, json_ref container, const json_ref *children, u
 {
     json_ref v = json_first(d, container);
 
+    for (uint32_t i = 0; i < count; i++)
+        if (d->nodes[children[i]].parent != container)
+            json_unmark(d, children[i]);
+    json_touch(d, container);
     d->nodes[container].child.first = d->nodes[container].child.last = 0;
     d->nodes[container].child.count = 0;
     while (v) {

@@ -21,6 +21,7 @@ struct json_node {
             json_ref first;
             json_ref last;
             uint32_t count;
+            bool is_canonical; /* see json_mark_canonical() */
         } child;
     };
 };
@@ -48,13 +49,40 @@ static inline json_ref json_add_node(struct json *d, enum json_type type)
     return d->count++;
 }
 
-/* Appends to a container, keys already set. */
+/* Canonical form (schema.h) is costly to bring about and a write changes little. So a container that is in
+ * the form that its schema wants at its place is marked; whatever changes it, or anything below it, takes the
+ * mark away from it and from all containers around it. What is moved to another place loses its marks. Below
+ * a marked container all containers that its schema looks into are marked, which ends the way up early. */
+static inline bool json_is_canonical(const struct json *d, json_ref v)
+{
+    const struct json_node *n = json_node(d, v);
+
+    return json_is_container(n) && n->child.is_canonical;
+}
+
+static inline void json_mark_canonical(struct json *d, json_ref v)
+{
+    assert(json_is_container(&d->nodes[v]));
+    d->nodes[v].child.is_canonical = true;
+    d->has_marks = true;
+}
+
+/* The container has changed. */
+static inline void json_touch(struct json *d, json_ref container)
+{
+    for (json_ref v = container; v && d->nodes[v].child.is_canonical; v = d->nodes[v].parent)
+        d->nodes[v].child.is_canonical = false;
+}
+
+/* Appends to a container, keys already set. v is new, or was in this container before, or was parsed and
+ * never brought into form: it keeps its marks. */
 static inline void json_link(struct json *d, json_ref container, json_ref v)
 {
     struct json_node *c = &d->nodes[container];
 
     assert(json_is_container(c));
     assert(d->nodes[v].parent == 0);
+    json_touch(d, container);
     d->nodes[v].parent = container;
     d->nodes[v].next = 0;
     if (c->child.last)

@@ -27,7 +27,8 @@ struct problem {
 struct normalizer {
     struct json *d;
     bool drop_unknown;
-    bool is_applied; /* a part of an object: what it has is what it has */
+    bool is_applied;    /* a part of an object: what it has is what it has */
+    bool keeps_unknown; /* some unknown field was kept: the next who reads this may want to drop it */
     struct error *err;
     const char
         *path[SCHEMA_DEPTH_MAX]; /* the fields above, as Go's errors name them: no indexes, no map keys */
@@ -38,6 +39,20 @@ struct normalizer {
 };
 
 static int normalize_object(struct normalizer *n, const struct schema *s, json_ref v);
+
+/* --- Marks --- */
+
+/* True when a pass before this one has seen to v, and nothing was changed since. */
+static bool normalize_is_done(const struct normalizer *n, json_ref v)
+{
+    return !n->is_applied && json_is_canonical(n->d, v);
+}
+
+static void normalize_set_done(struct normalizer *n, json_ref v)
+{
+    if (!n->is_applied && !n->keeps_unknown)
+        json_mark_canonical(n->d, v);
+}
 
 /* --- Reports --- */
 
@@ -353,6 +368,8 @@ static int normalize_items(struct normalizer *n, const struct schema *s, const s
             if (!zero)
                 return json_check(n->d, n->err);
             json_become(n->d, item, zero);
+            if (f->item == FIELD_LIST || f->item == FIELD_MAP)
+                normalize_set_done(n, item);
             if (f->item != FIELD_OBJECT)
                 continue;
         }
@@ -365,16 +382,21 @@ static int normalize_items(struct normalizer *n, const struct schema *s, const s
 
 static int normalize_list(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v)
 {
-    return normalize_items(n, s, f, v);
+    int r = normalize_is_done(n, v) ? 0 : normalize_items(n, s, f, v);
+
+    if (r == 0)
+        normalize_set_done(n, v);
+    return r;
 }
 
 static int normalize_map(struct normalizer *n, const struct schema *s, const struct field *f, json_ref v)
 {
-    int r = normalize_items(n, s, f, v);
+    int r = normalize_is_done(n, v) ? 0 : normalize_items(n, s, f, v);
 
-    if (r < 0)
+    if (r < 0 || normalize_is_done(n, v))
         return r;
     json_sort_members(n->d, v);
+    normalize_set_done(n, v);
     return json_check(n->d, n->err);
 }
 
@@ -393,11 +415,8 @@ static void normalize_presence(struct normalizer *n, const struct field *f, json
     if (*v && !is_struct && json_is_empty(n->d, *v) && !(f->flags & FIELD_ALWAYS) &&
         (is_list || !(f->flags & FIELD_POINTER)))
         *v = 0;
-    if (!*v && (f->flags & FIELD_ALWAYS)) {
+    if (!*v && (f->flags & FIELD_ALWAYS))
         *v = json_new_zero(n->d, f->type);
-        if (f->type == FIELD_OBJECT && *v) /* its own fields may be of the kind that always stand */
-            (void)normalize_object(n, f->sub, *v);
-    }
 }
 
 /* The field of that name, looked for from `from` on and then from the start: members mostly come in order. */
@@ -423,8 +442,10 @@ static uint32_t normalize_sort_out(struct normalizer *n, const struct schema *s,
             from = f + 1;
             continue;
         }
-        if (!s->open)
+        if (!s->open) {
             normalize_note(n, (struct problem){ .at = m, .member = m });
+            n->keeps_unknown |= !n->drop_unknown;
+        }
         if (s->open || !n->drop_unknown)
             others[count++] = m;
     }
@@ -444,8 +465,14 @@ static int normalize_fields(struct normalizer *n, const struct schema *s, json_r
         if (r < 0)
             return r;
         normalize_presence(n, f, slot);
-        if (*slot && !json_parent(n->d, *slot))
+        if (*slot && !json_parent(n->d, *slot)) {
             json_set(n->d, v, f->name, *slot);
+            /* Its own fields may be of the kind that always stand. */
+            if (f->type == FIELD_OBJECT || f->type == FIELD_LIST || f->type == FIELD_MAP)
+                r = normalize_value(n, s, f, f->type, *slot);
+            if (r < 0)
+                return r;
+        }
     }
     return json_check(n->d, n->err);
 }
@@ -470,6 +497,7 @@ static int normalize_members(struct normalizer *n, const struct schema *s, json_
             kept[count++] = slots[i];
     memmove(kept + count, kept + fields, others * sizeof *kept);
     json_keep_members(n->d, v, kept, count + others);
+    normalize_set_done(n, v);
     return json_check(n->d, n->err);
 }
 
@@ -479,6 +507,8 @@ static int normalize_object(struct normalizer *n, const struct schema *s, json_r
     size_t members = json_count(n->d, v);
     int r;
 
+    if (normalize_is_done(n, v))
+        return 0;
     if (members <= SCHEMA_FIELDS_MAX)
         return normalize_members(n, s, v, small);
     large = malloc((members + SCHEMA_FIELDS_MAX) * sizeof *large);
@@ -513,6 +543,11 @@ int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum sc
     struct normalizer n = { .d = d, .drop_unknown = unknown == SCHEMA_DROP_UNKNOWN, .err = err };
 
     return normalize_root(&n, s, v, report);
+}
+
+bool schema_is_normalized(const struct json *d, json_ref v)
+{
+    return json_is_canonical(d, v);
 }
 
 int schema_normalize_applied(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,

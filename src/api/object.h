@@ -63,6 +63,7 @@ struct object {
     struct timestamp deleted;       /* deletionTimestamp; unset unless is_deleting */
     int64_t deletion_grace_seconds; /* -1 when unset */
     bool is_deleting;
+    bool is_vetted; /* by a write of this process: no field in the text is unknown to the kind's schema */
     struct kvs labels;
     struct kvs annotations; /* without kubectl's last-applied copy of the object, which nobody here reads */
     struct texts finalizers;

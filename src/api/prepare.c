@@ -20,12 +20,34 @@ void prepare_update_nothing(struct json *d, json_ref object, json_ref old, enum 
 
 void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key)
 {
-    json_ref v = json_get(d, old, key);
+    json_ref v = json_get(d, old, key), there = json_get(d, object, key);
 
+    if (json_is_same(d, v, there))
+        return; /* nearly always, and what is not touched need not be brought into form again */
     if (v)
         json_set(d, object, key, json_copy(d, v));
     else
         (void)json_remove(d, object, key);
+}
+
+/* The next member that is neither status nor metadata, from m on. */
+static json_ref next_other(const struct json *d, json_ref m)
+{
+    while (m && (str_is(json_key(d, m), "status") || str_is(json_key(d, m), "metadata")))
+        m = json_next(d, m);
+    return m;
+}
+
+/* True when two objects differ in status and metadata at the most. */
+static bool others_are_same(const struct json *d, json_ref object, json_ref old)
+{
+    json_ref m = next_other(d, json_first(d, object)), o = next_other(d, json_first(d, old));
+
+    while (m && o && str_eq(json_key(d, m), json_key(d, o)) && json_is_same(d, m, o)) {
+        m = next_other(d, json_next(d, m));
+        o = next_other(d, json_next(d, o));
+    }
+    return !m && !o;
 }
 
 static void prepare_parts(struct json *d, json_ref object, json_ref old, enum write_part part,
@@ -38,6 +60,8 @@ static void prepare_parts(struct json *d, json_ref object, json_ref old, enum wr
         prepare_keep(d, object, old, "status");
         return;
     }
+    if (!keep_metadata && others_are_same(d, object, old))
+        return;
     managed = keep_metadata ? json_path(d, object, "metadata", "managedFields") : 0;
     json_unlink(d, managed);
     json_unlink(d, metadata);

@@ -99,6 +99,9 @@ enum schema_unknown { SCHEMA_KEEP_UNKNOWN, SCHEMA_DROP_UNKNOWN };
 int schema_normalize(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,
                      struct field_report *report, struct error *err);
 
+/* True when v is as schema_normalize() left it, and it met no unknown field that it kept. */
+bool schema_is_normalized(const struct json *d, json_ref v);
+
 /* The same for the body of a server-side apply, which says what its sender wants to own: nothing is added,
  * and what is empty stays. */
 int schema_normalize_applied(const struct schema *s, struct json *d, json_ref v, enum schema_unknown unknown,

@@ -87,7 +87,10 @@ static bool parse_patch(struct write *w, json_ref *ret)
 static int apply_read(struct write *w, enum patch_media media, json_ref patch, json_ref *ret,
                       struct error *err)
 {
-    *ret = json_copy(w->d, w->old);
+    /* What the patch leaves alone need not be looked at again. A JSON patch may move any part of the object
+     * any number of times, and each move of what is known to be in form has its price: there it is not. */
+    *ret = w->old_object->is_vetted && media != PATCH_MEDIA_JSON ? json_copy_canonical(w->d, w->old)
+                                                                 : json_copy(w->d, w->old);
     if (media == PATCH_MEDIA_JSON)
         return patch_json(w->d, *ret, patch, err);
     if (media == PATCH_MEDIA_MERGE)

@@ -317,8 +317,10 @@ bool write_normalize(struct write *w)
     struct error err;
 
     if (schema_normalize(w->kind->schema, w->d, w->object, SCHEMA_KEEP_UNKNOWN, NULL, &err) == 0 &&
-        json_check(w->d, &err) == 0)
+        json_check(w->d, &err) == 0) {
+        w->is_vetted = schema_is_normalized(w->d, w->object) && stored_form(w->kind) == w->kind;
         return true;
+    }
     call_fail(w->c, &err, NULL);
     return false;
 }
@@ -333,16 +335,15 @@ static void prepare(struct write *w)
         return;
     }
     managed = json_path(w->d, w->object, "metadata", "managedFields");
-    managed = managed ? json_copy(w->d, managed) : 0;
     if (w->is_finalize)
         namespace_prepare_finalize(w->d, w->object, w->old);
     else
         w->kind->prepare_update(w->d, w->object, w->old, w->part, now);
     /* Some kinds keep the old metadata on status writes; who owns which field is no part of that. */
     meta = json_ensure_object(w->d, w->object, "metadata");
-    if (managed)
-        json_set(w->d, meta, "managedFields", managed);
-    else
+    if (managed && managed != json_get(w->d, meta, "managedFields"))
+        json_set(w->d, meta, "managedFields", json_copy(w->d, managed));
+    else if (!managed)
         (void)json_remove(w->d, meta, "managedFields");
 }
 
@@ -563,6 +564,8 @@ static int make_object(struct write *w, struct object **ret, struct error *err)
 
     if (r == 0)
         r = object_new(stored_form(w->kind), w->d, w->object, &o, err);
+    if (r == 0)
+        o->is_vetted = w->is_vetted;
     if (r == 0 && o->text.len > STORED_OBJECT_BYTES_MAX)
         r = error_set(err, ERR_TOO_LARGE, "Request entity too large: limit is %zu", STORED_OBJECT_BYTES_MAX);
     if (r == 0)

@@ -40,6 +40,7 @@ struct write {
     bool is_finalize; /* the finalize subresource of namespaces */
     bool is_patch;
     bool is_apply;
+    bool is_vetted; /* w->object was brought into form, and has no field that its schema does not know */
     struct write_options options;
     int status;           /* of the answer when all goes well */
     bool answers_success; /* with a Status that says so and not with the object */

@@ -269,7 +269,7 @@ TEST(compact_texts_and_others_are_read_alike)
         left = text_of(&d, scanned, false);
         right = text_of(&d, parsed, false);
         ASSERT_STR(right, left);
-        assert_true(json_equal(&d, scanned, parsed));
+        assert_true(json_is_same(&d, scanned, parsed));
     }
 }
 
@@ -639,6 +639,39 @@ TEST(equality)
         if (json_equal(&d, a, b) != rows[i].equal || json_equal(&d, b, a) != rows[i].equal)
             fail_msg("%s and %s", rows[i].a, rows[i].b);
     }
+}
+
+TEST(sameness_is_equality_in_the_same_order)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        { "{}", "{}", true },
+        { "[]", "{}", false },
+        { "null", "null", true },
+        { "true", "false", false },
+        { "1", "1.0", false },
+        { "\"1\"", "1", false },
+        { "\"a\"", "\"b\"", false },
+        { "{\"a\":1,\"b\":[{}]}", "{\"a\":1,\"b\":[{}]}", true },
+        { "{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", false },
+        { "{\"a\":{\"b\":[1,{\"c\":2}]},\"d\":3}", "{\"a\":{\"b\":[1,{\"c\":2}]},\"d\":4}", false },
+        { "{\"a\":{\"b\":1}}", "{\"a\":{\"c\":1}}", false },
+        { "[1,2]", "[1]", false },
+        { "[[1],2]", "[[1,2]]", false },
+    };
+    _cleanup_(json_done_p) struct json d;
+
+    json_init(&d, BYTES_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (json_is_same(&d, parse(&d, rows[i].a), parse(&d, rows[i].b)) != rows[i].same)
+            fail_msg("'%s' and '%s'", rows[i].a, rows[i].b);
+    assert_true(json_is_same(&d, 0, 0));
+    assert_false(json_is_same(&d, parse(&d, "1"), 0));
+    /* As a part, under whatever key. */
+    json_ref v = parse(&d, "{\"x\":[1],\"y\":[1]}");
+    assert_true(json_is_same(&d, json_get(&d, v, "x"), json_get(&d, v, "y")));
 }
 
 TEST(equality_of_many_members)

@@ -5,6 +5,7 @@
 #include "api/schema.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/rng.h"
 
 #define BYTES_MAX ((size_t)16 << 20)
 
@@ -563,6 +564,145 @@ TEST(large_objects_finish)
         ASSERT_OK(normalize(buf_cstr(&text), &d, &v, SCHEMA_KEEP_UNKNOWN, &report));
         assert_true(report.count == 0 || report.count == FIELD_REPORT_COUNT_MAX);
     }
+}
+
+/* --- What has been seen to --- */
+
+TEST(unknown_fields_that_were_kept_can_still_be_dropped)
+{
+    _cleanup_(json_done_p) struct json d;
+    _cleanup_(field_report_done_p) struct field_report report = FIELD_REPORT_INIT;
+    json_ref v;
+
+    json_init(&d, BYTES_MAX);
+    ASSERT_OK(normalize("{'text':'a','leaf':{'name':'b','odd':1},'open':{'odd':{}}}", &d, &v,
+                        SCHEMA_KEEP_UNKNOWN, NULL));
+    assert_false(schema_is_normalized(&d, v));
+    ASSERT_OK(schema_normalize(&top_schema, &d, v, SCHEMA_DROP_UNKNOWN, &report, &err));
+    ASSERT_STR("unknown field \"leaf.odd\"", field_report_next(&report, NULL));
+    assert_true(schema_is_normalized(&d, v));
+}
+
+TEST(a_canonical_copy_is_taken_at_its_word)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref v, copy;
+
+    json_init(&d, BYTES_MAX);
+    ASSERT_OK(normalize("{'leaf':{'name':'a'},'labels':{'b':'1'}}", &d, &v, SCHEMA_DROP_UNKNOWN, NULL));
+    copy = json_copy_canonical(&d, v);
+    assert_true(schema_is_normalized(&d, copy));
+    json_set(&d, json_get(&d, copy, "labels"), "a", json_new_int(&d, 2));
+    assert_false(schema_is_normalized(&d, copy));
+    assert_true(schema_is_normalized(&d, v));
+    assert_true(schema_is_normalized(&d, json_get(&d, copy, "leaf")));
+    ASSERT_ERR(ERR_BAD_REQUEST, schema_normalize(&top_schema, &d, copy, SCHEMA_DROP_UNKNOWN, NULL, &err));
+}
+
+/* A member or item somewhere in the tree. */
+static json_ref some_value(struct rng *rng, const struct json *d, json_ref v)
+{
+    uint64_t steps = rng_below(rng, 4);
+
+    while (json_count(d, v) > 0) {
+        json_ref child = json_first(d, v);
+        for (uint64_t n = rng_below(rng, json_count(d, v)); n > 0; n--)
+            child = json_next(d, child);
+        v = child;
+        if (steps-- == 0)
+            break;
+    }
+    return v;
+}
+
+/* Something that the schema may or may not like at its new place, moved or made. */
+static json_ref some_content(struct rng *rng, struct json *d, json_ref root)
+{
+    static const char *const texts[] = {
+        "null",
+        "{}",
+        "[]",
+        "''",
+        "0",
+        "'2026-01-02T03:04:05+01:00'",
+        "'1024Mi'",
+        "{'count':1,'name':'z','x':2}",
+        "['b','a']",
+        "{'b':'1','a':'2'}",
+        "[{'name':''},null]",
+        "{'leaf':{'count':0,'name':null}}",
+        "true",
+    };
+    _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(BYTES_MAX);
+    json_ref v = some_value(rng, d, root);
+
+    if (v != root && rng_chance(rng, 40)) {
+        if (rng_chance(rng, 50))
+            return json_copy(d, v);
+        json_unlink(d, v);
+        return v;
+    }
+    quotes(texts[rng_below(rng, ARRAY_LEN(texts))], &quoted);
+    ASSERT_OK(json_parse(d, buf_str(&quoted), &v, &err));
+    return v;
+}
+
+static void change_something(struct rng *rng, struct json *d, json_ref root)
+{
+    static const char *const keys[] = { "leaf",   "labels", "name",   "count",    "odd",  "open",
+                                        "always", "leaves", "byName", "capacity", "size", "time",
+                                        "text",   "list",   "map",    "sub" };
+    json_ref value = some_content(rng, d, root), at = some_value(rng, d, root);
+    const char *key = keys[rng_below(rng, ARRAY_LEN(keys))];
+
+    if (json_type(d, at) == JSON_OBJECT)
+        json_set(d, at, key, value);
+    else if (json_type(d, at) == JSON_ARRAY)
+        json_insert(d, at, rng_chance(rng, 50) ? json_first(d, at) : 0, value);
+    else if (at != root && rng_chance(rng, 50))
+        json_replace(d, at, value);
+    else if (at != root)
+        json_unlink(d, at);
+}
+
+/* Passes that skip what they know end up with what a pass over everything does. */
+TEST(what_is_skipped_would_not_have_changed)
+{
+    static const char start[] =
+        "{'text':'a','size':'1Gi','time':'2026-01-02T03:04:05Z','any':{'b':null},'leaf':{'name':'l'},"
+        "'open':{'odd':{},'leaf':{'name':'o'}},'always':{},'pointer':{'sub':{},'list':['x'],'map':{'k':''}},"
+        "'leaves':[{'name':'1'},{'count':0}],'labels':{'b':'2','a':'1'},'capacity':{'storage':'1Gi'},"
+        "'byName':{'n':{'name':'m'}}}";
+    unsigned agreed = 0;
+
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        _cleanup_(json_done_p) struct json d;
+        struct error why, same_why;
+        struct rng rng;
+        json_ref v, plain;
+        int r;
+
+        rng_init(&rng, seed);
+        json_init(&d, BYTES_MAX);
+        ASSERT_OK(normalize(start, &d, &v, SCHEMA_DROP_UNKNOWN, NULL));
+        if (rng_chance(&rng, 50))
+            v = json_copy_canonical(&d, v);
+        for (uint64_t rounds = 1 + rng_below(&rng, 2), i = 0; i < rounds; i++) {
+            for (uint64_t n = 1 + rng_below(&rng, 3); n > 0; n--)
+                change_something(&rng, &d, v);
+            plain = json_copy(&d, v);
+            r = schema_normalize(&top_schema, &d, plain, SCHEMA_KEEP_UNKNOWN, NULL, &why);
+            ASSERT_INT(r, schema_normalize(&top_schema, &d, v, SCHEMA_KEEP_UNKNOWN, NULL, &same_why));
+            if (r < 0) {
+                ASSERT_STR(why.msg, same_why.msg);
+                break;
+            }
+            if (!json_is_same(&d, plain, v))
+                fail_msg("seed %d", (int)seed);
+            agreed++;
+        }
+    }
+    assert_true(agreed > 500);
 }
 
 TEST(a_document_too_small_for_the_result_is_an_error)
