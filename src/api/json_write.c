@@ -14,16 +14,10 @@ static const char json_escapes[256] = {
     'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', ['"'] = '"', ['\\'] = '\\',
 };
 
-/* True when one of eight characters is a quote, a backslash, a control character or not ASCII. Each test
- * leaves the high bit set in the bytes it means (and perhaps in those above one, which changes nothing for
- * the whole). */
+/* True when one of eight characters is a quote, a backslash, a control character or not ASCII. */
 static bool json_any_special(uint64_t eight)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
-    uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
-    uint64_t below = (eight - ones * 0x20) & ~eight;
-
-    return ((eight | below | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs) != 0;
+    return ((eight & UINT64_C(0x8080808080808080)) | json_specials(eight)) != 0;
 }
 
 static bool json_is_plain(char c)
@@ -93,18 +87,37 @@ void json_write_chars(struct buf *out, struct str text)
     }
 }
 
+/* Copies a text as long as nothing in it needs a closer look: false when something does. */
+static bool json_copy_plain(char *to, struct str text)
+{
+    size_t at = 0;
+    uint64_t eight;
+
+    for (; text.len - at >= sizeof eight; at += sizeof eight) {
+        memcpy(&eight, text.s + at, sizeof eight);
+        if (json_any_special(eight))
+            return false;
+        memcpy(to + at, &eight, sizeof eight);
+    }
+    for (; at < text.len; at++) {
+        if (!json_is_plain(text.s[at]))
+            return false;
+        to[at] = text.s[at];
+    }
+    return true;
+}
+
 void json_write_string(struct buf *out, struct str text)
 {
-    if (json_plain_len(text) == text.len) { /* nearly always: one piece, one copy */
-        char *at = buf_grow(out, text.len + 2);
-        if (!at)
-            return;
-        at[0] = '"';
-        if (text.len)
-            memcpy(at + 1, text.s, text.len);
-        at[text.len + 1] = '"';
+    char *at = buf_grow(out, text.len + 2); /* nearly always: one piece, one pass */
+
+    if (!at)
         return;
-    }
+    at[0] = '"';
+    at[text.len + 1] = '"';
+    if (json_copy_plain(at + 1, text))
+        return;
+    out->len -= text.len + 2;
     (void)buf_add_char(out, '"');
     json_write_chars(out, text);
     (void)buf_add_char(out, '"');

@@ -337,9 +337,11 @@ static int managed_start(struct managed *m, json_ref old, struct error *err)
     }
     if (r != 0 || !kept)
         return r;
-    kept = json_copy(m->d, kept);
-    json_set(m->d, m->meta, "managedFields", kept);
-    return managed_read(m, kept, err);
+    if (!json_is_same(m->d, sent, kept)) {
+        sent = json_copy(m->d, kept);
+        json_set(m->d, m->meta, "managedFields", sent);
+    }
+    return managed_read(m, sent, err);
 }
 
 /* The writer gets what it changed. */

@@ -155,6 +155,37 @@ static int scan_offset(struct time_scan *s, int *ret_seconds, struct error *err)
     return 0;
 }
 
+/* Two digits; above 99 when they are none. */
+static int scan_two(const char *s)
+{
+    unsigned tens = (unsigned)(s[0] - '0'), ones = (unsigned)(s[1] - '0');
+
+    return tens <= 9 && ones <= 9 ? (int)(tens * 10 + ones) : 100;
+}
+
+/* "2026-01-02T03:04:05Z", which is what nearly all times look like. False for every other text, right or
+ * wrong. */
+static bool scan_plain(struct str text, struct timestamp *ret)
+{
+    const char *s = text.s;
+    int century, years;
+    struct civil c;
+
+    if (text.len != STR_LIT("2006-01-02T15:04:05Z").len || s[4] != '-' || s[7] != '-' || s[10] != 'T' ||
+        s[13] != ':' || s[16] != ':' || s[19] != 'Z')
+        return false;
+    century = scan_two(s);
+    years = scan_two(s + 2);
+    c = (struct civil){ .year = century * 100 + years,
+                        .month = scan_two(s + 5),
+                        .day = scan_two(s + 8),
+                        .hour = scan_two(s + 11),
+                        .minute = scan_two(s + 14),
+                        .second = scan_two(s + 17) };
+    ret->nanos = 0;
+    return century <= 99 && years <= 99 && c.year > 0 && civil_to_unix(&c, &ret->seconds);
+}
+
 static int timestamp_scan(struct str text, bool is_micro, struct timestamp *ret, struct error *err)
 {
     struct time_scan s = { text, text, is_micro };
@@ -190,7 +221,12 @@ static int timestamp_scan(struct str text, bool is_micro, struct timestamp *ret,
 
 int timestamp_parse(struct str text, struct timestamp *ret, struct error *err)
 {
-    return timestamp_scan(text, /* is_micro= */ false, ret, err);
+    struct timestamp t;
+
+    if (!scan_plain(text, &t))
+        return timestamp_scan(text, /* is_micro= */ false, ret, err);
+    *ret = t;
+    return 0;
 }
 
 int timestamp_parse_micro(struct str text, struct timestamp *ret, struct error *err)
