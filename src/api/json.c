@@ -526,18 +526,6 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
 
 /* --- Reading --- */
 
-static const struct json_node json_absent = { .type = JSON_NONE };
-
-static const struct json_node *json_read(const struct json *d, json_ref v)
-{
-    return v ? json_node(d, v) : &json_absent;
-}
-
-enum json_type json_type(const struct json *d, json_ref v)
-{
-    return (enum json_type)json_read(d, v)->type;
-}
-
 const char *json_type_name(enum json_type type)
 {
     static const char *const names[] = {
@@ -566,18 +554,6 @@ json_ref json_path_(const struct json *d, json_ref v, const char *const *keys)
     return v;
 }
 
-json_ref json_first(const struct json *d, json_ref container)
-{
-    const struct json_node *n = json_read(d, container);
-
-    return json_is_container(n) ? n->child.first : 0;
-}
-
-json_ref json_next(const struct json *d, json_ref v)
-{
-    return json_read(d, v)->next;
-}
-
 json_ref json_at(const struct json *d, json_ref array, uint32_t index)
 {
     json_ref v = json_type(d, array) == JSON_ARRAY ? json_first(d, array) : 0;
@@ -585,40 +561,6 @@ json_ref json_at(const struct json *d, json_ref array, uint32_t index)
     while (v && index--)
         v = d->nodes[v].next;
     return v;
-}
-
-uint32_t json_count(const struct json *d, json_ref container)
-{
-    const struct json_node *n = json_read(d, container);
-
-    return json_is_container(n) ? n->child.count : 0;
-}
-
-json_ref json_parent(const struct json *d, json_ref v)
-{
-    return json_read(d, v)->parent;
-}
-
-struct str json_key(const struct json *d, json_ref member)
-{
-    const struct json_node *n = json_read(d, member);
-
-    return n->key ? (struct str){ n->key, n->key_len } : STR_LIT("");
-}
-
-struct str json_text(const struct json *d, json_ref v)
-{
-    const struct json_node *n = json_read(d, v);
-
-    return n->type == JSON_STRING || n->type == JSON_NUMBER ? (struct str){ n->text.s, n->text.len }
-                                                            : STR_LIT("");
-}
-
-struct str json_get_text(const struct json *d, json_ref object, const char *key)
-{
-    json_ref v = json_get(d, object, key);
-
-    return json_type(d, v) == JSON_STRING ? json_text(d, v) : STR_LIT("");
 }
 
 bool json_is_string(const struct json *d, json_ref v, const char *text)

@@ -16,6 +16,7 @@
 #ifndef BERTH_API_JSON_H
 #define BERTH_API_JSON_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,7 +42,27 @@ enum json_type {
 
 typedef uint32_t json_ref;
 
-struct json_node;
+/* In the open for the readers below alone, which are called a hundred times for each object that is written.
+ */
+struct json_node {
+    const char *key; /* of an object's member; NULL elsewhere */
+    uint32_t key_len;
+    json_ref next;
+    json_ref parent;
+    uint32_t type; /* enum json_type */
+    union {
+        struct {
+            const char *s;
+            uint32_t len;
+        } text;
+        struct {
+            json_ref first;
+            json_ref last;
+            uint32_t count;
+            bool is_canonical; /* see json_mark_canonical() */
+        } child;
+    };
+};
 
 struct json {
     struct json_node *nodes; /* nodes[0] is the value that is not there */
@@ -73,7 +94,7 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
 
 /* Reading. None of these fails: what is absent or of another type reads as 0, "", false or an empty
  * container. */
-enum json_type json_type(const struct json *d, json_ref v);
+static inline enum json_type json_type(const struct json *d, json_ref v);
 /* "object", "array", "string", "number", "bool", "null": as Kubernetes' decoding errors call them. */
 const char *json_type_name(enum json_type type);
 json_ref json_get_key(const struct json *d, json_ref object, struct str key);
@@ -86,16 +107,16 @@ static inline json_ref json_get(const struct json *d, json_ref object, const cha
 #define json_path(d, v, ...) json_path_((d), (v), (const char *const[]){ __VA_ARGS__, NULL })
 json_ref json_path_(const struct json *d, json_ref v, const char *const *keys);
 /* The members or items of a container, in order: for (m = json_first(d, v); m; m = json_next(d, m)). */
-json_ref json_first(const struct json *d, json_ref container);
-json_ref json_next(const struct json *d, json_ref v);
+static inline json_ref json_first(const struct json *d, json_ref container);
+static inline json_ref json_next(const struct json *d, json_ref v);
 json_ref json_at(const struct json *d, json_ref array, uint32_t index);
-uint32_t json_count(const struct json *d, json_ref container);
-json_ref json_parent(const struct json *d, json_ref v);
-struct str json_key(const struct json *d, json_ref member);
+static inline uint32_t json_count(const struct json *d, json_ref container);
+static inline json_ref json_parent(const struct json *d, json_ref v);
+static inline struct str json_key(const struct json *d, json_ref member);
 /* A string's characters or a number's digits. */
-struct str json_text(const struct json *d, json_ref v);
+static inline struct str json_text(const struct json *d, json_ref v);
 /* Shorthand for the text of a member that is a string. */
-struct str json_get_text(const struct json *d, json_ref object, const char *key);
+static inline struct str json_get_text(const struct json *d, json_ref object, const char *key);
 bool json_is_string(const struct json *d, json_ref v, const char *text);
 /* True for a number that is a whole 64-bit integer. */
 bool json_int64(const struct json *d, json_ref v, int64_t *ret);
@@ -155,5 +176,77 @@ void json_write_string(struct buf *out, struct str text);
 /* The inside of a string, escaped and without the quotes: for a string that is written in pieces, of
  * whole characters. */
 void json_write_chars(struct buf *out, struct str text);
+
+/* --- The readers' bodies --- */
+
+static inline const struct json_node *json_node(const struct json *d, json_ref v)
+{
+    assert(v < d->count);
+    return &d->nodes[v];
+}
+
+static inline bool json_is_container(const struct json_node *n)
+{
+    return n->type >= JSON_ARRAY;
+}
+
+/* Of no value: the first node, or what stands for it in a document that never had one. */
+static inline const struct json_node *json_read(const struct json *d, json_ref v)
+{
+    static const struct json_node absent = { .type = JSON_NONE };
+
+    return v ? json_node(d, v) : &absent;
+}
+
+static inline enum json_type json_type(const struct json *d, json_ref v)
+{
+    return (enum json_type)json_read(d, v)->type;
+}
+
+static inline json_ref json_first(const struct json *d, json_ref container)
+{
+    const struct json_node *n = json_read(d, container);
+
+    return json_is_container(n) ? n->child.first : 0;
+}
+
+static inline json_ref json_next(const struct json *d, json_ref v)
+{
+    return json_read(d, v)->next;
+}
+
+static inline uint32_t json_count(const struct json *d, json_ref container)
+{
+    const struct json_node *n = json_read(d, container);
+
+    return json_is_container(n) ? n->child.count : 0;
+}
+
+static inline json_ref json_parent(const struct json *d, json_ref v)
+{
+    return json_read(d, v)->parent;
+}
+
+static inline struct str json_key(const struct json *d, json_ref member)
+{
+    const struct json_node *n = json_read(d, member);
+
+    return n->key ? (struct str){ n->key, n->key_len } : STR_LIT("");
+}
+
+static inline struct str json_text(const struct json *d, json_ref v)
+{
+    const struct json_node *n = json_read(d, v);
+
+    return n->type == JSON_STRING || n->type == JSON_NUMBER ? (struct str){ n->text.s, n->text.len }
+                                                            : STR_LIT("");
+}
+
+static inline struct str json_get_text(const struct json *d, json_ref object, const char *key)
+{
+    json_ref v = json_get(d, object, key);
+
+    return json_type(d, v) == JSON_STRING ? json_text(d, v) : STR_LIT("");
+}
 
 #endif

@@ -6,37 +6,6 @@
 
 #include "api/json.h"
 
-struct json_node {
-    const char *key; /* of an object's member; NULL elsewhere */
-    uint32_t key_len;
-    json_ref next;
-    json_ref parent;
-    uint32_t type; /* enum json_type */
-    union {
-        struct {
-            const char *s;
-            uint32_t len;
-        } text;
-        struct {
-            json_ref first;
-            json_ref last;
-            uint32_t count;
-            bool is_canonical; /* see json_mark_canonical() */
-        } child;
-    };
-};
-
-static inline const struct json_node *json_node(const struct json *d, json_ref v)
-{
-    assert(v < d->count);
-    return &d->nodes[v];
-}
-
-static inline bool json_is_container(const struct json_node *n)
-{
-    return n->type >= JSON_ARRAY;
-}
-
 /* Makes room for more nodes; false when the document has failed, or does so now. */
 bool json_grow_nodes(struct json *d);
 
