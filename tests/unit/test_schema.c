@@ -599,6 +599,40 @@ TEST(a_canonical_copy_is_taken_at_its_word)
     ASSERT_ERR(ERR_BAD_REQUEST, schema_normalize(&top_schema, &d, copy, SCHEMA_DROP_UNKNOWN, NULL, &err));
 }
 
+/* A map of labels is no leaf, though nothing in it has changed. */
+TEST(what_moves_is_looked_at_again)
+{
+    static const char *const texts[] = {
+        "{'labels':{'odd':'1'}}",
+        "{'leaf':{'name':'there'},'labels':{'odd':'1'}}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        _cleanup_(json_done_p) struct json d;
+        json_ref v, labels, list;
+
+        json_init(&d, BYTES_MAX);
+        ASSERT_OK(normalize(texts[i], &d, &v, SCHEMA_DROP_UNKNOWN, NULL));
+        list = json_new_array(&d);
+        labels = json_get(&d, v, "labels");
+        json_unlink(&d, labels);
+        json_set(&d, v, "leaf", labels);
+        ASSERT_OK(schema_normalize(&top_schema, &d, v, SCHEMA_DROP_UNKNOWN, NULL, &err));
+        ASSERT_INT(0, json_count(&d, labels));
+        json_set(&d, labels, "name", json_new_string(&d, STR_LIT("1")));
+        json_unlink(&d, labels);
+        json_set(&d, v, "labels", labels);
+        ASSERT_OK(schema_normalize(&top_schema, &d, v, SCHEMA_DROP_UNKNOWN, NULL, &err));
+        json_set(&d, labels, "odd", json_new_string(&d, STR_LIT("2")));
+        ASSERT_OK(schema_normalize(&top_schema, &d, v, SCHEMA_DROP_UNKNOWN, NULL, &err));
+        json_unlink(&d, labels);
+        json_append(&d, list, labels);
+        json_set(&d, v, "leaves", list);
+        ASSERT_OK(schema_normalize(&top_schema, &d, v, SCHEMA_DROP_UNKNOWN, NULL, &err));
+        ASSERT_INT(1, json_count(&d, labels));
+    }
+}
+
 /* A member or item somewhere in the tree. */
 static json_ref some_value(struct rng *rng, const struct json *d, json_ref v)
 {
@@ -691,8 +725,9 @@ TEST(what_is_skipped_would_not_have_changed)
             for (uint64_t n = 1 + rng_below(&rng, 3); n > 0; n--)
                 change_something(&rng, &d, v);
             plain = json_copy(&d, v);
-            r = schema_normalize(&top_schema, &d, plain, SCHEMA_KEEP_UNKNOWN, NULL, &why);
-            ASSERT_INT(r, schema_normalize(&top_schema, &d, v, SCHEMA_KEEP_UNKNOWN, NULL, &same_why));
+            enum schema_unknown unknown = rng_chance(&rng, 50) ? SCHEMA_KEEP_UNKNOWN : SCHEMA_DROP_UNKNOWN;
+            r = schema_normalize(&top_schema, &d, plain, unknown, NULL, &why);
+            ASSERT_INT(r, schema_normalize(&top_schema, &d, v, unknown, NULL, &same_why));
             if (r < 0) {
                 ASSERT_STR(why.msg, same_why.msg);
                 break;
