@@ -99,6 +99,13 @@ static bool json_copy_plain(char *to, struct str text)
             return false;
         memcpy(to + at, &eight, sizeof eight);
     }
+    if (at < text.len && text.len >= sizeof eight) { /* the rest, with some seen twice */
+        memcpy(&eight, text.s + text.len - sizeof eight, sizeof eight);
+        if (json_any_special(eight))
+            return false;
+        memcpy(to + text.len - sizeof eight, &eight, sizeof eight);
+        return true;
+    }
     for (; at < text.len; at++) {
         if (!json_is_plain(text.s[at]))
             return false;
