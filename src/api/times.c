@@ -191,7 +191,7 @@ static int timestamp_scan(struct str text, bool is_micro, struct timestamp *ret,
     struct time_scan s = { text, text, is_micro };
     char quoted[ERROR_MSG_BYTES_MAX], rest[ERROR_MSG_BYTES_MAX];
     struct timestamp t = { 0 };
-    struct civil c;
+    struct civil c = { 0 };
     int r, offset = 0;
 
     r = scan_civil(&s, &c, err);
