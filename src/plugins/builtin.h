@@ -7,9 +7,19 @@
 #define HOST_PATH_DIR "/tmp/hostpath_pv"
 #define NFS_MOUNT_DIR "/run/berth/recycle"
 
-/* hostPath: a directory of this machine. Provisions, deletes, recycles: for development, on one node. */
+/* hostPath: a directory of this machine. Sets up; provisions, deletes, recycles: for development, on one
+ * node. */
 extern const struct volume_plugin host_path_plugin;
-/* nfs: an export of a server. Recycles. */
+/* nfs: an export of a server. Sets up, recycles. */
 extern const struct volume_plugin nfs_plugin;
+/* local: a directory or a block device of one node. */
+extern const struct volume_plugin local_plugin;
+/* Directories that live as long as their pod. */
+extern const struct volume_plugin empty_dir_plugin;
+/* Files that show objects: set up in a directory of the emptyDir plugin's making. */
+extern const struct volume_plugin config_map_plugin;
+extern const struct volume_plugin secret_plugin;
+extern const struct volume_plugin downward_api_plugin;
+extern const struct volume_plugin projected_plugin;
 
 #endif

@@ -28,9 +28,10 @@ static const char *provision_dir(const struct plugin_host *h)
     return h->host_path_dir ? h->host_path_dir : HOST_PATH_DIR;
 }
 
-static bool host_path_can_support(const struct volume_source *s)
+static bool host_path_can_support(const struct volume_plugin *self, const struct volume_spec *s)
 {
-    return s->kind == SOURCE_HOST_PATH;
+    (void)self;
+    return spec_source(s).kind == SOURCE_HOST_PATH;
 }
 
 /* Provisioning */

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "host/command.h"
 #include "host/mounts.h"
 #include "host/remove.h"
 #include "host/safe_path.h"
-#include "plugins/command.h"
 #include "plugins/work.h"
 
 #define NAME "kubernetes.io/nfs"
@@ -24,9 +24,10 @@
 #define UNMOUNT_DROPPED_LIMIT_NS (2 * NS_PER_S) /* the program ends */
 #define TEXT_BYTES_MAX 8192                     /* of the source and of the options */
 
-static bool nfs_can_support(const struct volume_source *s)
+static bool nfs_can_support(const struct volume_plugin *self, const struct volume_spec *s)
 {
-    return s->kind == SOURCE_NFS;
+    (void)self;
+    return spec_source(s).kind == SOURCE_NFS;
 }
 
 /* "server:/path"; an IPv6 address goes in brackets. */

@@ -1,8 +1,17 @@
 /* What a volume plugin can do: one table a capability, absent ones NULL.
  *
- * A plugin is a constant. Its functions say what they may do: pure ones run on the loop; work is begun on the
- * loop, goes to the pool, and ends in plugin_op's done on the loop, once. Everything that work does can be
- * repeated after a crash. Specs are immutable objects; whoever needs one longer takes a reference. */
+ * There are three kinds of slots, and each says which it is.
+ *   Pure: on the loop; looks at its arguments only.
+ *   Begun: on the loop; the work goes to the pool, and ends in plugin_op's done on the loop, once. The
+ * binder's. Blocking: on a worker, for as long as it takes; sees its arguments and nothing else, which stay
+ * as they are until it returns; several may run at once, never two for one volume. It looks at env->stop
+ * between steps. plugins/call.h brings them to the pool. The node's and the attach controller's.
+ *
+ * Whatever work does can be repeated after a crash: set up of what is set up is done, tear down of what is
+ * not there too. Specs are views of immutable objects; whoever needs one longer takes a reference.
+ *
+ * A plugin that is compiled in is a constant. One that comes and goes (a FlexVolume driver) is counted: see
+ * plugin_ref(). Slots get their plugin as `self`. */
 #ifndef BERTH_PLUGINS_PLUGIN_H
 #define BERTH_PLUGINS_PLUGIN_H
 
@@ -12,17 +21,45 @@
 #include "api/claim.h"
 #include "api/class.h"
 #include "api/node.h"
+#include "api/pod.h"
 #include "api/volume.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "host/device.h"
+#include "host/files.h"
 #include "io/loop.h"
 #include "io/pool.h"
 
-/* How a failed work left things; ERR codes say it: ERR_BUSY is "still in use, later" (a Normal event),
- * ERR_TIMEOUT "may still be going on", all others "it is over, and not done". */
+/* How failed work left things is said by the code, wherever it is wrapped:
+ *   ERR_TIMEOUT       it may still be going on, or be done: the state is uncertain
+ *   ERR_CANCELLED     the same
+ *   ERR_UNAVAILABLE   it never began: the state is what it was
+ *   ERR_BUSY          still in use, later; of a delete a Normal event; of an expansion "only when offline"
+ *   ERR_INVALID       of an expansion: never at this size
+ *   ERR_UNSUPPORTED   the driver has no such call
+ * all others: it is over, and not done. */
+
+/* --- Volumes --- */
+
+/* A volume as plugins see it: one of a pod's own, or a PersistentVolume. Exactly one of the two is set. */
+struct volume_spec {
+    const struct pod_volume *inlined;
+    const struct volume *volume;
+    bool is_read_only; /* the pod's source says so; of a PersistentVolume, that of the claim in the pod */
+};
+
+/* The name of the pod's volume, or of the PersistentVolume. */
+const char *spec_name(const struct volume_spec *s);
+/* The source, of the kinds that both can have and those of PersistentVolumes alone; SOURCE_NONE otherwise. */
+struct volume_source spec_source(const struct volume_spec *s);
+
+/* --- For the binder: begun --- */
 
 /* What plugins are given. */
+struct volume_plugin;
+
 struct plugin_host {
     struct loop *loop;
     struct pool *pool; /* for what blocks */
@@ -84,14 +121,164 @@ struct recycle_table {
     void (*recycle)(const struct plugin_host *h, const struct volume *v, struct plugin_op *op);
 };
 
+/* --- For nodes: blocking --- */
+
+/* Where and with what a call works. */
+struct volume_env {
+    const char *root;      /* the node agent's directory, clean and absolute; NULL on a controller */
+    const char *node_name; /* "" where there is none */
+    struct host_tools tools;
+    const host_stop *stop; /* NULL for none */
+    const struct clock *clock;
+    /* Tells the pod's people: a Warning. On the worker; copies. NULL: nobody listens. */
+    void (*warn)(void *ctx, const char *reason, const char *message);
+    void *warn_ctx;
+};
+
+/* What files show: an object that the pod's volume refers to, as it was when the call began. */
+struct volume_content {
+    const struct object *object; /* a ConfigMap or Secret; NULL when it could not be had, or it is a token */
+    struct str token;            /* of a service account */
+    uint8_t projection;          /* enum pod_projection_type */
+    uint32_t index;              /* of the projection in its volume; 0 for a volume with one */
+    int r;                       /* why it could not be had, -ERR_NOT_FOUND for one that does not exist, */
+    struct error err;            /* with the words; 0 when it could */
+};
+
+struct set_up_request {
+    struct volume_spec spec;
+    const struct pod *pod;
+    const struct node *node; /* this one; NULL when it is not known yet */
+    const struct volume_content *contents;
+    uint32_t contents_count;
+    const char *device_path; /* of what is attached; "" for none */
+    int64_t fs_group;        /* -1 for none */
+    int64_t fs_user;         /* the one user of all containers; -1 for none */
+    bool on_root_mismatch;   /* of the group */
+    bool is_remount;         /* it is set up already, and to be brought up to date */
+    uint64_t random;         /* for names */
+};
+
+struct mount_attributes {
+    bool is_read_only;
+    bool is_managed; /* ownership may be changed */
+};
+
+struct pod_table {
+    /* Where containers find it. Pure. */
+    int (*path)(const struct volume_plugin *self, const char *root, const char *pod_uid, const char *name,
+                const struct volume_spec *spec, char ret[PATH_MAX], struct error *err);
+    struct mount_attributes (*attributes)(const struct volume_plugin *self, const struct volume_spec *spec);
+    /* Brings the volume to that path, owned as asked. A failure leaves nothing mounted, unless its code says
+     * that it may still be going on. */
+    int (*set_up)(const struct volume_plugin *self, const struct volume_env *env,
+                  const struct set_up_request *q, struct error *err);
+    /* Takes it away, the directory too; needs no more than the names. */
+    int (*tear_down)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                     const char *pod_uid, struct error *err);
+    /* ERR_UNSUPPORTED for volumes that have none. */
+    int (*usage)(const struct volume_plugin *self, const struct volume_env *env, const char *path,
+                 struct host_usage *ret, struct error *err);
+};
+
+struct device_request {
+    struct volume_spec spec;
+    const char *device_path;
+    const char *mount_path;
+};
+
+/* Two-level mounts: once a node, then bound for each pod. */
+struct device_table {
+    /* Whether this volume has a device step. Pure. */
+    bool (*can_mount)(const struct volume_plugin *self, const struct volume_spec *s);
+    /* Where the device is mounted. */
+    int (*mount_path)(const struct volume_plugin *self, const struct volume_env *env,
+                      const struct volume_spec *s, char ret[PATH_MAX], struct error *err);
+    int (*mount)(const struct volume_plugin *self, const struct volume_env *env,
+                 const struct device_request *q, enum format_failure *ret_why, struct error *err);
+    int (*unmount)(const struct volume_plugin *self, const struct volume_env *env, const char *mount_path,
+                   struct error *err);
+};
+
+struct attach_table {
+    bool (*can_attach)(const struct volume_plugin *self, const struct volume_spec *s); /* pure */
+    /* device: PATH_MAX bytes, "" when there is no name for it. */
+    int (*attach)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
+                  const char *node, char *ret_device, struct error *err);
+    /* volume: the last part of the volume's unique name. */
+    int (*detach)(const struct volume_plugin *self, const struct volume_env *env, const char *volume,
+                  const char *node, struct error *err);
+    /* ERR_UNSUPPORTED: nobody knows. */
+    int (*is_attached)(const struct volume_plugin *self, const struct volume_env *env,
+                       const struct volume_spec *s, const char *node, bool *ret, struct error *err);
+    /* On the node: until the device is there. */
+    int (*wait)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
+                const char *device, uint64_t limit_ns, char *ret_device, struct error *err);
+};
+
+/* Raw block volumes. The node makes the links and binds that are the same for all plugins. */
+struct block_table {
+    /* The device of the volume, absolute. */
+    int (*map)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
+               const char *device_path, char ret[PATH_MAX], struct error *err);
+    int (*unmap)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                 const char *pod_uid, struct error *err);
+};
+
+struct expand_request {
+    struct volume_spec spec;
+    const char *device_path;
+    const char *mount_path; /* of the device */
+    uint64_t new_bytes;
+    uint64_t old_bytes;
+};
+
+struct expand_table {
+    bool needs_fs_resize; /* on the node, afterwards */
+    /* The storage itself, from the control plane. NULL: it grows by itself. */
+    int (*expand)(const struct volume_plugin *self, const struct volume_env *env,
+                  const struct expand_request *q, uint64_t *ret_bytes, struct error *err);
+    /* The file system, on the node. *ret_done: false when there was nothing to grow yet. NULL: nothing to do.
+     */
+    int (*expand_on_node)(const struct volume_plugin *self, const struct volume_env *env,
+                          const struct expand_request *q, bool *ret_done, struct error *err);
+};
+
+/* --- The plugin --- */
+
 struct volume_plugin {
     const char *name; /* "kubernetes.io/host-path" */
     /* True when the plugin serves this source. Looks at which source is set and nothing else. Pure. */
-    bool (*can_support)(const struct volume_source *s);
+    bool (*can_support)(const struct volume_plugin *self, const struct volume_spec *s);
+    /* What the volume is called apart from the plugin, the same on all nodes. Pure. */
+    int (*volume_name)(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
+                       struct error *err);
+    /* A volume found on disk after a restart, as an object: a PersistentVolume, or a Pod with that one
+     * volume. As much of it as can be known. Blocking. NULL: cannot. */
+    int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                       const char *pod_uid, bool is_block, struct object **ret, struct error *err);
+    unsigned access_modes; /* ACCESS_*: those a PersistentVolume may have; 0 for pods' volumes only */
     bool takes_mount_options;
+    bool requires_remount;           /* its contents follow objects: set up again at every sync of the pod */
+    const char *attach_limit_prefix; /* "attachable-volumes-csi-"; NULL: nodes have no limit of them */
+
     const struct provision_table *provision;
     const struct delete_table *remove;
     const struct recycle_table *recycle;
+    const struct pod_table *pods;
+    const struct device_table *devices;
+    const struct attach_table *attach;
+    const struct block_table *block;
+    const struct expand_table *expand;
+
+    /* Of plugins that come and go; NULL for constants. */
+    void (*free)(struct volume_plugin *self);
+    unsigned refs; /* the loop's */
 };
+
+/* Constants are not counted. From the loop only. */
+const struct volume_plugin *plugin_ref(const struct volume_plugin *p);
+const struct volume_plugin *plugin_unref(const struct volume_plugin *p);
+DEFINE_CLEANUP(const struct volume_plugin, plugin_unref)
 
 #endif

@@ -1,4 +1,8 @@
-/* Finding a plugin: by a volume's source, by name, by what it can do. The texts of failure are the API's. */
+/* Finding a plugin: by a volume, by name, by what it can do. The texts of failure are the API's.
+ *
+ * A registry has the plugins that are compiled in and those that a prober finds while the program runs; each
+ * search lets the prober say first what came and went. A name that a search gives is borrowed from the
+ * registry and lives until the next search: whoever keeps it takes plugin_ref(). */
 #ifndef BERTH_PLUGINS_REGISTRY_H
 #define BERTH_PLUGINS_REGISTRY_H
 
@@ -6,16 +10,72 @@
 
 /* Ends with NULL: those that the controllers use. */
 extern const struct volume_plugin *const plugins_builtin[];
+/* Ends with NULL: those of a node. */
+extern const struct volume_plugin *const plugins_of_node[];
 
-enum plugin_ability { PLUGIN_ANY, PLUGIN_PROVISIONS, PLUGIN_DELETES, PLUGIN_RECYCLES };
+enum plugin_ability {
+    PLUGIN_ANY,
+    PLUGIN_PERSISTS,
+    PLUGIN_PROVISIONS,
+    PLUGIN_DELETES,
+    PLUGIN_RECYCLES,
+    /* For those below a plugin without it is no error but NULL. */
+    PLUGIN_ATTACHES,
+    PLUGIN_MOUNTS_DEVICES,
+    PLUGIN_EXPANDS,
+    PLUGIN_EXPANDS_ON_NODE,
+    PLUGIN_MAPS_BLOCKS,
+    PLUGIN_ABILITY_COUNT,
+};
+
+/* --- Among a list that ends with NULL --- */
 
 /* ERR_NOT_FOUND `no volume plugin matched`, ERR_CONFLICT `multiple volume plugins matched: a,b`,
  * ERR_UNSUPPORTED `no deletable volume plugin matched`. Pure. */
-int plugins_by_source(const struct volume_plugin *const *all, const struct volume_source *s,
+int plugins_by_source(const struct volume_plugin *const *all, const struct volume_spec *s,
                       enum plugin_ability a, const struct volume_plugin **ret, struct error *err);
 /* ERR_NOT_FOUND `no volume plugin matched name: N`, ERR_UNSUPPORTED `no provisionable volume plugin matched`.
  * Pure. */
 int plugins_by_name(const struct volume_plugin *const *all, const char *name, enum plugin_ability a,
                     const struct volume_plugin **ret, struct error *err);
+
+/* --- In a registry --- */
+
+struct plugin_registry;
+
+struct plugin_event {
+    const char *name;             /* of the plugin */
+    struct volume_plugin *plugin; /* new or changed, the receiver's; NULL: gone */
+};
+
+/* Says what came and went. */
+struct plugin_prober {
+    /* Events since the last call, in *ret, which the prober keeps until the next. Those that come with an
+     * error count too. From the loop; must not block for long. */
+    int (*probe)(struct plugin_prober *self, struct plugin_event **ret, size_t *ret_count, struct error *err);
+};
+
+/* Plugins whose name is no qualified name or is there already are left out, the others load; err then says
+ * all of it, and *ret is set nevertheless: the return code is 0, and err->code tells. prober: NULL for none;
+ * borrowed. */
+int registry_new(const struct volume_plugin *const *all, struct plugin_prober *prober,
+                 struct plugin_registry **ret, struct error *err);
+struct plugin_registry *registry_free(struct plugin_registry *g);
+DEFINE_CLEANUP(struct plugin_registry, registry_free)
+
+/* s NULL: `could not find plugin because volume spec is nil`. */
+int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enum plugin_ability a,
+                     const struct volume_plugin **ret, struct error *err);
+int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ability a,
+                     const struct volume_plugin **ret, struct error *err);
+/* What the last probe complained of; "" for nothing. */
+const char *registry_complaint(const struct plugin_registry *g);
+
+/* `PLUGIN/NAME`: for attachable and device-mountable plugins what the plugin calls the volume, else the pod's
+ * uid and the volume's name. */
+int registry_unique_name(const struct volume_plugin *p, const struct volume_spec *s, const char *pod_uid,
+                         struct buf *ret, struct error *err);
+/* The two parts of a unique name, at its second slash. ERR_INVALID. */
+int unique_name_split(const char *name, struct str *ret_plugin, struct str *ret_volume, struct error *err);
 
 #endif

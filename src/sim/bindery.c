@@ -116,9 +116,10 @@ static struct work *work_begin(const struct plugin_host *h, const char *what, co
     return x;
 }
 
-static bool can_support(const struct volume_source *s)
+static bool can_support(const struct volume_plugin *self, const struct volume_spec *s)
 {
-    return s->kind == SOURCE_HOST_PATH;
+    (void)self;
+    return spec_source(s).kind == SOURCE_HOST_PATH;
 }
 
 static int check_provision(const struct plugin_host *h, const struct provision_request *q, struct error *err)

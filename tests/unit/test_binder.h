@@ -293,9 +293,10 @@ static const struct client_carrier_type tap_type = { tap_start, tap_cancel, tap_
 
 /* --- The scripted plugin: serves hostPath volumes --- */
 
-static inline bool scripted_supports(const struct volume_source *s)
+static inline bool scripted_supports(const struct volume_plugin *self, const struct volume_spec *s)
 {
-    return s->kind == SOURCE_HOST_PATH;
+    (void)self;
+    return spec_source(s).kind == SOURCE_HOST_PATH;
 }
 
 struct scripted_work {

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "io/file.h"
-#include "plugins/command.h"
+#include "host/command.h"
 
 struct nfs_fixture {
     struct fixture *f;

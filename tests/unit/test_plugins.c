@@ -20,8 +20,9 @@ static struct object *host_path_volume(const char *path)
 
 /* The registry */
 
-static bool supports_all(const struct volume_source *s)
+static bool supports_all(const struct volume_plugin *self, const struct volume_spec *s)
 {
+    (void)self;
     (void)s;
     return true;
 }
@@ -48,9 +49,10 @@ TEST(registry_finds_by_source)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct volume_source source = { .kind = (uint8_t)rows[i].kind };
+        struct volume v = { .source.kind = (uint8_t)rows[i].kind };
+        struct volume_spec spec = { .volume = &v };
         const struct volume_plugin *found = NULL;
-        int r = plugins_by_source(plugins_builtin, &source, rows[i].ability, &found, &err);
+        int r = plugins_by_source(plugins_builtin, &spec, rows[i].ability, &found, &err);
         assert_ptr_equal(found, rows[i].expected);
         if (rows[i].text) {
             assert_true(r < 0);
@@ -66,14 +68,15 @@ TEST(registry_refuses_two_for_one_source)
     static const struct volume_plugin greedy = { .name = "vendor.io/greedy", .can_support = supports_all };
     static const struct volume_plugin *const all[] = { &host_path_plugin, &nfs_plugin, &greedy, NULL };
     static const struct volume_plugin *const one[] = { &greedy, NULL };
-    struct volume_source source = { .kind = SOURCE_NFS };
+    struct volume v = { .source.kind = SOURCE_NFS };
+    struct volume_spec spec = { .volume = &v };
     const struct volume_plugin *found = NULL;
 
-    ASSERT_ERR(ERR_CONFLICT, plugins_by_source(all, &source, PLUGIN_ANY, &found, &err));
+    ASSERT_ERR(ERR_CONFLICT, plugins_by_source(all, &spec, PLUGIN_ANY, &found, &err));
     ASSERT_STR("multiple volume plugins matched: kubernetes.io/nfs,vendor.io/greedy", err.msg);
     assert_null(found);
-    ASSERT_OK(plugins_by_source(one, &source, PLUGIN_ANY, &found, &err));
-    ASSERT_ERR(ERR_UNSUPPORTED, plugins_by_source(one, &source, PLUGIN_RECYCLES, &found, &err));
+    ASSERT_OK(plugins_by_source(one, &spec, PLUGIN_ANY, &found, &err));
+    ASSERT_ERR(ERR_UNSUPPORTED, plugins_by_source(one, &spec, PLUGIN_RECYCLES, &found, &err));
     ASSERT_STR("no recyclable volume plugin matched", err.msg);
 }
 

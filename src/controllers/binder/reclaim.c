@@ -297,7 +297,7 @@ static int find_deleter(const struct binder *b, const struct volume *v, const st
     }
     if (object_annotation(&v->obj, ANN_MIGRATED_TO) || v->source.kind == SOURCE_CSI)
         return 0;
-    r = plugins_by_source(b->o.plugins, &v->source, PLUGIN_DELETES, ret, err);
+    r = plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_DELETES, ret, err);
     return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
 }
 
@@ -448,7 +448,7 @@ static void reclaim_recycle(struct round *r, const struct volume *v)
     const struct volume_plugin *plugin;
     struct error err;
 
-    if (plugins_by_source(b->o.plugins, &v->source, PLUGIN_RECYCLES, &plugin, &err) < 0)
+    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin, &err) < 0)
         fail_volume(r, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
     else
         (void)op_start(b, &v->obj, "recycle", plugin, start_recycle, NULL);

@@ -1,6 +1,6 @@
 /* A command and its end, for functions that run on the pool. Blocks. */
-#ifndef BERTH_PLUGINS_COMMAND_H
-#define BERTH_PLUGINS_COMMAND_H
+#ifndef BERTH_HOST_COMMAND_H
+#define BERTH_HOST_COMMAND_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* io/process.h reports to a loop, and a worker has none: it makes one for the command's time. That costs a
  * few descriptors and 50 us, and the child gets the same environment, limits and ending as everywhere. */
-#include "plugins/command.h"
+#include "host/command.h"
 
 #include <stdbool.h>
 

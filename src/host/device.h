@@ -1,0 +1,53 @@
+/* Block devices: what is on them, making and growing file systems, loop devices. Blocks: for the pool.
+ *
+ * A device that holds anything at all is never formatted: libblkid looks first, and what it cannot read or
+ * recognise as empty is left alone. */
+#ifndef BERTH_HOST_DEVICE_H
+#define BERTH_HOST_DEVICE_H
+
+#include <limits.h>
+
+#include "host/mount.h"
+
+/* Kinds of failures of device_format_and_mount(), for whoever tells people. */
+enum format_failure {
+    FORMAT_OK,
+    FORMAT_MISMATCH,   /* another file system than asked for: the mount decides, and failed */
+    FORMAT_HAS_ERRORS, /* fsck could not correct them */
+    FORMAT_READ_ONLY,  /* blank, and only to be read */
+    FORMAT_FAILED,     /* mkfs */
+    FORMAT_UNREADABLE, /* the probe */
+    FORMAT_MOUNT_FAILED,
+};
+
+#define DEVICE_PARTITIONS "unknown data, probably partitions"
+#define DEVICE_FORMAT_BYTES 64
+
+/* "ext4", "" for a blank device, DEVICE_PARTITIONS when a partition table is on it. */
+int device_probe(const char *device, char ret[DEVICE_FORMAT_BYTES], struct error *err);
+
+/* The spec's order: probe, mkfs on a blank device, fsck -a on one that is not, mount. type: "" means ext4.
+ * "defaults" is added to the options. secret_options are for the mount alone. */
+int device_format_and_mount(const struct host_tools *t, const struct mount_plan *plan,
+                            enum format_failure *ret_why, struct error *err);
+
+/* Lets the file system on the device, mounted at path, fill it. *ret_grown is false for a blank device.
+ * device_needs_growing() says before whether there is anything to do. */
+int device_grow(const struct host_tools *t, const char *device, const char *path, bool *ret_grown,
+                struct error *err);
+int device_needs_growing(const struct host_tools *t, const char *device, const char *path, bool *ret,
+                         struct error *err);
+
+int device_size(const char *device, uint64_t *ret, struct error *err);
+/* ERR_BUSY when something has the device open exclusively (a mount, a swap, dm). ERR_NOT_FOUND. */
+int device_check_unused(const char *device, struct error *err);
+
+/* Gives a file or a block device a loop device, or finds the one it has. ret: "/dev/loop7". Until
+ * loop_detach(), and no longer than the kernel lives. Two calls for one file give the same device. */
+int loop_attach(const char *file, bool is_read_only, char ret[PATH_MAX], struct error *err);
+/* The loop device of that file; ERR_NOT_FOUND. */
+int loop_find(const char *file, char ret[PATH_MAX], struct error *err);
+/* One that is not attached is done. */
+int loop_detach(const char *device, struct error *err);
+
+#endif

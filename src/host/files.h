@@ -1,0 +1,63 @@
+/* What is at a path, who owns it, how much it holds. Blocks: for the pool. */
+#ifndef BERTH_HOST_FILES_H
+#define BERTH_HOST_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "host/remove.h"
+
+enum file_kind {
+    FILE_MISSING,
+    FILE_DIR,
+    FILE_REGULAR,
+    FILE_SOCKET,
+    FILE_CHAR_DEVICE,
+    FILE_BLOCK_DEVICE,
+    FILE_OTHER
+};
+
+extern const char
+    *const file_kind_names[]; /* "Directory", "File", … as the API calls them; "" for the ends */
+
+/* Follows links. A path that cannot be examined counts as missing only when it is not there. */
+int host_file_kind(const char *path, enum file_kind *ret, struct error *err);
+
+/* Makes the directory and its missing parents; exactly this mode for path itself, whatever the umask, also
+ * when it was there and is ours. */
+int host_make_path(const char *path, mode_t mode, struct error *err);
+
+struct ownership {
+    gid_t gid;
+    bool is_read_only;     /* the group may read only */
+    bool on_root_mismatch; /* leave everything alone when the top already is as it should be */
+    const host_stop *stop;
+    /* After 30 s and then each 60 s, how far it is; on the same thread. NULL for none. */
+    void (*progress)(void *ctx, uint64_t files_done);
+    void *ctx;
+};
+
+/* Gives everything in the tree to the group: files |= 0660 (0440), directories |= 0110 and setgid besides,
+ * children before their parent, so that a walk that was interrupted is begun anew. Links get the group and
+ * are not followed; other file systems mounted in it are not entered. What cannot be changed is passed over;
+ * a directory that cannot be read is an error. *ret_walked: false when nothing had to be done. */
+int host_own(const char *path, const struct ownership *o, bool *ret_walked, struct error *err);
+
+struct host_usage {
+    uint64_t capacity;
+    uint64_t available;
+    uint64_t used;
+    uint64_t inodes;
+    uint64_t inodes_free;
+    uint64_t inodes_used;
+};
+
+/* Of the file system that path is on. */
+int host_usage_of_fs(const char *path, struct host_usage *ret, struct error *err);
+/* used and inodes_used of the tree itself (allocated blocks, hard links once, one file system), the rest of
+ * its file system. */
+int host_usage_of_tree(const char *path, const host_stop *stop, struct host_usage *ret, struct error *err);
+
+#endif
