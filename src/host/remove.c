@@ -27,7 +27,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "host/mounts.h"
+#include "host/mount_table.h"
 #include "host/safe_path.h"
 #include "io/file.h"
 
