@@ -14,6 +14,10 @@
  * an empty path, a relative one, one with "..", one that is too long. Pure. */
 int host_clean_path(const char *path, char ret[PATH_MAX], struct error *err);
 
+/* The place that the path leads to, without links, "." and "..". What is not there is ERR_NOT_FOUND. Blocks.
+ * For paths that people of the machine have set up; what objects may choose goes through host_open_dir(). */
+int host_resolve_path(const char *path, char ret[PATH_MAX], struct error *err);
+
 /* How many components a clean path has: 0 for "/". */
 size_t host_path_depth(const char *clean);
 
@@ -30,6 +34,15 @@ enum {
  * The descriptor, or -errno: -ELOOP for a link in front of the last component, -ENOTDIR for anything that is
  * no directory, -EXDEV for a mount that must not be crossed. */
 int host_open_dir(int at, const char *path, unsigned flags);
+
+/* Opens what is there, or with O_CREAT makes it, below the open directory `at`; no link is followed, not at
+ * the end either, and no other mount entered. With O_PATH the end may be a link, and is opened itself. The
+ * descriptor, or -errno as above. */
+int host_open_below(int at, const char *path, int flags, mode_t mode);
+
+/* Opens anything with O_PATH. Links are followed as long as they stay below `at`: -EXDEV for one that leads
+ * out, also by an absolute path. Mounts are entered. The descriptor, or -errno. */
+int host_open_within(int at, const char *path);
 
 /* Makes the directory base/name and the missing parents of it, the new ones with this mode less the umask.
  * One that is there is taken if it is a directory of our own user. base must belong to us or to root, so that
