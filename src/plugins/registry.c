@@ -275,6 +275,26 @@ static void refresh(struct plugin_registry *g)
         apply(g, &events[i]);
 }
 
+/* A plugin with the table may still not want this volume. */
+static bool wants(const struct volume_plugin *p, const struct volume_spec *s, enum plugin_ability a)
+{
+    if (a == PLUGIN_ATTACHES && p->attach)
+        return p->attach->can_attach(p, s);
+    if (a == PLUGIN_MOUNTS_DEVICES && p->devices)
+        return p->devices->can_mount(p, s);
+    return true;
+}
+
+static int give_for(const struct volume_plugin *p, const struct volume_spec *s, enum plugin_ability a,
+                    const struct volume_plugin **ret, struct error *err)
+{
+    if (!wants(p, s, a)) {
+        *ret = NULL;
+        return 0;
+    }
+    return give(p, a, ret, err);
+}
+
 int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enum plugin_ability a,
                      const struct volume_plugin **ret, struct error *err)
 {
@@ -289,7 +309,9 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enu
     r = search_end(&x, err);
     buf_done(&x.names);
     if (r == 0)
-        return give(x.found, a, ret, err);
+        return give_for(x.found, s, a, ret, err);
+    if (a == PLUGIN_PERSISTS)
+        return error_set(err, (enum err) - r, "could not find volume plugin for spec: %s", spec_name(s));
     if (r == -ERR_NOT_FOUND && a == PLUGIN_EXPANDS) { /* nobody here expands it: others may */
         *ret = spec_source(s).kind == SOURCE_FLEX ? &flex_elsewhere : NULL;
         return 0;
@@ -317,7 +339,7 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
 int registry_unique_name(const struct volume_plugin *p, const struct volume_spec *s, const char *pod_uid,
                          struct buf *ret, struct error *err)
 {
-    size_t before = ret->len;
+    size_t before;
     int r;
 
     (void)buf_addf(ret, "%s/", p->name);

@@ -1,0 +1,20 @@
+/* The directories in a directory. Blocks a little: for local paths, and else for the pool. */
+#ifndef BERTH_HOST_DIRS_H
+#define BERTH_HOST_DIRS_H
+
+#include <stdbool.h>
+
+#include "api/object.h"
+#include "base/arena.h"
+#include "base/error.h"
+
+#define HOST_DIRS_MAX 4096
+
+/* The names of the directories right below path, links to directories too, sorted bytewise, in a. Those that
+ * begin with '.' are left out. More than HOST_DIRS_MAX are ERR_TOO_LARGE. */
+int host_list_dirs(const char *path, struct arena *a, struct texts *ret, struct error *err);
+
+/* True for a regular file that we may execute; links are followed. */
+bool host_is_executable(const char *path);
+
+#endif

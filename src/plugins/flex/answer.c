@@ -1,0 +1,179 @@
+/* What a driver printed. It is read strictly: one JSON object of known types, or it is no answer. */
+#include "plugins/flex/driver.h"
+
+#include <assert.h>
+#include <strings.h>
+
+#include "api/json.h"
+#include "base/cleanup.h"
+
+const char *const flex_command_names[] = {
+    [FLEX_INIT] = "init",
+    [FLEX_ATTACH] = "attach",
+    [FLEX_DETACH] = "detach",
+    [FLEX_WAIT_FOR_ATTACH] = "waitforattach",
+    [FLEX_IS_ATTACHED] = "isattached",
+    [FLEX_MOUNT_DEVICE] = "mountdevice",
+    [FLEX_UNMOUNT_DEVICE] = "unmountdevice",
+    [FLEX_MOUNT] = "mount",
+    [FLEX_UNMOUNT] = "unmount",
+    [FLEX_EXPAND_VOLUME] = "expandvolume",
+    [FLEX_EXPAND_FS] = "expandfs",
+};
+static_assert(ARRAY_LEN(flex_command_names) == FLEX_COMMAND_COUNT, "name every command");
+
+#define STATUS_SUCCESS "Success"
+#define STATUS_UNSUPPORTED "Not supported"
+
+enum answer_type { ANSWER_TEXT, ANSWER_BOOL, ANSWER_INT, ANSWER_OBJECT };
+
+enum { PLACE_STATUS, PLACE_MESSAGE, PLACE_DEVICE, PLACE_ATTACHED, PLACE_CAPABILITIES, PLACE_COUNT };
+
+/* Those without a place are checked and then ignored, as ever. */
+static const struct {
+    const char *key;
+    enum answer_type type;
+    int place; /* PLACE_COUNT for none */
+} fields[] = {
+    { "status", ANSWER_TEXT, PLACE_STATUS },
+    { "message", ANSWER_TEXT, PLACE_MESSAGE },
+    { "device", ANSWER_TEXT, PLACE_DEVICE },
+    { "attached", ANSWER_BOOL, PLACE_ATTACHED },
+    { "volumeName", ANSWER_TEXT, PLACE_COUNT },
+    { "volumeNewSize", ANSWER_INT, PLACE_COUNT },
+    { "capabilities", ANSWER_OBJECT, PLACE_CAPABILITIES },
+};
+
+static bool key_is(struct str key, const char *name)
+{
+    return key.len == strlen(name) && strncasecmp(key.s, name, key.len) == 0;
+}
+
+static bool has_type(const struct json *d, json_ref v, enum answer_type type)
+{
+    enum json_type is = json_type(d, v);
+    int64_t number;
+
+    switch (type) {
+    case ANSWER_TEXT:
+        return is == JSON_STRING;
+    case ANSWER_BOOL:
+        return is == JSON_TRUE || is == JSON_FALSE;
+    case ANSWER_INT:
+        return json_int64(d, v, &number);
+    case ANSWER_OBJECT:
+        return is == JSON_OBJECT;
+    }
+    return false;
+}
+
+static int wrong_type(const struct json *d, json_ref v, const char *key, struct error *err)
+{
+    return error_set(err, ERR_BAD_REQUEST, "cannot take a %s for the field %s",
+                     json_type_name(json_type(d, v)), key);
+}
+
+/* Of keys that differ in case alone the last one counts; a null says nothing. */
+static int find_fields(const struct json *d, json_ref root, json_ref found[PLACE_COUNT + 1],
+                       struct error *err)
+{
+    for (json_ref m = json_first(d, root); m; m = json_next(d, m)) {
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+            if (!key_is(json_key(d, m), fields[i].key) || json_type(d, m) == JSON_NULL)
+                continue;
+            if (!has_type(d, m, fields[i].type))
+                return wrong_type(d, m, fields[i].key, err);
+            found[fields[i].place] = m;
+        }
+    }
+    return 0;
+}
+
+static int read_capabilities(const struct json *d, json_ref object, struct flex_capabilities *ret,
+                             struct error *err)
+{
+    struct flex_capabilities can = FLEX_CAPABILITIES_DEFAULT;
+    const struct {
+        const char *key;
+        bool *value;
+    } known[] = {
+        { "attach", &can.attaches },
+        { "selinuxRelabel", &can.relabels },
+        { "supportsMetrics", &can.has_metrics },
+        { "fsGroup", &can.sets_group },
+        { "requiresFSResize", &can.needs_fs_resize },
+    };
+
+    for (json_ref m = json_first(d, object); m; m = json_next(d, m)) {
+        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+            if (!key_is(json_key(d, m), known[i].key) || json_type(d, m) == JSON_NULL)
+                continue;
+            if (!has_type(d, m, ANSWER_BOOL))
+                return wrong_type(d, m, known[i].key, err);
+            *known[i].value = json_type(d, m) == JSON_TRUE;
+        }
+    }
+    *ret = can;
+    return 0;
+}
+
+/* A path goes to system calls and commands: no NUL, and short enough for them. */
+static int read_device(struct str device, char ret[PATH_MAX], struct error *err)
+{
+    if (device.len >= PATH_MAX || memchr(device.s, '\0', device.len))
+        return error_set(err, ERR_BAD_REQUEST, "the field device is no path");
+    memcpy(ret, device.s, device.len);
+    ret[device.len] = '\0';
+    return 0;
+}
+
+static int judge(enum flex_command command, struct str status, struct str reason, struct error *err)
+{
+    if (str_is(status, STATUS_SUCCESS))
+        return 0;
+    return error_set(err, str_is(status, STATUS_UNSUPPORTED) ? ERR_UNSUPPORTED : ERR_IO,
+                     "%s command failed, status: %.*s, reason: %.*s", flex_command_names[command],
+                     STR_ARG(status), STR_ARG(reason));
+}
+
+static int read_tree(enum flex_command command, const struct json *d, json_ref root, struct flex_answer *ret,
+                     struct error *err)
+{
+    json_ref found[PLACE_COUNT + 1] = { 0 };
+    struct flex_answer answer = { .can = FLEX_CAPABILITIES_DEFAULT };
+    struct str device;
+    int r;
+
+    if (json_type(d, root) != JSON_OBJECT)
+        return wrong_type(d, root, "answer", err);
+    r = find_fields(d, root, found, err);
+    if (r < 0)
+        return r;
+    r = read_capabilities(d, found[PLACE_CAPABILITIES], &answer.can, err);
+    if (r < 0)
+        return r;
+    device = json_text(d, found[PLACE_DEVICE]);
+    r = found[PLACE_DEVICE] ? read_device(device, answer.device, err) : 0;
+    if (r < 0)
+        return r;
+    answer.is_attached = json_type(d, found[PLACE_ATTACHED]) == JSON_TRUE;
+    r = judge(command, json_text(d, found[PLACE_STATUS]), json_text(d, found[PLACE_MESSAGE]), err);
+    if (r == 0)
+        *ret = answer;
+    return r;
+}
+
+int flex_answer_read(enum flex_command command, struct str text, struct flex_answer *ret, struct error *err)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref root;
+    int r;
+
+    json_init(&d, FLEX_ANSWER_BYTES_MAX);
+    r = json_parse(&d, text, &root, err);
+    if (r == 0)
+        r = read_tree(command, &d, root, ret, err);
+    if (r == -ERR_UNSUPPORTED || r == -ERR_IO || r == 0)
+        return r;
+    return error_wrap(err, "%s command: the driver's answer", flex_command_names[command]);
+}

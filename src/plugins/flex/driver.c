@@ -1,0 +1,131 @@
+#include "plugins/flex/driver.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/json.h"
+#include "base/cleanup.h"
+#include "plugins/layout.h"
+#include "plugins/reconstruct.h"
+
+DEFINE_CLEANUP(struct flex_driver, flex_driver_free)
+
+#define SOURCE_BYTES_MAX 4096
+
+/* --- What every driver does by itself --- */
+
+static bool flex_can_support(const struct volume_plugin *self, const struct volume_spec *s)
+{
+    struct volume_source source = spec_source(s);
+
+    return source.kind == SOURCE_FLEX && strcmp(source.flex->driver, self->name) == 0;
+}
+
+static int flex_volume_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
+                            struct error *err)
+{
+    (void)self;
+    (void)buf_add_cstr(ret, spec_name(s));
+    return buf_check(ret, "the volume's name", err);
+}
+
+/* The driver and the name are all that the disk tells. */
+static int flex_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                            const char *pod_uid, bool is_block, struct object **ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
+    int r;
+
+    (void)env;
+    if (is_block)
+        return error_set(err, ERR_UNSUPPORTED, "driver %s has no block volumes", self->name);
+    (void)buf_add_cstr(&source, "\"flexVolume\":{\"driver\":");
+    json_write_string(&source, str_of(self->name));
+    (void)buf_add_char(&source, '}');
+    r = buf_check(&source, "the volume's source", err);
+    return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
+}
+
+/* --- Life --- */
+
+static void flex_free(struct volume_plugin *self)
+{
+    (void)flex_driver_free(flex_driver_of(self));
+}
+
+struct flex_driver *flex_driver_free(struct flex_driver *d)
+{
+    free(d);
+    return NULL;
+}
+
+static const struct volume_plugin flex_base = {
+    .can_support = flex_can_support,
+    .volume_name = flex_volume_name,
+    .reconstruct = flex_reconstruct,
+    .access_modes = ACCESS_RWO | ACCESS_ROX,
+    .pods = &flex_pod_table,
+    .free = flex_free,
+    .refs = 1,
+};
+
+static int driver_alloc(const char *dir, const char *dir_name, struct flex_driver **ret, struct error *err)
+{
+    char name[NAME_MAX + 1];
+    const char *slash, *base;
+    size_t name_bytes, path_bytes;
+    struct flex_driver *d;
+    int r = layout_unescape(dir_name, name, err);
+
+    if (r < 0)
+        return r;
+    slash = strrchr(name, '/');
+    base = slash ? slash + 1 : name;
+    name_bytes = strlen(name) + 1;
+    path_bytes = strlen(dir) + strlen(dir_name) + strlen(base) + 3;
+    d = calloc(1, sizeof *d + name_bytes + path_bytes);
+    if (!d)
+        return error_no_memory(err);
+    d->plugin = flex_base;
+    memcpy(d->texts, name, name_bytes);
+    (void)snprintf(d->texts + name_bytes, path_bytes, "%s/%s/%s", dir, dir_name, base);
+    d->plugin.name = d->texts;
+    d->executable = d->texts + name_bytes;
+    *ret = d;
+    return 0;
+}
+
+/* A driver that does not attach gets everything with its mounts. */
+static void driver_take_capabilities(struct flex_driver *d, const struct flex_capabilities *can)
+{
+    d->can = *can;
+    d->expand = (struct expand_table){
+        .needs_fs_resize = can->needs_fs_resize,
+        .expand = flex_expand,
+        .expand_on_node = flex_expand_on_node,
+    };
+    d->plugin.expand = &d->expand;
+    if (can->attaches) {
+        d->plugin.attach = &flex_attach_table;
+        d->plugin.devices = &flex_device_table;
+    }
+}
+
+int flex_driver_new(const char *dir, const char *dir_name, const struct host_tools *tools,
+                    const host_stop *stop, struct flex_driver **ret, struct error *err)
+{
+    const struct volume_env env = { .tools = *tools, .stop = stop, .node_name = "" };
+    const struct flex_call call = { .command = FLEX_INIT, .limit_ns = FLEX_INIT_LIMIT_NS };
+    _cleanup_(flex_driver_free_p) struct flex_driver *d = NULL;
+    struct flex_answer answer;
+    int r = driver_alloc(dir, dir_name, &d, err);
+
+    if (r == 0)
+        r = flex_run(d, &env, &call, &answer, err);
+    if (r < 0)
+        return r;
+    driver_take_capabilities(d, &answer.can);
+    *ret = TAKE(d);
+    return 0;
+}

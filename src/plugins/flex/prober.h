@@ -1,0 +1,44 @@
+/* Finds FlexVolume drivers in a directory while the program runs: DIR/VENDOR~DRIVER/DRIVER.
+ *
+ * Every driver says at its `init` what it can do, and that blocks: a probe never waits for it. It begins the
+ * calls on the pool, one at a time for each driver, and reports a driver at the first probe after its answer.
+ * Until then a driver that is being replaced is the old one. Removal is seen at once. Whoever must have the
+ * drivers from the beginning calls flex_prober_settle() before the first search.
+ *
+ * What begins with '.' is not there: a driver is installed under such a name and then renamed. One that fails
+ * (half a copy, no executable) is complained of and tried again at every probe; the others are not held up.
+ * Any change in its directory makes a driver a new plugin, whose memory of what it does not support is empty;
+ * so a driver keeps its own files under names that begin with '.'.
+ *
+ * Costs: an inotify instance for the directory and for each driver; a probe without news is a walk over the
+ * drivers, of which there are few; a driver whose `init` hangs keeps a worker of the pool busy. */
+#ifndef BERTH_PLUGINS_FLEX_PROBER_H
+#define BERTH_PLUGINS_FLEX_PROBER_H
+
+#include "base/cleanup.h"
+#include "host/mount.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "plugins/registry.h"
+
+#define FLEX_DIR "/usr/libexec/kubernetes/kubelet-plugins/volume/exec"
+
+struct flex_prober;
+
+/* Makes the directory if it is not there: `error (re-)creating driver directory: …`. dir is absolute; tools
+ * without stop. Whoever gets an error goes on without a prober: a registry takes NULL. */
+int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, const struct host_tools *tools,
+                    struct flex_prober **ret, struct error *err);
+/* Calls of drivers that run are told to end, which pool_free() waits for; the pool is freed after this, the
+ * registry that borrows the prober before. Takes NULL. */
+struct flex_prober *flex_prober_free(struct flex_prober *p);
+DEFINE_CLEANUP(struct flex_prober, flex_prober_free)
+
+/* For registry_new(). */
+struct plugin_prober *flex_prober_of(struct flex_prober *p);
+
+/* Begins what a probe would begin and waits until all drivers have answered, as long as FLEX_INIT_LIMIT_NS a
+ * driver. Stops the loop for as long, and waits for all of the pool's work: for the start of the program. */
+void flex_prober_settle(struct flex_prober *p);
+
+#endif
