@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "host/remove.h"
 
@@ -19,23 +20,28 @@ enum file_kind {
     FILE_OTHER
 };
 
-extern const char
-    *const file_kind_names[]; /* "Directory", "File", … as the API calls them; "" for the ends */
+/* "Directory", "File", … as the API calls them; "" for the first and the last. */
+extern const char *const file_kind_names[];
 
 /* Follows links. A path that cannot be examined counts as missing only when it is not there. */
 int host_file_kind(const char *path, enum file_kind *ret, struct error *err);
 
-/* Makes the directory and its missing parents; exactly this mode for path itself, whatever the umask, also
- * when it was there and is ours. */
+/* Makes the directory and its missing parents, those with 0750; exactly this mode for path itself, whatever
+ * the umask, also when it was there and is ours. No link is followed. */
 int host_make_path(const char *path, mode_t mode, struct error *err);
+
+/* Makes an empty file, this mode less the umask; not its parents, and nothing where a link leads. One that is
+ * there stays as it is: ERR_EXISTS for anything else. */
+int host_make_file(const char *path, mode_t mode, struct error *err);
 
 struct ownership {
     gid_t gid;
     bool is_read_only;     /* the group may read only */
     bool on_root_mismatch; /* leave everything alone when the top already is as it should be */
     const host_stop *stop;
-    /* After 30 s and then each 60 s, how far it is; on the same thread. NULL for none. */
+    /* After 30 s and then each 60 s by the clock, how far it is; on the same thread. Both NULL for none. */
     void (*progress)(void *ctx, uint64_t files_done);
+    const struct clock *clock;
     void *ctx;
 };
 
@@ -56,8 +62,8 @@ struct host_usage {
 
 /* Of the file system that path is on. */
 int host_usage_of_fs(const char *path, struct host_usage *ret, struct error *err);
-/* used and inodes_used of the tree itself (allocated blocks, hard links once, one file system), the rest of
- * its file system. */
+/* used and inodes_used of the tree itself (allocated blocks, one file system), the rest of its file system.
+ * Files with several names count once, as long as there are less than a million of them. */
 int host_usage_of_tree(const char *path, const host_stop *stop, struct host_usage *ret, struct error *err);
 
 #endif

@@ -1,18 +1,10 @@
-/* A walk over a tree that others may change while it goes on, and may have built to hurt.
+/* A walk (host/walk.h) that removes: an entry by its name in an open directory, a directory once it is empty.
  *
- * Everything is done by descriptor: an entry is removed by its name in an open directory, a directory is
- * entered by host_open_dir() from an open one, without links and within the mount. So whatever the tree is
- * made into meanwhile, the walk stays in directories that were below the volume when it entered them.
- *
- * The levels are a list, not a recursion, and of them the WALK_OPEN_MAX deepest are open. A closed one is
- * opened again through ".." when the walk comes back up, and must then be the same directory: one that was
- * moved away in between ends the walk. A level costs 48 bytes and its name, an open one a descriptor and
- * 32 KiB; a directory's size costs nothing, since entries are removed as they are listed. Each level is
- * listed until nothing is left, at most WALK_ROUNDS_MAX times: a writer who is as fast as we are gives
- * ERR_BUSY, not a walk without end. */
+ * Each level is listed until nothing is left, at most WALK_ROUNDS_MAX times: a writer who is as fast as we
+ * are gives ERR_BUSY, not a walk without end. A directory's size costs nothing, since entries are removed as
+ * they are listed. */
 #include "host/remove.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,95 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/quote.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "host/mounts.h"
 #include "host/safe_path.h"
+#include "host/walk.h"
 #include "io/file.h"
 
-#define WALK_OPEN_MAX 32
 #define WALK_ROUNDS_MAX 64
-#define WALK_NAMES_BYTES_MAX ((size_t)64 << 20) /* 250,000 levels of the longest names */
-#define WALK_TEXT_BYTES 400                     /* of a path in an error */
 #define VOLUME_DEPTH_MIN 2
-
-/* Which directory it is. The mount counts: two of them may show the same one. */
-struct identity {
-    uint64_t ino;
-    uint64_t mount;
-    uint32_t dev_major, dev_minor;
-};
-
-struct level {
-    DIR *dir; /* NULL: closed, to be found again from the level below */
-    struct identity id;
-    size_t name_at; /* in walk.names; the first level has none */
-    uint32_t rounds;
-    bool found_some; /* in this round */
-};
-
-struct walk {
-    VEC(struct level) levels; /* from the volume's directory down; all below levels_closed are closed */
-    size_t levels_closed;
-    struct buf names; /* each with its NUL */
-    const char *root; /* the volume's path, for errors */
-    const host_stop *stop;
-};
-
-static struct level *walk_top(struct walk *w)
-{
-    return &w->levels.items[w->levels.count - 1];
-}
-
-static void walk_pop(struct walk *w)
-{
-    struct level *top = walk_top(w);
-
-    if (top->dir)
-        (void)closedir(top->dir); /* nothing was written */
-    w->names.len = top->name_at;
-    w->levels.count--;
-    if (w->levels_closed > w->levels.count)
-        w->levels_closed = w->levels.count;
-}
-
-static void walk_done(struct walk *w)
-{
-    while (w->levels.count > 0)
-        walk_pop(w);
-    vec_done(&w->levels);
-    buf_done(&w->names);
-}
-
-/* Errors: they name the place, which may be longer than any path that the kernel takes. */
-
-/* The path of `name` in the level at hand, quoted; of the level itself when name is "". */
-static const char *walk_path(const struct walk *w, const char *name, char ret[WALK_TEXT_BYTES])
-{
-    _cleanup_(buf_done_p) struct buf path = BUF_INIT(WALK_TEXT_BYTES);
-
-    (void)buf_add_cstr(&path, w->root); /* failures stick, and are asked for below */
-    for (size_t i = 1; i < w->levels.count && !path.failed; i++)
-        (void)buf_addf(&path, "/%s", w->names.data + w->levels.items[i].name_at);
-    if (name[0] != '\0')
-        (void)buf_addf(&path, "/%s", name);
-    if (path.failed) {
-        buf_clear(&path);
-        (void)buf_addf(&path, "%.*s/.../%s", WALK_TEXT_BYTES / 4, w->root, name);
-    }
-    return quote(ret, WALK_TEXT_BYTES, buf_str(&path));
-}
-
-static int walk_fail(const struct walk *w, int errnum, const char *what, const char *name, struct error *err)
-{
-    char text[WALK_TEXT_BYTES];
-
-    if (errnum == EBUSY || errnum == EXDEV)
-        return error_set(err, ERR_BUSY, "something is mounted at %s", walk_path(w, name, text));
-    return error_set_errno(err, errnum, "cannot %s %s", what, walk_path(w, name, text));
-}
 
 /* Nobody is kept from removing a file by its mode, so EPERM needs an explanation. */
 static int walk_cannot_remove(const struct walk *w, int dirfd, const char *name, int errnum,
@@ -130,50 +41,6 @@ static int walk_cannot_remove(const struct walk *w, int dirfd, const char *name,
 
 /* Down and up */
 
-/* 0 or -errno. */
-static int identify(int fd, struct identity *ret)
-{
-    struct statx st;
-
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
-        return -errno;
-    *ret = (struct identity){ st.stx_ino, st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0, st.stx_dev_major,
-                              st.stx_dev_minor };
-    return 0;
-}
-
-static bool identity_eq(const struct identity *a, const struct identity *b)
-{
-    return a->ino == b->ino && a->mount == b->mount && a->dev_major == b->dev_major &&
-           a->dev_minor == b->dev_minor;
-}
-
-/* Adds an open directory, which is the walk's from now on, on failure too. name: "" for the first. */
-static int walk_push_take(struct walk *w, int fd, const char *name, struct error *err)
-{
-    _cleanup_(closep) int taken = fd;
-    struct level next = { .name_at = w->names.len };
-    int r = identify(fd, &next.id);
-
-    if (r < 0)
-        return walk_fail(w, -r, "examine", name, err);
-    if (buf_add(&w->names, name, strlen(name) + 1) < 0)
-        return buf_check(&w->names, "the names of directories inside one another", err);
-    if (vec_reserve(&w->levels, 1) < 0)
-        return error_no_memory(err);
-    next.dir = fdopendir(fd);
-    if (!next.dir)
-        return walk_fail(w, errno, "list", name, err);
-    (void)take_fd(&taken);
-    w->levels.items[w->levels.count++] = next;
-    if (w->levels.count - w->levels_closed > WALK_OPEN_MAX) {
-        struct level *upper = &w->levels.items[w->levels_closed++];
-        (void)closedir(upper->dir);
-        upper->dir = NULL;
-    }
-    return 0;
-}
-
 static int walk_enter(struct walk *w, const char *name, struct error *err)
 {
     int upper = dirfd(walk_top(w)->dir);
@@ -189,36 +56,10 @@ static int walk_enter(struct walk *w, const char *name, struct error *err)
     return walk_push_take(w, fd, name, err);
 }
 
-/* Opens the level above the top one if it was closed. */
-static int walk_reopen_upper(struct walk *w, struct error *err)
-{
-    struct level *top = walk_top(w), *upper = top - 1;
-    _cleanup_(closep) int fd = -1;
-    char text[WALK_TEXT_BYTES];
-    struct identity id = { 0 };
-    int r;
-
-    if (upper->dir)
-        return 0;
-    fd = host_open_dir(dirfd(top->dir), "..", HOST_OPEN_PARENT);
-    r = fd < 0 ? fd : identify(fd, &id);
-    if (r < 0)
-        return walk_fail(w, -r, "open", "..", err);
-    if (!identity_eq(&id, &upper->id))
-        return error_set(err, ERR_CONFLICT, "%s was moved while it was being removed",
-                         walk_path(w, "", text));
-    upper->dir = fdopendir(fd);
-    if (!upper->dir)
-        return walk_fail(w, errno, "list", "..", err);
-    (void)take_fd(&fd);
-    w->levels_closed = w->levels.count - 2;
-    return 0;
-}
-
 /* Another look at the level at hand: something was left in it, or came. */
 static int walk_again(struct walk *w, struct error *err)
 {
-    struct level *top = walk_top(w);
+    struct walk_level *top = walk_top(w);
     char text[WALK_TEXT_BYTES];
 
     if (++top->rounds >= WALK_ROUNDS_MAX)
@@ -285,10 +126,10 @@ static int walk_remove(struct walk *w, const struct dirent *e, struct error *err
 
 static int walk_step(struct walk *w, struct error *err)
 {
-    struct level *top = walk_top(w);
+    struct walk_level *top = walk_top(w);
     const struct dirent *e;
 
-    if (w->stop && atomic_load_explicit(w->stop, memory_order_relaxed) != 0)
+    if (walk_is_stopped(w))
         return error_set(err, ERR_CANCELLED, "'%s' was removed in part only", w->root);
     errno = 0;
     e = readdir(top->dir); /* each stream is used by one thread */
@@ -305,9 +146,11 @@ static int walk_step(struct walk *w, struct error *err)
 /* Empties an open directory and closes it, on failure too. */
 static int empty_take(int fd, const char *path, const host_stop *stop, struct error *err)
 {
-    struct walk w = { .root = path, .stop = stop, .names = BUF_INIT(WALK_NAMES_BYTES_MAX) };
-    int r = walk_push_take(&w, fd, "", err);
+    struct walk w;
+    int r;
 
+    walk_init(&w, path, stop);
+    r = walk_push_take(&w, fd, "", err);
     while (r == 0 && w.levels.count > 0)
         r = walk_step(&w, err);
     walk_done(&w);
@@ -410,32 +253,44 @@ int host_empty_dir(const char *path, const host_stop *stop, struct error *err)
     return empty_take(take_fd(&fd), clean, stop, err);
 }
 
-/* host_remove_tree() with clean paths. */
-static int remove_below(const char *base, const char *path, const host_stop *stop, struct error *err)
+static int remove_at(int holder, const char *name, const char *path, bool reads_mounts, const host_stop *stop,
+                     struct error *err)
 {
-    _cleanup_(closep) int holder = -1, fd = -1;
-    const char *name;
+    _cleanup_(closep) int fd = host_open_dir(holder, name, 0);
     int r;
 
-    holder = open_holder(base, path, &name);
-    if (holder == -ENOENT)
-        return 0;
-    if (holder < 0)
-        return open_refused(-holder, path, err);
-    fd = host_open_dir(holder, name, 0);
     if (fd == -ENOENT)
         return 0;
     if (fd == -ENOTDIR || fd == -ELOOP)
         return remove_file(holder, name, path, err);
     if (fd < 0)
         return open_refused(-fd, path, err);
-    r = host_check_unmounted(path, /* at_too= */ true, err);
+    r = reads_mounts ? host_check_unmounted(path, /* at_too= */ true, err) : 0;
     if (r < 0)
         return r;
     r = empty_take(take_fd(&fd), path, stop, err);
     if (r < 0)
         return r;
     return remove_dir(holder, name, path, err);
+}
+
+int host_remove_at(int dir, const char *name, const char *path, const host_stop *stop, struct error *err)
+{
+    return remove_at(dir, name, path, /* reads_mounts= */ false, stop, err);
+}
+
+/* host_remove_tree() with clean paths. */
+static int remove_below(const char *base, const char *path, const host_stop *stop, struct error *err)
+{
+    _cleanup_(closep) int holder = -1;
+    const char *name;
+
+    holder = open_holder(base, path, &name);
+    if (holder == -ENOENT)
+        return 0;
+    if (holder < 0)
+        return open_refused(-holder, path, err);
+    return remove_at(holder, name, path, /* reads_mounts= */ true, stop, err);
 }
 
 int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err)

@@ -15,6 +15,8 @@
 #include "base/str.h"
 #include "io/file.h"
 
+#define OPEN_TRIES_MAX 100
+
 int host_clean_path(const char *path, char ret[PATH_MAX], struct error *err)
 {
     struct str rest = str_of(path);
@@ -64,22 +66,48 @@ bool host_path_is_below(const char *path, const char *base)
     return strncmp(path, base, len) == 0 && path[len] == '/' && path[len + 1] != '\0';
 }
 
+/* The descriptor or -errno. EAGAIN: somebody renamed or mounted meanwhile, and the kernel could not tell
+ * whether that led out. */
+static int open_how(int at, const char *path, struct open_how how)
+{
+    int tries = 0;
+    long fd;
+
+    how.flags |= O_CLOEXEC;
+    how.resolve |= RESOLVE_NO_MAGICLINKS;
+    do
+        fd = syscall(SYS_openat2, at, path, &how, sizeof how);
+    while (fd < 0 && (errno == EINTR || (errno == EAGAIN && tries++ < OPEN_TRIES_MAX)));
+    return fd < 0 ? -errno : (int)fd;
+}
+
 int host_open_dir(int at, const char *path, unsigned flags)
 {
     struct open_how how = {
-        .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-        .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+        .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+        .resolve = RESOLVE_NO_SYMLINKS,
     };
-    long fd;
 
     if (!(flags & HOST_OPEN_ANY_MOUNT))
         how.resolve |= RESOLVE_NO_XDEV;
     if (path[0] != '/' && !(flags & HOST_OPEN_PARENT))
         how.resolve |= RESOLVE_BENEATH;
-    do
-        fd = syscall(SYS_openat2, at, path, &how, sizeof how);
-    while (fd < 0 && errno == EINTR);
-    return fd < 0 ? -errno : (int)fd;
+    return open_how(at, path, how);
+}
+
+int host_open_below(int at, const char *path, int flags, mode_t mode)
+{
+    return open_how(at, path,
+                    (struct open_how){
+                        .flags = (unsigned)(flags | O_NOFOLLOW),
+                        .mode = flags & O_CREAT ? mode : 0,
+                        .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_BENEATH,
+                    });
+}
+
+int host_open_within(int at, const char *path)
+{
+    return open_how(at, path, (struct open_how){ .flags = O_PATH, .resolve = RESOLVE_BENEATH });
 }
 
 /* Making */

@@ -31,6 +31,15 @@ enum {
  * no directory, -EXDEV for a mount that must not be crossed. */
 int host_open_dir(int at, const char *path, unsigned flags);
 
+/* Opens what is there, or with O_CREAT makes it, below the open directory `at`; no link is followed, not at
+ * the end either, and no other mount entered. With O_PATH the end may be a link, and is opened itself. The
+ * descriptor, or -errno as above. */
+int host_open_below(int at, const char *path, int flags, mode_t mode);
+
+/* Opens anything with O_PATH. Links are followed as long as they stay below `at`: -EXDEV for one that leads
+ * out, also by an absolute path. Mounts are entered. The descriptor, or -errno. */
+int host_open_within(int at, const char *path);
+
 /* Makes the directory base/name and the missing parents of it, the new ones with this mode less the umask.
  * One that is there is taken if it is a directory of our own user. base must belong to us or to root, so that
  * nobody else can exchange what is in it: /tmp is everybody's. name is one component. Blocks. */

@@ -62,7 +62,8 @@ struct process {
     int pidfd;           /* -1: none, and no exit_poll */
     pid_t pid;
     struct process_stream out;
-    struct process_stream err;
+    struct process_stream err; /* never open when it joins out */
+    bool err_joins_out;
     enum process_state state;
     struct timer timer;
     unsigned handles_count; /* libuv handles that are not closed yet: the struct must stay */
@@ -113,9 +114,9 @@ static void process_report(struct process *p)
 {
     p->state = PROCESS_REPORTED;
     p->result.out = buf_str(&p->out.text);
-    p->result.err = buf_str(&p->err.text);
+    p->result.err = buf_str(p->err_joins_out ? &p->out.text : &p->err.text);
     p->result.out_is_cut = p->out.is_cut;
-    p->result.err_is_cut = p->err.is_cut;
+    p->result.err_is_cut = p->err_joins_out ? p->out.is_cut : p->err.is_cut;
     p->done(p->ctx, &p->result);
     process_close(p);
 }
@@ -183,6 +184,17 @@ static int stream_open(struct process *p, struct loop *l, struct process_stream 
     if (r < 0)
         return error_set_errno(err, -r, "cannot read from a pipe");
     *ret_fd = take_fd(&write_fd);
+    return 0;
+}
+
+/* The child's standard error goes where its output goes. */
+static int stream_join(int out_fd, int *ret_fd, struct error *err)
+{
+    int fd = fcntl(out_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot duplicate a descriptor");
+    *ret_fd = fd;
     return 0;
 }
 
@@ -428,7 +440,9 @@ static int process_start(struct process *p, struct loop *l, const struct process
     r = input_open(spec->input, &in_fd, err);
     if (r == 0)
         r = stream_open(p, l, &p->out, spec->out_bytes_max, &out_fd, err);
-    if (r == 0)
+    if (r == 0 && spec->err_joins_out)
+        r = stream_join(out_fd, &err_fd, err);
+    else if (r == 0)
         r = stream_open(p, l, &p->err, spec->err_bytes_max, &err_fd, err);
     for (size_t i = 0; i < ARRAY_LEN(fds) && r == 0; i++)
         r = raise_above_stdio(fds[i], err);
@@ -453,6 +467,7 @@ int process_run(struct loop *l, const struct process_spec *spec, process_done_fn
     p->done = done;
     p->ctx = ctx;
     p->result.limit_ns = spec->limit_ns;
+    p->err_joins_out = spec->err_joins_out;
     timer_init(&p->timer, l, process_on_timer, p);
     p->pidfd = -1;
     r = process_start(p, l, spec, err);

@@ -36,6 +36,7 @@ struct process_spec {
     struct str input;        /* its standard input, at most PROCESS_INPUT_BYTES_MAX; s == NULL: /dev/null */
     size_t out_bytes_max;    /* of standard output and */
     size_t err_bytes_max;    /* standard error so many first bytes are kept, the rest is read and dropped */
+    bool err_joins_out;      /* both through one pipe, in the order written: out has all, and err is out */
     uint64_t limit_ns;       /* above 0 */
 };
 

@@ -1,0 +1,247 @@
+#include "host/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/quote.h"
+#include "base/cleanup.h"
+#include "host/safe_path.h"
+#include "io/file.h"
+
+#define WALK_OPEN_MAX 32
+#define WALK_NAMES_BYTES_MAX ((size_t)64 << 20) /* 250,000 levels of the longest names */
+
+void walk_init(struct walk *w, const char *root, const host_stop *stop)
+{
+    *w = (struct walk){ .root = root, .stop = stop, .names = BUF_INIT(WALK_NAMES_BYTES_MAX) };
+}
+
+struct walk_level *walk_top(struct walk *w)
+{
+    return &w->levels.items[w->levels.count - 1];
+}
+
+void walk_pop(struct walk *w)
+{
+    struct walk_level *top = walk_top(w);
+
+    if (top->dir)
+        (void)closedir(top->dir); /* nothing was written */
+    w->names.len = top->name_at;
+    w->levels.count--;
+    if (w->levels_closed > w->levels.count)
+        w->levels_closed = w->levels.count;
+}
+
+void walk_done(struct walk *w)
+{
+    while (w->levels.count > 0)
+        walk_pop(w);
+    vec_done(&w->levels);
+    buf_done(&w->names);
+}
+
+bool walk_is_stopped(const struct walk *w)
+{
+    return w->stop && atomic_load_explicit(w->stop, memory_order_relaxed) != 0;
+}
+
+/* Errors: they name the place, which may be longer than any path that the kernel takes. */
+
+static const char *level_name(const struct walk *w, size_t level)
+{
+    return w->names.data + w->levels.items[level].name_at;
+}
+
+const char *walk_path(const struct walk *w, const char *name, char ret[WALK_TEXT_BYTES])
+{
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(WALK_TEXT_BYTES);
+
+    (void)buf_add_cstr(&path, w->root); /* failures stick, and are asked for below */
+    for (size_t i = 1; i < w->levels.count && !path.failed; i++)
+        (void)buf_addf(&path, "/%s", level_name(w, i));
+    if (name[0] != '\0')
+        (void)buf_addf(&path, "/%s", name);
+    if (path.failed) {
+        buf_clear(&path);
+        (void)buf_addf(&path, "%.*s/.../%s", WALK_TEXT_BYTES / 4, w->root, name);
+    }
+    return quote(ret, WALK_TEXT_BYTES, buf_str(&path));
+}
+
+int walk_fail(const struct walk *w, int errnum, const char *what, const char *name, struct error *err)
+{
+    char text[WALK_TEXT_BYTES];
+
+    if (errnum == EBUSY || errnum == EXDEV)
+        return error_set(err, ERR_BUSY, "something is mounted at %s", walk_path(w, name, text));
+    return error_set_errno(err, errnum, "cannot %s %s", what, walk_path(w, name, text));
+}
+
+bool walk_relative(const struct walk *w, const char *name, char *ret, size_t size)
+{
+    size_t len = 0;
+
+    for (size_t i = 1; i <= w->levels.count; i++) {
+        const char *part = i < w->levels.count ? level_name(w, i) : name;
+        size_t part_len = strlen(part), slash = len > 0 && part_len > 0;
+        if (len + slash + part_len >= size)
+            return false;
+        if (slash)
+            ret[len++] = '/';
+        memcpy(ret + len, part, part_len);
+        len += part_len;
+    }
+    ret[len] = '\0';
+    return true;
+}
+
+/* Down and up */
+
+/* 0 or -errno. */
+static int identify(int fd, struct walk_identity *ret)
+{
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
+        return -errno;
+    *ret = (struct walk_identity){ st.stx_ino, st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0,
+                                   st.stx_dev_major, st.stx_dev_minor };
+    return 0;
+}
+
+static bool identity_eq(const struct walk_identity *a, const struct walk_identity *b)
+{
+    return a->ino == b->ino && a->mount == b->mount && a->dev_major == b->dev_major &&
+           a->dev_minor == b->dev_minor;
+}
+
+/* The kernel's places in a listing outlive the descriptor that they were read from. */
+static void close_uppermost(struct walk *w)
+{
+    struct walk_level *upper = &w->levels.items[w->levels_closed++];
+
+    upper->place = telldir(upper->dir);
+    (void)closedir(upper->dir);
+    upper->dir = NULL;
+}
+
+int walk_push_take(struct walk *w, int fd, const char *name, struct error *err)
+{
+    _cleanup_(closep) int taken = fd;
+    struct walk_level next = { .name_at = w->names.len };
+    int r = identify(fd, &next.id);
+
+    if (r < 0)
+        return walk_fail(w, -r, "examine", name, err);
+    if (vec_reserve(&w->levels, 1) < 0)
+        return error_no_memory(err);
+    if (buf_add(&w->names, name, strlen(name) + 1) < 0)
+        return buf_check(&w->names, "the names of directories inside one another", err);
+    next.dir = fdopendir(fd);
+    if (!next.dir)
+        return walk_fail(w, errno, "list", name, err);
+    (void)take_fd(&taken);
+    w->levels.items[w->levels.count++] = next;
+    if (w->levels.count - w->levels_closed > WALK_OPEN_MAX)
+        close_uppermost(w);
+    return 0;
+}
+
+int walk_reopen_upper(struct walk *w, struct error *err)
+{
+    struct walk_level *top = walk_top(w), *upper = top - 1;
+    _cleanup_(closep) int fd = -1;
+    char text[WALK_TEXT_BYTES];
+    struct walk_identity id = { 0 };
+    int r;
+
+    if (upper->dir)
+        return 0;
+    fd = host_open_dir(dirfd(top->dir), "..", HOST_OPEN_PARENT);
+    r = fd < 0 ? fd : identify(fd, &id);
+    if (r < 0)
+        return walk_fail(w, -r, "open", "..", err);
+    if (!identity_eq(&id, &upper->id))
+        return error_set(err, ERR_CONFLICT, "%s was moved while it was being walked", walk_path(w, "", text));
+    upper->dir = fdopendir(fd);
+    if (!upper->dir)
+        return walk_fail(w, errno, "list", "..", err);
+    (void)take_fd(&fd);
+    w->levels_closed = w->levels.count - 2;
+    return 1;
+}
+
+/* Visiting */
+
+static int visit_entry(struct walk *w, const struct dirent *e, const struct walk_visitor *v,
+                       struct error *err)
+{
+    int upper = dirfd(walk_top(w)->dir), fd;
+
+    if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+        return v->file(v->ctx, w, upper, e->d_name, err);
+    fd = host_open_dir(upper, e->d_name, 0);
+    if (fd == -ENOENT || fd == -EXDEV) /* gone; a mount */
+        return 0;
+    if (fd == -ENOTDIR || fd == -ELOOP)
+        return v->file(v->ctx, w, upper, e->d_name, err);
+    if (fd < 0)
+        return walk_fail(w, -fd, "open directory", e->d_name, err);
+    return walk_push_take(w, fd, e->d_name, err);
+}
+
+static int visit_end(struct walk *w, const struct walk_visitor *v, struct error *err)
+{
+    struct walk_level *upper;
+    int r = v->dir(v->ctx, w, dirfd(walk_top(w)->dir), err);
+
+    if (r < 0)
+        return r;
+    if (w->levels.count == 1) {
+        walk_pop(w);
+        return 0;
+    }
+    r = walk_reopen_upper(w, err);
+    if (r < 0)
+        return r;
+    walk_pop(w);
+    upper = walk_top(w);
+    if (r > 0)
+        seekdir(upper->dir, upper->place);
+    return 0;
+}
+
+static int visit_step(struct walk *w, const struct walk_visitor *v, struct error *err)
+{
+    const struct dirent *e;
+
+    if (walk_is_stopped(w))
+        return error_set(err, ERR_CANCELLED, "stopped on the way through '%s'", w->root);
+    errno = 0;
+    e = readdir(walk_top(w)->dir); /* each stream is used by one thread */
+    if (!e && errno != 0)
+        return walk_fail(w, errno, "list", "", err);
+    if (!e)
+        return visit_end(w, v, err);
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        return 0;
+    return visit_entry(w, e, v, err);
+}
+
+int walk_tree_take(int fd, const char *path, const host_stop *stop, const struct walk_visitor *v,
+                   struct error *err)
+{
+    struct walk w;
+    int r;
+
+    walk_init(&w, path, stop);
+    r = walk_push_take(&w, fd, "", err);
+    while (r == 0 && w.levels.count > 0)
+        r = visit_step(&w, v, err);
+    walk_done(&w);
+    return r;
+}
