@@ -1,8 +1,9 @@
 /* Mounting and unmounting. Blocks: for the pool.
  *
  * What the kernel mounts by itself (binds, tmpfs, a file system on a device) goes through libmount in this
- * process. What needs a server and a helper (nfs) is a child process, `mount`, which a time limit can end.
- * The failures of both read as mount(8) would tell them:
+ * process. What needs a server or a helper (nfs) is a child process, `mount`, which a time limit can end; so
+ * is what asks mount(8) itself for something (loop, X-mount.mkdir). No target is ever taken from fstab, and
+ * nothing is written to /run/mount. The failures of both read as mount(8) would tell them:
  *
  *     mount failed: exit status 32
  *     Mounting command: mount
@@ -44,7 +45,7 @@ int host_mount(const struct host_tools *t, const struct mount_plan *plan, struct
 int host_bind_fd(const struct host_tools *t, int fd, const char *target, struct texts options,
                  struct error *err);
 
-/* `unmount failed: …`. A target where nothing is mounted is done. */
+/* `unmount failed: …`. A target where nothing is mounted is done; one that is a link is not followed. */
 int host_unmount(const struct host_tools *t, const char *target, struct error *err);
 /* The same as a child process with a time limit; when that is over, by force. For what a dead server holds.
  */
@@ -52,13 +53,14 @@ int host_unmount_forced(const struct host_tools *t, const char *target, uint64_t
 /* Takes the mount out of the tree now; the kernel ends it when nobody uses it any more. */
 int host_unmount_lazily(const char *target, struct error *err);
 
-/* Unmounts what is mounted at path and removes the directory; what is not there is done. It never removes
- * content: a directory that is not empty is an error. Texts: `Error checking path: …`, `failed to cleanup
- * mount point …`. limit_ns: 0, or after so long by force. */
+/* Unmounts what is mounted at path and removes the directory, or the empty file, that it was mounted on; what
+ * is not there is done. It never removes content: a directory or a file that is not empty is an error. Texts:
+ * `Error checking path: …`, `failed to cleanup mount point …`. limit_ns: 0, or after so long by force. */
 int host_clean_mount_point(const struct host_tools *t, const char *path, uint64_t limit_ns,
                            struct error *err);
 
-/* What is at a path. Reads a dead mount without being held by it where the kernel lets us. */
+/* What is at a path; a link is not followed. No server is asked, so that a dead one cannot hold it up: a dead
+ * mount that the kernel can tell of from memory counts as mounted. */
 enum host_path_state {
     HOST_PATH_MISSING,
     HOST_PATH_PLAIN,

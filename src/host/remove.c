@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "host/mounts.h"
+#include "host/mount_table.h"
 #include "host/safe_path.h"
 #include "host/walk.h"
 #include "io/file.h"
