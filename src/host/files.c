@@ -54,6 +54,16 @@ int host_file_kind(const char *path, enum file_kind *ret, struct error *err)
     return 0;
 }
 
+int host_group_of(const char *path, gid_t *ret, struct error *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
+    *ret = st.st_gid;
+    return 0;
+}
+
 /* Making */
 
 /* The next directory on the way, made if it is missing: its descriptor, or -errno. */

@@ -51,6 +51,9 @@ struct ownership {
  * a directory that cannot be read is an error. *ret_walked: false when nothing had to be done. */
 int host_own(const char *path, const struct ownership *o, bool *ret_walked, struct error *err);
 
+/* Whose group the directory or file is; follows links. */
+int host_group_of(const char *path, gid_t *ret, struct error *err);
+
 struct host_usage {
     uint64_t capacity;
     uint64_t available;

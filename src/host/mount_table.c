@@ -5,6 +5,7 @@
 #include "host/mount_table.h"
 
 #include <libmount/libmount.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +51,28 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
+/* Behind a mount point that was removed the kernel says so, in one of two ways. */
+static int strip_deleted(struct libmnt_fs *fs)
+{
+    static const char *const endings[] = { "//deleted", " (deleted)" };
+    struct str target = str_of(or_empty(mnt_fs_get_target(fs)));
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        if (!str_has_suffix(target, endings[i]) || target.len >= sizeof path)
+            continue;
+        (void)snprintf(path, sizeof path, "%.*s", (int)(target.len - strlen(endings[i])), target.s);
+        return mnt_fs_set_target(fs, path);
+    }
+    return 0;
+}
+
 static int add_entry(struct mount_table *t, struct libmnt_fs *fs, struct error *err)
 {
     dev_t dev = mnt_fs_get_devno(fs);
+
+    if (strip_deleted(fs) != 0)
+        return error_no_memory(err);
     struct mount_entry e = {
         .id = mnt_fs_get_id(fs),
         .parent_id = mnt_fs_get_parent_id(fs),

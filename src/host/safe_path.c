@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -43,6 +44,18 @@ int host_clean_path(const char *path, char ret[PATH_MAX], struct error *err)
         clean[len++] = '/';
     memcpy(ret, clean, len);
     ret[len] = '\0';
+    return 0;
+}
+
+int host_resolve_path(const char *path, char ret[PATH_MAX], struct error *err)
+{
+    _cleanup_(freep) char *resolved = realpath(path, NULL);
+
+    if (!resolved)
+        return error_set_errno(err, errno, "cannot resolve '%s'", path);
+    if (strlen(resolved) >= PATH_MAX)
+        return error_set(err, ERR_INVALID, "'%s' leads to too long a path", path);
+    memcpy(ret, resolved, strlen(resolved) + 1);
     return 0;
 }
 

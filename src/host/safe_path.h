@@ -14,6 +14,10 @@
  * an empty path, a relative one, one with "..", one that is too long. Pure. */
 int host_clean_path(const char *path, char ret[PATH_MAX], struct error *err);
 
+/* The place that the path leads to, without links, "." and "..". What is not there is ERR_NOT_FOUND. Blocks.
+ * For paths that people of the machine have set up; what objects may choose goes through host_open_dir(). */
+int host_resolve_path(const char *path, char ret[PATH_MAX], struct error *err);
+
 /* How many components a clean path has: 0 for "/". */
 size_t host_path_depth(const char *clean);
 

@@ -1,7 +1,7 @@
 #include "tests/unit/test_io.h"
 
 #include "base/cleanup.h"
-#include "host/mounts.h"
+#include "host/mount.h"
 #include "host/safe_path.h"
 #include "io/file.h"
 
@@ -111,83 +111,39 @@ TEST(opening_crosses_no_mount)
     skip_without_mounts();
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
     _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), across = -1;
-    bool is_mounted = true;
+    enum host_path_state state = HOST_PATH_MISSING;
     int refused;
 
     assert_int_equal(mkdir(in_dir(&d, "a"), 0700), 0);
     assert_int_equal(mkdir(in_dir(&d, "b"), 0700), 0);
-    ASSERT_OK(host_is_mount_point(in_dir(&d, "b"), &is_mounted, &err));
-    assert_false(is_mounted);
+    ASSERT_OK(host_path_state(in_dir(&d, "b"), &state, &err));
+    ASSERT_INT(HOST_PATH_PLAIN, state);
     /* A bind mount within one file system: device numbers do not show it. */
     assert_int_equal(mount(in_dir(&d, "a"), in_dir(&d, "b"), NULL, MS_BIND, NULL), 0);
     refused = host_open_dir(at, "b", 0);
     across = host_open_dir(at, "b", HOST_OPEN_ANY_MOUNT);
-    int r = host_is_mount_point(in_dir(&d, "b"), &is_mounted, &err);
+    int r = host_path_state(in_dir(&d, "b"), &state, &err);
     assert_int_equal(umount2(in_dir(&d, "b"), MNT_DETACH), 0); /* before anything can fail the test */
     ASSERT_INT(-EXDEV, refused);
     assert_true(across >= 0);
     ASSERT_OK(r);
-    assert_true(is_mounted);
+    ASSERT_INT(HOST_PATH_MOUNTED, state);
 }
 
-TEST(mount_points_that_are_not_there)
+TEST(links_are_resolved)
 {
-    bool is_mounted;
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    char resolved[PATH_MAX] = "untouched", expected[PATH_MAX];
 
-    ASSERT_ERR(ERR_NOT_FOUND, host_is_mount_point("/nonexistent/x", &is_mounted, &err));
-    ASSERT_OK(host_is_mount_point("/proc", &is_mounted, &err));
-    assert_true(is_mounted);
-}
-
-/* The table */
-
-#define TABLE                                                                  \
-    "22 27 0:21 / /proc rw,relatime - proc proc rw\n"                          \
-    "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"                          \
-    "28 27 0:25 / /data/vol\\0401/a\\134b rw shared:4 master:3 - tmpfs t rw\n" \
-    "\n"                                                                       \
-    "29 27\n"                                                                  \
-    "30 27 0:25 / relative rw - tmpfs t rw\n"                                  \
-    "31 27 8:1 / /mnt/disks/ssd1 rw - ext4 /dev/sda1 rw\n"                     \
-    "32 27 8:1 / /mnt/line\\012end/\\0 rw - ext4 /dev/sda1 rw"
-
-TEST(mounts_at_and_below_are_found)
-{
-    static const struct {
-        const char *path;
-        bool at_too;
-        const char *expected; /* NULL: nothing mounted */
-    } rows[] = {
-        { "/data", false, "something is mounted at \"/data/vol 1/a\\\\b\"" },
-        { "/data/vol 1", false, "something is mounted at \"/data/vol 1/a\\\\b\"" },
-        { "/data/vol 1/a\\b", false, NULL },
-        { "/data/vol 1/a\\b", true, "something is mounted at \"/data/vol 1/a\\\\b\"" },
-        { "/data/vol", true, NULL },
-        { "/data/vol 1/a", true, NULL },
-        { "/mnt/disks/ssd1", false, NULL },
-        { "/mnt/disks/ssd1", true, "something is mounted at \"/mnt/disks/ssd1\"" },
-        { "/mnt/disks/ssd", true, NULL },
-        { "/mnt/disks/ssd1/x", true, NULL },
-        { "/mnt/line\nend", true, "something is mounted at \"/mnt/line\\nend/\\\\0\"" },
-        { "/rel", true, NULL },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (!rows[i].expected) {
-            ASSERT_OK(host_check_mount_table(STR_LIT(TABLE), rows[i].path, rows[i].at_too, &err));
-            continue;
-        }
-        ASSERT_ERR(ERR_BUSY, host_check_mount_table(STR_LIT(TABLE), rows[i].path, rows[i].at_too, &err));
-        ASSERT_STR(rows[i].expected, err.msg);
-    }
-    ASSERT_OK(host_check_mount_table(STR_LIT(""), "/data", true, &err));
-}
-
-TEST(the_kernels_own_table)
-{
-    ASSERT_ERR(ERR_BUSY, host_check_unmounted("/", false, &err));
-    ASSERT_ERR(ERR_BUSY, host_check_unmounted("/proc", true, &err));
-    ASSERT_OK(host_check_unmounted("/etc/nonexistent", true, &err));
+    assert_int_equal(mkdir(in_dir(&d, "real"), 0700), 0);
+    assert_int_equal(symlink("real", in_dir(&d, "link")), 0);
+    assert_int_equal(symlink("loop", in_dir(&d, "loop")), 0);
+    assert_non_null(realpath(in_dir(&d, "real"), expected));
+    ASSERT_ERR(ERR_NOT_FOUND, host_resolve_path(in_dir(&d, "absent"), resolved, &err));
+    assert_true(host_resolve_path(in_dir(&d, "loop"), resolved, &err) < 0);
+    ASSERT_STR("untouched", resolved);
+    ASSERT_OK(host_resolve_path(in_dir(&d, "link/../link/."), resolved, &err));
+    ASSERT_STR(expected, resolved);
 }
 
 /* Making */

@@ -1,0 +1,160 @@
+/* A device is opened first and bound by its descriptor, so that what is bound is what was looked at: a path
+ * that is exchanged meanwhile leads nowhere else. */
+#include "host/block_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/quote.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "host/files.h"
+#include "io/file.h"
+
+#define DIR_MODE 0750
+#define FILE_MODE 0750
+#define REFERENCES_MAX 8 /* that an error names */
+#define TEXT_BYTES 200
+
+static int make_parent(const char *path, struct error *err)
+{
+    const char *last = strrchr(path, '/');
+    char dir[PATH_MAX];
+
+    if (!last || last == path || (size_t)(last - path) >= sizeof dir)
+        return error_set(err, ERR_INVALID, "'%s' is no path of a file", path);
+    (void)snprintf(dir, sizeof dir, "%.*s", (int)(last - path), path);
+    return host_make_path(dir, DIR_MODE, err);
+}
+
+static int open_device(const char *device, int *ret_fd, struct error *err)
+{
+    struct stat st;
+    int fd = open(device, O_PATH | O_CLOEXEC);
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", device);
+    if (fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode)) {
+        (void)close(fd);
+        return error_set(err, ERR_INVALID, "'%s' is not a block device", device);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int block_bind(const struct host_tools *t, const char *device, const char *path, struct error *err)
+{
+    static const char *const bind_only[] = { "bind" };
+    _cleanup_(closep) int fd = -1;
+    struct stat st;
+    int r;
+
+    if (lstat(path, &st) == 0 && S_ISBLK(st.st_mode))
+        return 0; /* bound already */
+    r = open_device(device, &fd, err);
+    if (r == 0)
+        r = make_parent(path, err);
+    if (r == 0)
+        r = host_make_file(path, FILE_MODE, err);
+    return r < 0 ? r : host_bind_fd(t, fd, path, (struct texts){ bind_only, 1 }, err);
+}
+
+int block_unbind(const struct host_tools *t, const char *path, struct error *err)
+{
+    return host_clean_mount_point(t, path, /* limit_ns= */ 0, err);
+}
+
+int block_link(const char *device, const char *path, struct error *err)
+{
+    int r = make_parent(path, err);
+
+    if (r == 0)
+        r = block_unlink(path, err);
+    if (r < 0)
+        return r;
+    if (symlink(device, path) < 0)
+        return error_set_errno(err, errno, "cannot make link '%s'", path);
+    return 0;
+}
+
+int block_unlink(const char *path, struct error *err)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot examine '%s'", path);
+    if (!S_ISLNK(st.st_mode))
+        return error_set(err, ERR_EXISTS, "'%s' is there and is no link", path);
+    if (unlink(path) < 0 && errno != ENOENT)
+        return error_set_errno(err, errno, "cannot remove link '%s'", path);
+    return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct names {
+    VEC(char *) list;
+};
+
+static void names_done(struct names *n)
+{
+    for (size_t i = 0; i < n->list.count; i++)
+        free(n->list.items[i]);
+    vec_done(&n->list);
+}
+
+/* All names of devices in the directory, sorted. */
+static int list_devices(DIR *all, struct names *ret, struct error *err)
+{
+    struct stat st;
+
+    for (struct dirent *e; (e = readdir(all));) {
+        if (fstatat(dirfd(all), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISBLK(st.st_mode))
+            continue;
+        char *name = strdup(e->d_name);
+        if (!name || vec_push(&ret->list, name) < 0) {
+            free(name);
+            return error_no_memory(err);
+        }
+    }
+    if (ret->list.count > 0)
+        qsort(ret->list.items, ret->list.count, sizeof *ret->list.items, compare_names);
+    return 0;
+}
+
+static void closedirp(DIR **d)
+{
+    if (*d)
+        (void)closedir(*d); /* nothing was written */
+}
+
+int block_check_unbound(const char *dir, struct error *err)
+{
+    _cleanup_(closedirp) DIR *all = opendir(dir);
+    _cleanup_(names_done) struct names names = { 0 };
+    _cleanup_(buf_done_p) struct buf shown = BUF_INIT(TEXT_BYTES * 2);
+    char text[TEXT_BYTES];
+    int r;
+
+    if (!all && errno == ENOENT)
+        return 0;
+    if (!all)
+        return error_set_errno(err, errno, "cannot list '%s'", dir);
+    r = list_devices(all, &names, err);
+    if (r < 0 || names.list.count == 0)
+        return r;
+    for (size_t i = 0; i < names.list.count && i < REFERENCES_MAX; i++)
+        (void)buf_addf(&shown, "%s%s", i ? " " : "", names.list.items[i]); /* cut, at worst */
+    return error_set(err, ERR_BUSY, "the device %s is still referenced from other Pods [%s]",
+                     quote(text, sizeof text, str_of(dir)), buf_cstr(&shown));
+}
