@@ -20,6 +20,7 @@
 #include "io/path.h"
 #include "plugins/builtin.h"
 #include "plugins/layout.h"
+#include "plugins/reconstruct.h"
 
 #define NAME "kubernetes.io/empty-dir"
 #define HUGE_PAGES "HugePages"
@@ -438,7 +439,7 @@ static int plugin_reconstruct(const struct volume_plugin *self, const struct vol
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "%s has no block volumes", self->name);
-    return pod_with_volume(pod_uid, name, "\"emptyDir\":{}", ret, err);
+    return reconstruct_pod(name, pod_uid, "\"emptyDir\":{}", ret, err);
 }
 
 static struct mount_attributes plugin_attributes(const struct volume_plugin *self,

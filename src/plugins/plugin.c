@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#define POD_TEXT_BYTES_MAX ((size_t)64 << 10)
-
 /* From the volumes of pods to the sources that PersistentVolumes can have too: one struct serves both. */
 static const uint8_t source_kinds[POD_VOLUME_TYPE_COUNT] = {
     [POD_VOLUME_HOST_PATH] = SOURCE_HOST_PATH, [POD_VOLUME_NFS] = SOURCE_NFS,
@@ -47,23 +45,6 @@ struct volume_source spec_source(const struct volume_spec *s)
         break;
     }
     return source;
-}
-
-int pod_with_volume(const char *pod_uid, const char *name, const char *source, struct object **ret,
-                    struct error *err)
-{
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(POD_TEXT_BYTES_MAX);
-    _cleanup_(json_done_p) struct json scratch;
-    int r;
-
-    json_init(&scratch, POD_TEXT_BYTES_MAX);
-    (void)buf_add_cstr(&text, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"uid\":");
-    json_write_string(&text, str_of(pod_uid));
-    (void)buf_add_cstr(&text, "},\"spec\":{\"volumes\":[{\"name\":");
-    json_write_string(&text, str_of(name));
-    (void)buf_addf(&text, ",%s}]}}", source);
-    r = buf_check(&text, "the volume that was found", err);
-    return r < 0 ? r : object_decode(&pod_kind, buf_str(&text), &scratch, ret, err);
 }
 
 const struct volume_plugin *plugin_ref(const struct volume_plugin *p)

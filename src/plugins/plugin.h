@@ -55,11 +55,6 @@ const char *spec_name(const struct volume_spec *s);
 /* The source, of the kinds that both can have and those of PersistentVolumes alone; SOURCE_NONE otherwise. */
 struct volume_source spec_source(const struct volume_spec *s);
 
-/* A Pod of that uid with that one volume, for reconstruct: what is found on disk has no other fields. source
- * is JSON: "\"emptyDir\":{}". */
-int pod_with_volume(const char *pod_uid, const char *name, const char *source, struct object **ret,
-                    struct error *err);
-
 /* --- For the binder: begun --- */
 
 /* What plugins are given. */

@@ -17,6 +17,7 @@
 #include "host/safe_path.h"
 #include "plugins/content.h"
 #include "plugins/empty_dir.h"
+#include "plugins/reconstruct.h"
 
 #define NESTED_MODE 0755
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
@@ -231,7 +232,7 @@ static int shown_reconstruct(const struct volume_plugin *self, const struct volu
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "%s has no block volumes", self->name);
     (void)snprintf(source, sizeof source, "\"%s\":{}", pod_volume_type_names[type_of(self)]);
-    return pod_with_volume(pod_uid, name, source, ret, err);
+    return reconstruct_pod(name, pod_uid, source, ret, err);
 }
 
 static struct mount_attributes shown_attributes(const struct volume_plugin *self,
