@@ -192,8 +192,8 @@ static int resource_value(struct downward *w, const struct pod_downward_item *it
                           struct error *err)
 {
     const struct pod_container *c = pod_container(w->pod, item->container);
-    struct quantity amount, divisor = item->divisor;
-    const char *name, *text;
+    struct quantity amount = { 0 }, divisor = item->divisor;
+    const char *name = "", *text;
     int64_t value;
     int r;
 
