@@ -115,9 +115,13 @@ static inline unsigned loops_below(const char *dir, bool detach)
 
 static inline void mounts_dir_end(struct test_dir *d)
 {
+    /* Before their files lose their names; one that is on top of another goes first, and one that is mounted
+     * goes with its mount. */
+    for (unsigned tries = 0; tries < 4 && loops_below(d->path, true) > 0; tries++)
+        ;
     mounts_unmount_below(d->path);
-    for (unsigned tries = 0; tries < 8 && loops_below(d->path, true) > 0; tries++)
-        ; /* one that is on top of another goes first */
+    for (unsigned tries = 0; tries < 4 && loops_below(d->path, true) > 0; tries++)
+        ;
     test_dir_done(d);
     d->path[0] = '\0';
 }
