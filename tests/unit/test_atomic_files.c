@@ -1,13 +1,10 @@
 /* Every test has a directory with `vol`, the volume, and `out`, which nothing may touch. */
-#include "tests/unit/test_io.h"
+#include "tests/unit/test_mounts.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
-#include "base/cleanup.h"
 #include "host/atomic_files.h"
 
 #define LIST_BYTES 2048
@@ -531,7 +528,7 @@ static void put_zeroes(const char *path, size_t len)
 
 TEST(a_full_disk_leaves_the_old_version)
 {
-    skip_without_mounts();
+    skip_without_private_mounts();
     _cleanup_(place_done) struct place p = place_new();
     static char large[200000];
     struct atomic_file files[] = {
@@ -556,7 +553,7 @@ TEST(a_full_disk_leaves_the_old_version)
 
 TEST(no_room_for_names_leaves_the_old_version)
 {
-    skip_without_mounts();
+    skip_without_private_mounts();
     _cleanup_(place_done) struct place p = place_new();
     struct atomic_file files[20];
     char names[20][8];

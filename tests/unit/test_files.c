@@ -1,12 +1,10 @@
 /* Kinds, making, ownership and usage. Every test has a directory of its own; what needs root says so. */
-#include "tests/unit/test_io.h"
+#include "tests/unit/test_mounts.h"
 
-#include <limits.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
-#include "base/cleanup.h"
 #include "host/files.h"
 #include "host/safe_path.h"
 
@@ -288,7 +286,7 @@ TEST(an_interrupted_walk_leaves_the_root_for_last)
 
 TEST(ownership_stays_in_the_file_system)
 {
-    skip_without_mounts();
+    skip_without_private_mounts();
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
     struct ownership o = { .gid = GROUP };
     bool walked = false;
@@ -422,7 +420,7 @@ TEST(a_tree_s_usage_counts_hard_links_once)
 
 TEST(usage_stays_in_the_file_system)
 {
-    skip_without_mounts();
+    skip_without_private_mounts();
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
     struct host_usage tree = { 0 }, fs = { 0 };
     int r;
