@@ -6,6 +6,8 @@
 #ifndef BERTH_API_CONFIG_H
 #define BERTH_API_CONFIG_H
 
+#include <assert.h>
+
 #include "api/object.h"
 
 #define SECRET_TYPE_OPAQUE "Opaque"
@@ -51,6 +53,19 @@ struct service_account {
 extern const struct kind_info config_map_kind;
 extern const struct kind_info secret_kind;
 extern const struct kind_info service_account_kind;
+
+/* The view of an object that is a ConfigMap, a Secret. */
+static inline const struct config_map *config_map_of(const struct object *o)
+{
+    assert(o->kind->kind == KIND_CONFIG_MAP);
+    return (const struct config_map *)(const void *)o;
+}
+
+static inline const struct secret *secret_of(const struct object *o)
+{
+    assert(o->kind->kind == KIND_SECRET);
+    return (const struct secret *)(const void *)o;
+}
 
 /* The entry of that key; NULL when there is none. */
 const struct config_entry *config_find(const struct config_entries *entries, const char *key);

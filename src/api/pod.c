@@ -259,6 +259,9 @@ static void pod_decode(struct decoder *x, json_ref object, struct object *o)
         (uint8_t)decode_enum(x, spec, "restartPolicy", restart_policy_names, RESTART_COUNT, RESTART_UNSET);
     p->uses_host_network = decode_bool(x, spec, "hostNetwork", false);
     p->readiness_gates = decode_member_texts(x, spec, "readinessGates", "conditionType");
+    p->requests = decode_amounts(x, json_get(x->d, spec, "resources"), "requests");
+    p->limits = decode_amounts(x, json_get(x->d, spec, "resources"), "limits");
+    p->overhead = decode_amounts(x, spec, "overhead");
     p->volumes = decode_pod_volumes(x, spec, o->name);
     decode_containers(x, spec, p);
     pod_decode_status(x, json_get(x->d, object, "status"), p);

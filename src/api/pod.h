@@ -112,6 +112,9 @@ struct pod {
     struct pod_volumes volumes;
     const struct pod_container *containers;      /* init, then regular, then ephemeral ones */
     const struct pod_container_status *statuses; /* in the same order of kinds */
+    struct amounts requests;                     /* of the pod as a whole, where it says so */
+    struct amounts limits;                       /* the same */
+    struct amounts overhead;                     /* what its runtime takes besides */
     struct kvs node_selector;
     const struct node_selector *required_affinity; /* of nodes; NULL for none */
     const struct node_preference *preferred_affinity;
@@ -153,5 +156,11 @@ static inline const struct pod *pod_of(const struct object *o)
 bool pod_is_terminated(const struct pod *p);
 /* The volume of that name; NULL for none. */
 const struct pod_volume *pod_volume(const struct pod *p, const char *name);
+/* The container of that name, an ephemeral one too; NULL for none. */
+const struct pod_container *pod_container(const struct pod *p, const char *name);
+/* How much of a resource ("memory") the pod may use at once, rounded up to whole units: its own limit, else
+ * the sum of its containers', those without one counting nothing, or that of an init container if it is
+ * more; and the overhead. 0 when nothing limits it; INT64_MAX for more than fits. */
+int64_t pod_limit_value(const struct pod *p, const char *resource);
 
 #endif

@@ -117,11 +117,23 @@ static const struct pod_token *decode_token(struct decoder *x, json_ref source)
     return t;
 }
 
+static const struct pod_trust_bundle *decode_trust_bundle(struct decoder *x, json_ref source)
+{
+    struct pod_trust_bundle *b = decode_new(x, source, sizeof *b);
+
+    if (b) {
+        b->name = decode_text(x, source, "name");
+        b->signer = decode_text(x, source, "signerName");
+    }
+    return b;
+}
+
 static void decode_projection(struct decoder *x, json_ref source, struct pod_projection *ret)
 {
     json_ref secret = json_get(x->d, source, "secret"), config_map = json_get(x->d, source, "configMap");
     json_ref downward = json_get(x->d, source, "downwardAPI");
     json_ref token = json_get(x->d, source, "serviceAccountToken");
+    json_ref trust_bundle = json_get(x->d, source, "clusterTrustBundle");
 
     if (secret || config_map) {
         ret->type = secret ? PROJECTION_SECRET : PROJECTION_CONFIG_MAP;
@@ -132,6 +144,11 @@ static void decode_projection(struct decoder *x, json_ref source, struct pod_pro
     } else if (token) {
         ret->type = PROJECTION_TOKEN;
         ret->token = decode_token(x, token);
+    } else if (trust_bundle) {
+        ret->type = PROJECTION_TRUST_BUNDLE;
+        ret->trust_bundle = decode_trust_bundle(x, trust_bundle);
+    } else if (json_get(x->d, source, "podCertificate")) {
+        ret->type = PROJECTION_CERTIFICATE;
     }
 }
 

@@ -91,12 +91,20 @@ struct pod_token {
     int64_t expiration_seconds;
 };
 
+/* A ClusterTrustBundle, as far as it says which. */
+struct pod_trust_bundle {
+    const char *name;
+    const char *signer;
+};
+
 enum pod_projection_type {
-    PROJECTION_UNKNOWN, /* a cluster trust bundle, a pod certificate, … */
+    PROJECTION_UNKNOWN, /* one that Berth has no word for */
     PROJECTION_SECRET,
     PROJECTION_CONFIG_MAP,
     PROJECTION_DOWNWARD_API,
     PROJECTION_TOKEN,
+    PROJECTION_TRUST_BUNDLE,
+    PROJECTION_CERTIFICATE, /* of the pod */
     PROJECTION_TYPE_COUNT,
 };
 
@@ -105,6 +113,7 @@ struct pod_projection {
         const struct pod_keyed *keyed; /* Secret, ConfigMap */
         const struct pod_downward *downward;
         const struct pod_token *token;
+        const struct pod_trust_bundle *trust_bundle;
     };
     uint8_t type; /* enum pod_projection_type */
 };

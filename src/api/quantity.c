@@ -147,6 +147,14 @@ int64_t quantity_value(const struct quantity *q)
     return q->negative ? -(int64_t)m : (int64_t)m;
 }
 
+int64_t quantity_milli_value(const struct quantity *q)
+{
+    struct quantity milli = *q;
+
+    milli.exponent = (int16_t)(milli.exponent + 3);
+    return quantity_value(&milli);
+}
+
 uint64_t quantity_rank(const struct quantity *q)
 {
     return (uint64_t)quantity_value(q) ^ (UINT64_C(1) << 63);

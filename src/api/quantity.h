@@ -76,6 +76,8 @@ static inline bool quantity_is_zero(const struct quantity *q)
 
 /* The amount as an integer, rounded away from zero, INT64_MIN or INT64_MAX when it does not fit. */
 int64_t quantity_value(const struct quantity *q);
+/* The same in thousandths, as processors are counted. */
+int64_t quantity_milli_value(const struct quantity *q);
 
 /* A number for ordered maps: a < b implies rank(a) <= rank(b). Amounts that round to the same integer, or
  * lie beyond 64 bits, share a rank: let quantity_cmp() decide between them. */

@@ -28,6 +28,7 @@
 #define BENCH_INFORMER_VOLUMES 100000
 #define BENCH_MATCH_VOLUMES 1000000
 #define BENCH_BIND_PAIRS 20000
+#define BENCH_VOLUMES 1000
 
 static const char bench_volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
@@ -328,6 +329,7 @@ static const struct {
     { "store", bench_store, BENCH_STORE_VOLUMES, "--volumes" },
     { "informer", bench_informer, BENCH_INFORMER_VOLUMES, "--volumes" },
     { "bind", bench_bind, BENCH_BIND_PAIRS, "--pairs" },
+    { "volumes", bench_volumes, BENCH_VOLUMES, "--volumes" },
 };
 
 static int bench_run(int argc, char **argv)
@@ -345,13 +347,14 @@ static int bench_run(int argc, char **argv)
             return sized[i].run(has_count ? count : sized[i].count, &err) < 0 ? cli_fail("bench: %s", err.msg)
                                                                               : CLI_OK;
     }
-    return cli_fail_usage("bench: say which: micro, match, store, informer or bind: see 'berth help bench'");
+    return cli_fail_usage(
+        "bench: say which: micro, match, store, informer, bind or volumes: see 'berth help bench'");
 }
 
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro | match|store|informer [--volumes N] | bind [--pairs N]",
-    .summary =
-        "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; binding",
+    .usage = "bench micro | match|store|informer|volumes [--volumes N] | bind [--pairs N]",
+    .summary = "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; "
+               "binding; pods' volumes",
     .run = bench_run,
 };

@@ -26,4 +26,7 @@ int bench_match(uint64_t volumes, struct error *err);
 /* Binding that many pairs by the controllers, on a store in a directory below the current one. */
 int bench_bind(uint64_t pairs, struct error *err);
 
+/* Setting up and tearing down that many volumes of pods, in a directory below the current one. */
+int bench_volumes(uint64_t volumes, struct error *err);
+
 #endif

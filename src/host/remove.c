@@ -153,7 +153,7 @@ static int empty_take(int fd, const char *path, const host_stop *stop, struct er
     r = walk_push_take(&w, fd, "", err);
     while (r == 0 && w.levels.count > 0)
         r = walk_step(&w, err);
-    walk_done(&w);
+    walk_end(&w);
     return r;
 }
 

@@ -181,6 +181,51 @@ int host_make_dir(const char *base, const char *name, mode_t mode, struct error 
     return 0;
 }
 
+/* Makes one directory unless it is there. */
+static int make_one(int parent, const char *name, mode_t mode)
+{
+    _cleanup_(closep) int fd = -1;
+
+    if (mkdirat(parent, name, mode) < 0)
+        return errno == EEXIST ? 0 : -errno;
+    fd = host_open_below(parent, name, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    return fchmod(fd, mode) < 0 ? -errno : 0; /* whatever the umask */
+}
+
+int host_make_below(const char *base, const char *path, mode_t mode, struct error *err)
+{
+    _cleanup_(closep) int top = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT), at = -1;
+    struct str rest = str_of(path);
+    char name[NAME_MAX + 1], done[PATH_MAX];
+    int fd, r = 0;
+
+    if (top < 0)
+        return error_set_errno(err, -top, "cannot open directory '%s'", base);
+    if (rest.len >= sizeof done)
+        return error_set(err, ERR_INVALID, "the path has %zu bytes, more than %d", rest.len, PATH_MAX - 1);
+    while (rest.s && r == 0) {
+        struct str part = str_next(&rest, '/');
+        size_t len = (size_t)(part.s - path) + part.len;
+        if (part.len == 0 || str_is(part, "."))
+            continue;
+        if (part.len > NAME_MAX || str_is(part, ".."))
+            return error_set(err, ERR_INVALID, "'%s' is no path below '%s'", path, base);
+        memcpy(name, part.s, part.len);
+        name[part.len] = '\0';
+        memcpy(done, path, len);
+        done[len] = '\0';
+        r = make_one(at < 0 ? top : at, name, mode);
+        fd = r == 0 ? host_open_within(top, done)
+                    : -1; /* from the top: a link leads out or not by all of it */
+        closep(&at);
+        at = fd;
+        r = r == 0 && fd < 0 ? fd : r;
+    }
+    return r < 0 ? error_set_errno(err, -r, "cannot create directory '%s/%s'", base, path) : 0;
+}
+
 int host_remove_empty_dir(const char *path, struct error *err)
 {
     if (rmdir(path) < 0 && errno != ENOENT)

@@ -49,6 +49,10 @@ int host_open_within(int at, const char *path);
  * nobody else can exchange what is in it: /tmp is everybody's. name is one component. Blocks. */
 int host_make_dir(const char *base, const char *name, mode_t mode, struct error *err);
 
+/* Makes the directory base/path and the missing parents of it, the new ones with exactly this mode. Links are
+ * followed as long as they stay below base. path is relative, without ".."; "" is done. Blocks. */
+int host_make_below(const char *base, const char *path, mode_t mode, struct error *err);
+
 /* Removes an empty directory; nothing else. One that is not there is done. Blocks. */
 int host_remove_empty_dir(const char *path, struct error *err);
 

@@ -36,7 +36,7 @@ void walk_pop(struct walk *w)
         w->levels_closed = w->levels.count;
 }
 
-void walk_done(struct walk *w)
+void walk_end(struct walk *w)
 {
     while (w->levels.count > 0)
         walk_pop(w);
@@ -242,6 +242,6 @@ int walk_tree_take(int fd, const char *path, const host_stop *stop, const struct
     r = walk_push_take(&w, fd, "", err);
     while (r == 0 && w.levels.count > 0)
         r = visit_step(&w, v, err);
-    walk_done(&w);
+    walk_end(&w);
     return r;
 }

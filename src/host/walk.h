@@ -66,7 +66,7 @@ int walk_tree_take(int fd, const char *path, const host_stop *stop, const struct
 /* --- For walks of another kind --- */
 
 void walk_init(struct walk *w, const char *root, const host_stop *stop);
-void walk_done(struct walk *w);
+void walk_end(struct walk *w);
 bool walk_is_stopped(const struct walk *w);
 
 struct walk_level *walk_top(struct walk *w);

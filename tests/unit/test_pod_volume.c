@@ -425,12 +425,13 @@ TEST(pod_volume_view_of_projections)
             "'optional':true}},{'downwardAPI':{'items':[{'path':'f','fieldRef':{'fieldPath':'metadata.uid'}},"
             "{'path':'r','mode':256,'resourceFieldRef':{'containerName':'c','resource':'limits.memory',"
             "'divisor':'1Mi'}}]}},{'serviceAccountToken':{'audience':'a','path':'t',"
-            "'expirationSeconds':900}},{'clusterTrustBundle':{}}]}"));
+            "'expirationSeconds':900}},{'clusterTrustBundle':{'name':'b','path':'c'}},"
+            "{'podCertificate':{'keyType':'ED25519'}},{'other':{}}]}"));
     const struct pod_projected *p = only_volume(o)->projected;
     const struct pod_downward *w;
 
     ASSERT_INT(384, p->default_mode);
-    ASSERT_INT(5, p->items_count);
+    ASSERT_INT(7, p->items_count);
     ASSERT_INT(PROJECTION_SECRET, p->items[0].type);
     ASSERT_STR("s", p->items[0].keyed->name);
     ASSERT_INT(POD_MODE_UNSET, p->items[0].keyed->default_mode);
@@ -451,7 +452,11 @@ TEST(pod_volume_view_of_projections)
     ASSERT_STR("a", p->items[3].token->audience);
     ASSERT_STR("t", p->items[3].token->path);
     ASSERT_INT(900, p->items[3].token->expiration_seconds);
-    ASSERT_INT(PROJECTION_UNKNOWN, p->items[4].type);
+    ASSERT_INT(PROJECTION_TRUST_BUNDLE, p->items[4].type);
+    ASSERT_STR("b", p->items[4].trust_bundle->name);
+    ASSERT_STR("", p->items[4].trust_bundle->signer);
+    ASSERT_INT(PROJECTION_CERTIFICATE, p->items[5].type);
+    ASSERT_INT(PROJECTION_UNKNOWN, p->items[6].type);
 }
 
 TEST(pod_volume_view_of_a_downward_volume)
