@@ -199,7 +199,7 @@ static int visit_end(struct walk *w, const struct walk_visitor *v, struct error 
     struct walk_level *upper;
     int r = v->dir(v->ctx, w, dirfd(walk_top(w)->dir), err);
 
-    if (r < 0)
+    if (r != 0)
         return r;
     if (w->levels.count == 1) {
         walk_pop(w);

@@ -48,6 +48,7 @@ struct walk {
 
 /* --- Visiting everything --- */
 
+/* Both may end the walk with anything but 0. */
 struct walk_visitor {
     /* What is no directory, by its name in an open one. */
     int (*file)(void *ctx, const struct walk *w, int dir, const char *name, struct error *err);
@@ -58,7 +59,7 @@ struct walk_visitor {
 
 /* Visits everything in the open directory and at last itself; closes it, on failure too. What vanishes
  * meanwhile and what is mounted below is passed over; a directory that cannot be read is an error.
- * ERR_CANCELLED when stop is set. */
+ * ERR_CANCELLED when stop is set. Returns what a visit ended it with, too. */
 int walk_tree_take(int fd, const char *path, const host_stop *stop, const struct walk_visitor *v,
                    struct error *err);
 
@@ -79,7 +80,8 @@ void walk_pop(struct walk *w);
 const char *walk_path(const struct walk *w, const char *name, char ret[WALK_TEXT_BYTES]);
 /* "cannot WHAT PATH: …"; a mount in the way is ERR_BUSY. */
 int walk_fail(const struct walk *w, int errnum, const char *what, const char *name, struct error *err);
-/* Where the level at hand is below the root: "" for the root, "a/b". False when it does not fit. */
+/* The path of `name` from the root on, "a/b/name"; of the level itself when name is "". False when it does
+ * not fit. */
 bool walk_relative(const struct walk *w, const char *name, char *ret, size_t size);
 
 #endif

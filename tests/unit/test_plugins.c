@@ -257,6 +257,7 @@ TEST(delete_removes_what_was_provisioned)
     ASSERT_OK(remove_volume(f, path)); /* again */
 }
 
+/* plugins-12 */
 TEST(delete_of_a_hand_made_volume)
 {
     _cleanup_(fixture_free_p) struct fixture *f = fixture_new(NULL, 8);
@@ -270,6 +271,7 @@ TEST(delete_of_a_hand_made_volume)
     assert_true(exists(in_dir(&f->d, "tmp")));
 }
 
+/* plugins-12 */
 TEST(delete_refuses_what_is_not_in_a_tmp)
 {
     static const char *const paths[] = {
