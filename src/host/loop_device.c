@@ -121,9 +121,10 @@ static int attach(int control, const char *file, bool is_read_only, char ret[PAT
 
 int loop_attach(const char *file, bool is_read_only, char ret[PATH_MAX], struct error *err)
 {
-    _cleanup_(closep) int control = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
+    _cleanup_(closep) int control = -1;
     int r;
 
+    control = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
     if (control < 0)
         return error_set_errno(err, errno, "cannot open '%s'", LOOP_CONTROL);
     do
@@ -137,8 +138,9 @@ int loop_attach(const char *file, bool is_read_only, char ret[PATH_MAX], struct 
 
 int loop_detach(const char *device, struct error *err)
 {
-    _cleanup_(closep) int fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    _cleanup_(closep) int fd = -1;
 
+    fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && (errno == ENOENT || errno == ENXIO))
         return 0;
     if (fd < 0)
