@@ -259,6 +259,22 @@ static int lock_write_pid(int fd)
     return write_all(fd, text, (size_t)n);
 }
 
+int io_wait_for_lock(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_(closep) int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r;
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    do
+        r = flock(fd, LOCK_EX);
+    while (r < 0 && errno == EINTR);
+    if (r < 0)
+        return error_set_errno(err, errno, "cannot lock '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
 int io_lock_dir(const char *dir, int *ret_fd, struct error *err)
 {
     _cleanup_(closep) int fd = -1;

@@ -56,4 +56,8 @@ int io_mkdirs(const char *path, mode_t mode, struct error *err);
  * when we die. The lock file stays: deleting it would let two processes lock two different files. */
 int io_lock_dir(const char *dir, int *ret_fd, struct error *err);
 
+/* Takes the lock that a file stands for, made if it is missing, and waits for it as long as somebody else has
+ * it. Close *ret_fd to give it back. */
+int io_wait_for_lock(const char *path, int *ret_fd, struct error *err);
+
 #endif

@@ -25,6 +25,7 @@
 #include "plugins/reconstruct.h"
 
 #define NAME "kubernetes.io/local-volume"
+#define LOCKS 64
 #define DIR_MODE 0750
 #define DEFAULT_TYPE "ext4"
 #define OPTIONS_BYTES_MAX 65536
@@ -314,20 +315,19 @@ static int bind_to_pod(struct set_up *s, struct error *err)
     return r;
 }
 
-/* For the time of a set up: nobody else sets up the same global path. */
+/* For the time of a set up: of several pods that want the same global path one after the other gets it, so
+ * that the first one's group counts. A few locks for all paths: who shares one by chance waits a little. */
 static int lock_path(const struct set_up *s, int *ret_fd, struct error *err)
 {
-    char rest[64], dir[PATH_MAX];
-    int r;
+    uint64_t which = siphash13((struct hash_seed){ 0, 0 }, str_of(s->from)) % LOCKS;
+    char dir[PATH_MAX], file[PATH_MAX];
+    int r = layout_plugin_path(s->env->root, NAME, "locks", dir, err);
 
-    (void)snprintf(rest, sizeof rest, "locks/%016" PRIx64,
-                   siphash13((struct hash_seed){ 0, 0 }, str_of(s->from)));
-    r = layout_plugin_path(s->env->root, NAME, rest, dir, err);
     if (r == 0)
         r = host_make_path(dir, DIR_MODE, err);
-    if (r == 0)
-        r = io_lock_dir(dir, ret_fd, err);
-    return r < 0 ? error_wrap(err, "cannot lock '%s'", s->from) : 0;
+    if (r == 0 && snprintf(file, sizeof file, "%s/%" PRIu64, dir, which) >= (int)sizeof file)
+        r = error_set(err, ERR_INVALID, "'%s' is too long a path", dir);
+    return r < 0 ? r : io_wait_for_lock(file, ret_fd, err);
 }
 
 static int local_set_up(const struct volume_plugin *self, const struct volume_env *env,

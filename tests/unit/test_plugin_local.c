@@ -1,6 +1,7 @@
 /* local volumes: directories, file systems on devices, raw devices. */
 #include "tests/unit/test_volume_env.h"
 
+#include <pthread.h>
 #include <sys/statvfs.h>
 
 #include "io/file.h"
@@ -167,31 +168,43 @@ TEST(a_link_to_the_directory_will_do)
     ASSERT_INT(1, mounts_in(volume_bench_path(b, P, 1, "pv")));
 }
 
-TEST(two_volumes_of_one_directory_are_not_set_up_at_once)
+struct other_worker {
+    struct volume_bench *b;
+    const struct object *pod, *v;
+    int r;
+};
+
+static void *other_worker_run(void *ctx)
+{
+    struct other_worker *w = ctx;
+    struct set_up_request q = volume_bench_request(w->pod, w->v);
+    struct error ignored;
+
+    q.fs_group = 2000;
+    w->r = P->pods->set_up(P, &w->b->env, &q, &ignored);
+    return NULL;
+}
+
+/* Two pods at once: one group counts, whole, and the other pod's people are told. */
+TEST(one_directory_is_set_up_for_one_pod_after_the_other)
 {
     skip_without_private_mounts();
     _cleanup_(volume_bench_free_p) struct volume_bench *b = volume_bench_new();
-    _cleanup_(object_unref_p) struct object *pod = volume_bench_pod(1, ""),
+    _cleanup_(object_unref_p) struct object *one = volume_bench_pod(1, ""), *two = volume_bench_pod(2, ""),
                                             *v = local_volume(make_dir(b), "");
-    char name[64] = "", lock[PATH_MAX];
-    DIR *locks;
-    int fd = -1;
+    struct other_worker w = { b, two, v, -1 };
+    pthread_t thread;
 
-    ASSERT_OK(set_up(b, pod, v, -1));
-    ASSERT_OK(tear_down(b, 1));
-    locks = opendir(in_dir(b->d, "root/plugins/kubernetes.io/local-volume/locks"));
-    assert_non_null(locks);
-    for (struct dirent *e; (e = readdir(locks));)
-        if (e->d_name[0] != '.')
-            (void)snprintf(name, sizeof name, "%.60s", e->d_name);
-    (void)closedir(locks);
-    (void)snprintf(lock, sizeof lock, "%s/plugins/kubernetes.io/local-volume/locks/%s", b->root, name);
-    ASSERT_OK(io_lock_dir(lock, &fd, &err)); /* another worker */
-    int r = set_up(b, pod, v, -1);
-    (void)close(fd);
-    ASSERT_INT(-ERR_BUSY, r);
-    assert_false(exists(volume_bench_path(b, P, 1, "pv")));
-    ASSERT_OK(set_up(b, pod, v, -1));
+    assert_int_equal(pthread_create(&thread, NULL, other_worker_run, &w), 0);
+    ASSERT_OK(set_up(b, one, v, 1000));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    ASSERT_INT(0, w.r);
+    ASSERT_INT(1, mounts_in(volume_bench_path(b, P, 1, "pv")));
+    ASSERT_INT(1, mounts_in(volume_bench_path(b, P, 2, "pv")));
+    gid_t gid = stat_of(in_dir(b->d, "disk/f")).st_gid;
+    assert_true(gid == 1000 || gid == 2000);
+    ASSERT_INT(gid, stat_of(in_dir(b->d, "disk")).st_gid);
+    assert_non_null(strstr(b->warnings, gid == 1000 ? "fsGroup is 2000" : "fsGroup is 1000"));
 }
 
 /* --- Refusals --- */
