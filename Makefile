@@ -48,7 +48,7 @@ bench: build
 	@BERTH=$(abspath $(BERTH)) tests/bench/apiserver
 
 lint: deps
-	@scripts/test lint tidy
+	@LINT_DEEP=1 scripts/test lint tidy
 
 format: deps
 	@find src tests -name '*.[ch]' -exec clang-format -i {} +

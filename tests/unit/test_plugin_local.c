@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <sys/statvfs.h>
 
-#include "io/file.h"
-
 #define MIB ((off_t)1 << 20)
 #define P (&local_plugin)
 
