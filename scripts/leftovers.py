@@ -59,6 +59,7 @@ class Watch:
     def __init__(self):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.folder = tempfile.mkdtemp(prefix="berth-tests-")
+        os.chmod(self.folder, 0o755)  # some tests go on without privileges
         os.environ["TMPDIR"] = self.folder
         self.mounts = mounts()
         self.loops = set(loop_devices())

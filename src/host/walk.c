@@ -78,6 +78,9 @@ int walk_fail(const struct walk *w, int errnum, const char *what, const char *na
 
     if (errnum == EBUSY || errnum == EXDEV)
         return error_set(err, ERR_BUSY, "something is mounted at %s", walk_path(w, name, text));
+    if (errnum == EAGAIN) /* the kernel gave up as often as we asked */
+        return error_set(err, ERR_BUSY, "cannot %s %s: somebody keeps moving what is around it", what,
+                         walk_path(w, name, text));
     return error_set_errno(err, errnum, "cannot %s %s", what, walk_path(w, name, text));
 }
 
