@@ -197,9 +197,13 @@ static int make_one(int parent, const char *name, mode_t mode)
 int host_make_below(const char *base, const char *path, mode_t mode, struct error *err)
 {
     _cleanup_(closep) int top = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT), at = -1;
-    struct str rest = str_of(path);
     char name[NAME_MAX + 1], done[PATH_MAX];
+    struct str rest;
     int fd, r = 0;
+
+    while (*path == '/')
+        path++;
+    rest = str_of(path);
 
     if (top < 0)
         return error_set_errno(err, -top, "cannot open directory '%s'", base);

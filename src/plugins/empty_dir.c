@@ -51,7 +51,7 @@ static int notes_write(const char *dir, const char *ready, struct error *err)
     return r < 0 ? r : host_make_file(ready, READY_MODE, err);
 }
 
-/* Nothing else is in there, mostly; then the mount table need not be read. */
+/* Nothing else is in there, mostly. */
 static int notes_remove(const struct volume_env *env, const char *pod_uid, const char *dir, const char *ready,
                         struct error *err)
 {
@@ -63,7 +63,7 @@ static int notes_remove(const struct volume_env *env, const char *pod_uid, const
         return 0;
     r = layout_pod_dir(env->root, pod_uid, base, err);
     if (r == 0)
-        r = host_remove_tree(base, dir, env->stop, err);
+        r = host_remove_own_tree(base, dir, env->stop, err);
     return r < 0 ? error_wrap(err, "failed to remove ready dir [%s]", dir) : 0;
 }
 
@@ -367,7 +367,7 @@ int empty_dir_tear_down(const struct volume_env *env, const char *pod_uid, const
         return 0;
     if (r == 0)
         r = layout_pod_dir(env->root, pod_uid, base, err);
-    return r < 0 ? r : host_remove_tree(base, path, env->stop, err);
+    return r < 0 ? r : host_remove_own_tree(base, path, env->stop, err);
 }
 
 /* --- Resizing --- */
