@@ -73,8 +73,8 @@ static int notes_remove(const struct volume_env *env, const char *pod_uid, const
 static int is_mounted(const char *path, enum host_fs_kind wanted, bool *ret, uint64_t *ret_block_bytes,
                       struct error *err)
 {
-    enum host_path_state state;
-    enum host_fs_kind kind;
+    enum host_path_state state = HOST_PATH_MISSING;
+    enum host_fs_kind kind = HOST_FS_OTHER;
     int r = host_path_state(path, &state, err);
 
     if (r < 0)
@@ -292,7 +292,7 @@ static int own(const struct volume_env *env, const struct set_up_request *q, con
 static int is_set_up(const struct empty_dir *e, const char *ready, bool *ret, bool *ret_is_stale,
                      struct error *err)
 {
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     bool is_ready, is_there = false;
     int r = io_exists(ready, &is_ready, err);
 
@@ -337,7 +337,7 @@ int empty_dir_set_up(const struct volume_env *env, const struct set_up_request *
 static int unmount_ours(const struct volume_env *env, const char *path, bool *ret_was_mounted,
                         struct error *err)
 {
-    enum host_fs_kind kind;
+    enum host_fs_kind kind = HOST_FS_OTHER;
     int r = host_fs_kind(path, &kind, NULL, err);
 
     *ret_was_mounted = false;
