@@ -279,8 +279,9 @@ int host_remove_at(int dir, const char *name, const char *path, const host_stop 
     return remove_at(dir, name, path, /* reads_mounts= */ false, stop, err);
 }
 
-/* host_remove_tree() with clean paths. */
-static int remove_below(const char *base, const char *path, const host_stop *stop, struct error *err)
+/* With clean paths. */
+static int remove_below(const char *base, const char *path, bool reads_mounts, const host_stop *stop,
+                        struct error *err)
 {
     _cleanup_(closep) int holder = -1;
     const char *name;
@@ -290,10 +291,11 @@ static int remove_below(const char *base, const char *path, const host_stop *sto
         return 0;
     if (holder < 0)
         return open_refused(-holder, path, err);
-    return remove_at(holder, name, path, /* reads_mounts= */ true, stop, err);
+    return remove_at(holder, name, path, reads_mounts, stop, err);
 }
 
-int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err)
+static int remove_tree(const char *base, const char *path, bool reads_mounts, const host_stop *stop,
+                       struct error *err)
 {
     char clean[PATH_MAX], clean_base[PATH_MAX];
     int r = clean_volume_path(path, clean, err);
@@ -301,11 +303,21 @@ int host_remove_tree(const char *base, const char *path, const host_stop *stop, 
     if (r < 0)
         return r;
     if (!base)
-        return remove_below(NULL, clean, stop, err);
+        return remove_below(NULL, clean, reads_mounts, stop, err);
     r = host_clean_path(base, clean_base, err);
     if (r < 0)
         return r;
     if (!host_path_is_below(clean, clean_base))
         return error_set(err, ERR_INVALID, "'%s' is not below '%s'", clean, clean_base);
-    return remove_below(clean_base, clean, stop, err);
+    return remove_below(clean_base, clean, reads_mounts, stop, err);
+}
+
+int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err)
+{
+    return remove_tree(base, path, /* reads_mounts= */ true, stop, err);
+}
+
+int host_remove_own_tree(const char *base, const char *path, const host_stop *stop, struct error *err)
+{
+    return remove_tree(base, path, /* reads_mounts= */ false, stop, err);
 }

@@ -28,6 +28,11 @@ int host_empty_dir(const char *path, const host_stop *stop, struct error *err);
  * nor a link is removed too. base: path must be below it, on the same mount; NULL for none. */
 int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err);
 
+/* The same for a tree of ours that goes in any case: the mount table, which takes 30 ms to read with 10,000
+ * mounts, is not read. What is mounted below is not entered either, but it is ERR_BUSY only once the work
+ * comes to it, and some of the rest is gone by then. */
+int host_remove_own_tree(const char *base, const char *path, const host_stop *stop, struct error *err);
+
 /* The same for one name in an open directory, for what is ours: the mount table is not read, so a mount is
  * ERR_BUSY only once the work comes to it. path: how errors call it. */
 int host_remove_at(int dir, const char *name, const char *path, const host_stop *stop, struct error *err);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -194,36 +195,51 @@ static int make_one(int parent, const char *name, mode_t mode)
     return fchmod(fd, mode) < 0 ? -errno : 0; /* whatever the umask */
 }
 
+/* Makes the directory `name` in `parent` and opens it by its whole path, since whether a link leads out is
+ * told from the top. The descriptor, or -errno. */
+static int step_below(int top, int parent, const char *name, const char *path, mode_t mode)
+{
+    _cleanup_(closep) int fd = -1;
+    struct stat st;
+    int r = make_one(parent, name, mode);
+
+    if (r < 0)
+        return r;
+    fd = host_open_within(top, path);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    return S_ISDIR(st.st_mode) ? take_fd(&fd) : -ENOTDIR;
+}
+
 int host_make_below(const char *base, const char *path, mode_t mode, struct error *err)
 {
     _cleanup_(closep) int top = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT), at = -1;
+    char name[NAME_MAX + 1], done[PATH_MAX] = "";
     struct str rest = str_of(path);
-    char name[NAME_MAX + 1], done[PATH_MAX];
-    int fd, r = 0;
+    size_t len = 0;
+    int fd;
 
     if (top < 0)
         return error_set_errno(err, -top, "cannot open directory '%s'", base);
     if (rest.len >= sizeof done)
         return error_set(err, ERR_INVALID, "the path has %zu bytes, more than %d", rest.len, PATH_MAX - 1);
-    while (rest.s && r == 0) {
+    while (rest.s) {
         struct str part = str_next(&rest, '/');
-        size_t len = (size_t)(part.s - path) + part.len;
         if (part.len == 0 || str_is(part, "."))
             continue;
         if (part.len > NAME_MAX || str_is(part, ".."))
             return error_set(err, ERR_INVALID, "'%s' is no path below '%s'", path, base);
-        memcpy(name, part.s, part.len);
-        name[part.len] = '\0';
-        memcpy(done, path, len);
-        done[len] = '\0';
-        r = make_one(at < 0 ? top : at, name, mode);
-        fd = r == 0 ? host_open_within(top, done)
-                    : -1; /* from the top: a link leads out or not by all of it */
+        (void)snprintf(name, sizeof name, "%.*s", STR_ARG(part));
+        len += (size_t)snprintf(done + len, sizeof done - len, "%s%s", len ? "/" : "", name);
+        fd = step_below(top, at < 0 ? top : at, name, done, mode);
+        if (fd < 0)
+            return error_set_errno(err, -fd, "cannot create directory '%s/%s'", base, done);
         closep(&at);
         at = fd;
-        r = r == 0 && fd < 0 ? fd : r;
     }
-    return r < 0 ? error_set_errno(err, -r, "cannot create directory '%s/%s'", base, path) : 0;
+    return 0;
 }
 
 int host_remove_empty_dir(const char *path, struct error *err)

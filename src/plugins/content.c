@@ -80,7 +80,7 @@ static void failures_add(struct failures *f, const struct error *err)
 
 static int failures_tell(const struct failures *f, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT((FAILURES_MAX + 1) * ERROR_MSG_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((FAILURES_MAX + (size_t)1) * ERROR_MSG_BYTES_MAX);
 
     if (f->count == 0)
         return 0;
@@ -164,7 +164,7 @@ static int missing_key(uint8_t projection, const char *key, struct error *err)
 static int add_keyed(struct build *b, const struct pod_keyed *k, uint8_t projection, uint32_t index,
                      struct error *err)
 {
-    const struct volume_content *content;
+    const struct volume_content *content = NULL;
     struct config_entries entries;
     int r = get_content(b, projection, index, k->is_optional, &content, err);
 
@@ -209,7 +209,7 @@ static int add_downward(struct build *b, const struct pod_downward *w, struct er
 static int add_token(struct build *b, const struct pod_token *t, uint32_t index, struct error *err)
 {
     bool has_reader = b->q->fs_user >= 0 || b->q->fs_group >= 0;
-    const struct volume_content *content;
+    const struct volume_content *content = NULL;
     int r = get_content(b, PROJECTION_TOKEN, index, /* is_optional= */ false, &content, err);
 
     if (r < 0)

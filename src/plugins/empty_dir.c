@@ -51,7 +51,7 @@ static int notes_write(const char *dir, const char *ready, struct error *err)
     return r < 0 ? r : host_make_file(ready, READY_MODE, err);
 }
 
-/* Nothing else is in there, mostly; then the mount table need not be read. */
+/* Nothing else is in there, mostly. */
 static int notes_remove(const struct volume_env *env, const char *pod_uid, const char *dir, const char *ready,
                         struct error *err)
 {
@@ -63,7 +63,7 @@ static int notes_remove(const struct volume_env *env, const char *pod_uid, const
         return 0;
     r = layout_pod_dir(env->root, pod_uid, base, err);
     if (r == 0)
-        r = host_remove_tree(base, dir, env->stop, err);
+        r = host_remove_own_tree(base, dir, env->stop, err);
     return r < 0 ? error_wrap(err, "failed to remove ready dir [%s]", dir) : 0;
 }
 
@@ -73,8 +73,8 @@ static int notes_remove(const struct volume_env *env, const char *pod_uid, const
 static int is_mounted(const char *path, enum host_fs_kind wanted, bool *ret, uint64_t *ret_block_bytes,
                       struct error *err)
 {
-    enum host_path_state state;
-    enum host_fs_kind kind;
+    enum host_path_state state = HOST_PATH_MISSING;
+    enum host_fs_kind kind = HOST_FS_OTHER;
     int r = host_path_state(path, &state, err);
 
     if (r < 0)
@@ -292,7 +292,7 @@ static int own(const struct volume_env *env, const struct set_up_request *q, con
 static int is_set_up(const struct empty_dir *e, const char *ready, bool *ret, bool *ret_is_stale,
                      struct error *err)
 {
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     bool is_ready, is_there = false;
     int r = io_exists(ready, &is_ready, err);
 
@@ -337,7 +337,7 @@ int empty_dir_set_up(const struct volume_env *env, const struct set_up_request *
 static int unmount_ours(const struct volume_env *env, const char *path, bool *ret_was_mounted,
                         struct error *err)
 {
-    enum host_fs_kind kind;
+    enum host_fs_kind kind = HOST_FS_OTHER;
     int r = host_fs_kind(path, &kind, NULL, err);
 
     *ret_was_mounted = false;
@@ -367,7 +367,7 @@ int empty_dir_tear_down(const struct volume_env *env, const char *pod_uid, const
         return 0;
     if (r == 0)
         r = layout_pod_dir(env->root, pod_uid, base, err);
-    return r < 0 ? r : host_remove_tree(base, path, env->stop, err);
+    return r < 0 ? r : host_remove_own_tree(base, path, env->stop, err);
 }
 
 /* --- Resizing --- */

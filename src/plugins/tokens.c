@@ -148,7 +148,7 @@ int tokens_put(struct tokens *t, const struct token_key *key, struct str token, 
         token_done(old);
         *old = made;
     } else {
-        (void)vec_push(&t->all, made); /* there is room */
+        t->all.items[t->all.count++] = made; /* there is room */
     }
     return 0;
 }

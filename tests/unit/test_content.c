@@ -53,7 +53,7 @@ static void has_failure(struct scene *s, uint32_t index, enum pod_projection_typ
 {
     struct volume_content *c = &s->contents[s->contents_count++];
 
-    *c = (struct volume_content){ .projection = type, .index = index };
+    *c = (struct volume_content){ .projection = (uint8_t)type, .index = index };
     c->r = error_set(&c->err, code, "%s", message);
 }
 

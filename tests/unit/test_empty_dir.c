@@ -386,12 +386,12 @@ TEST(sizes_of_pages)
 TEST(a_volume_in_huge_pages)
 {
     skip_without_private_mounts();
-    _cleanup_(scene_done) struct scene s;
-
     if (!exists("/sys/kernel/mm/hugepages/hugepages-2048kB")) {
         print_message("this machine has no pages of 2 MiB: skipped\n");
-        return;
+        skip();
     }
+    _cleanup_(scene_done) struct scene s;
+
     scene_init(&s, HUGE_POD("HugePages-2Mi"));
     ASSERT_OK(set_up(&s, &empty_dir_plugin));
     ASSERT_INT(HUGETLBFS_MAGIC, magic_of(in_pod(&s, VOLUME)));

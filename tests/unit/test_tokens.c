@@ -32,11 +32,11 @@ TEST(a_token_is_fetched_again_after_four_fifths_or_a_day)
         { 3600, 2881, NO_JITTER, TOKEN_STALE },
         { 3600, 2876, 5000, TOKEN_STALE }, /* 5 s earlier */
         { 3600, 2875, 5000, TOKEN_FRESH },
-        { 3600, 2870, 9999, TOKEN_FRESH },            /* less than 10 s at most */
-        { 3600, 2871, UINT64_MAX, TOKEN_FRESH },      /* 1.615 s */
-        { 7 * 86400, 86400, NO_JITTER, TOKEN_FRESH }, /* a day */
-        { 7 * 86400, 86401, NO_JITTER, TOKEN_STALE }, /* long before four fifths */
-        { 108000, 86400, NO_JITTER, TOKEN_FRESH },    /* where both meet */
+        { 3600, 2870, 9999, TOKEN_FRESH },         /* less than 10 s at most */
+        { 3600, 2871, UINT64_MAX, TOKEN_FRESH },   /* 1.615 s */
+        { 604800, 86400, NO_JITTER, TOKEN_FRESH }, /* a day */
+        { 604800, 86401, NO_JITTER, TOKEN_STALE }, /* long before four fifths */
+        { 108000, 86400, NO_JITTER, TOKEN_FRESH }, /* where both meet */
         { 108000, 86401, NO_JITTER, TOKEN_STALE },
         { 600, 480, NO_JITTER, TOKEN_FRESH },
         { 600, 481, NO_JITTER, TOKEN_STALE },
