@@ -448,7 +448,8 @@ static void reclaim_recycle(struct round *r, const struct volume *v)
     const struct volume_plugin *plugin;
     struct error err;
 
-    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin, &err) < 0)
+    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin,
+                          &err) < 0)
         fail_volume(r, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
     else
         (void)op_start(b, &v->obj, "recycle", plugin, start_recycle, NULL);
