@@ -126,6 +126,12 @@ static void help_of_gone_pod(struct scheduler *s)
     help(s, BIT(JUDGE_RESOURCES) | BIT(JUDGE_RESTRICTIONS) | BIT(JUDGE_LIMITS));
 }
 
+/* The same of a node that was promised, and of volumes. */
+void hints_given_back(struct scheduler *s)
+{
+    help(s, BIT(JUDGE_RESOURCES) | BIT(JUDGE_RESTRICTIONS) | BIT(JUDGE_LIMITS) | BIT(JUDGE_BINDING));
+}
+
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
 {
     (void)is_initial;
