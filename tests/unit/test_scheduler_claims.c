@@ -260,21 +260,27 @@ TEST(scheduler_23_not_completed)
     world_done(&w);
 }
 
-/* Two volumes of a pod may stand for one claim: it is bound once. */
-TEST(claim_twice)
+/* A class of an older server, without a mode: an error and no verdict, so that the pod comes again by itself.
+ */
+TEST(class_without_mode)
 {
+    static const char message[] =
+        "running PreFilter plugin \"VolumeBinding\": VolumeBindingMode not set for StorageClass \"old\"";
     struct world w;
 
     begin(&w);
-    add_local(&w, "pv1", "1Gi", DELAYED, "n");
-    add_local(&w, "pv2", "1Gi", DELAYED, "n");
-    add_claim(&w, "c", "1Gi", RWO, OF_DELAYED);
+    plant(&w, KIND_CLASS,
+          "'name':'old','uid':'u-old','creationTimestamp':'2020-01-01T00:00:00Z'},'apiVersion':"
+          "'storage.k8s.io/v1','kind':'StorageClass','provisioner':'" NO_PROVISIONER "'}");
+    add_claim(&w, "c", "1Gi", RWO, ",'storageClassName':'old'");
     world_start(&w);
-    add_pod(&w, "p", "c", "c", "");
-    world_settle_for(&w, 1);
-    assert_on(&w, "p", "n");
-    assert_bound(&w, "c", "pv1");
-    ASSERT_VOLUME(&w, "pv2", "Available", "status/phase");
+    add_pod(&w, "p", "c", "", "");
+    world_settle_for(&w, 4); /* at 0, 1 and 3 seconds */
+    assert_pending(&w, "p", "SchedulerError", message);
+    ASSERT_INT(3, (int)number_of(&w, "scheduler_schedule_attempts_total{result=\"error\",profile=\""
+                                     "default-scheduler\"}"));
+    ASSERT_INT(3,
+               (int)number_of(&w, "scheduler_volume_scheduling_stage_error_total{operation=\"predicate\"}"));
     world_done(&w);
 }
 

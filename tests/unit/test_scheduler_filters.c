@@ -433,6 +433,55 @@ TEST(choice)
 
 /* --- How it is told --- */
 
+/* Where the event of that reason is in the list that was looked at last. */
+static const char *of_event(struct world *w, const char *reason, const char *member)
+{
+    static char path[128];
+
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
+        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
+        if (strcmp(got(&w->served, path), reason) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "items/%zu/%s", i, member);
+        return path;
+    }
+    fail_msg("no event %s in\n%s", reason, w->served.text.data);
+    return "";
+}
+
+/* All that an event says: of a pod that was refused, and then bound. */
+TEST(members_of_events)
+{
+    static const struct {
+        const char *reason, *member, *value;
+    } rows[] = {
+        { "FailedScheduling", "type", "Warning" },
+        { "FailedScheduling", "action", "Scheduling" },
+        { "FailedScheduling", "note", "0/1 nodes are available: 1 node(s) were unschedulable." },
+        { "FailedScheduling", "regarding/kind", "Pod" },
+        { "FailedScheduling", "regarding/name", "p" },
+        { "FailedScheduling", "reportingController", "default-scheduler" },
+        { "FailedScheduling", "reportingInstance", "default-scheduler-here" },
+        { "Scheduled", "type", "Normal" },
+        { "Scheduled", "action", "Binding" },
+        { "Scheduled", "note", "Successfully assigned default/p to n" },
+        { "Scheduled", "reportingController", "default-scheduler" },
+        { "Scheduled", "reportingInstance", "default-scheduler-here" },
+    };
+    static const struct row row = { .nodes = { { "n", "", CLOSED } }, .pod = "" };
+    struct world w;
+
+    begin(&w, &row);
+    ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n", "{'spec':{'unschedulable':null}}");
+    world_settle_for(&w, 1);
+    assert_on(&w, "p", "n");
+    ASSERT_GOT(&w.served, "True", "status/conditions/0/status");
+    ASSERT_SENT(&w.served, 200, "GET", NEW_EVENTS, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ASSERT_GOT(&w.served, rows[i].value, of_event(&w, rows[i].reason, rows[i].member));
+    world_done(&w);
+}
+
 /* scheduler-10 */
 TEST(scheduler_10_order_of_reasons)
 {
