@@ -67,10 +67,9 @@ void bindings_free(struct scheduler *s)
 
 /* --- Promises --- */
 
-/* Volumes are free again at once: the index hears of them. */
-static void give_back(struct binding *b, size_t from)
+static void give_back(struct binding *b)
 {
-    for (size_t i = from; i < b->claims.count; i++) {
+    for (size_t i = 0; i < b->claims.count; i++) {
         const struct binding_claim *x = &b->claims.items[i];
 
         if (x->volume)
@@ -78,6 +77,17 @@ static void give_back(struct binding *b, size_t from)
         else
             (void)assumed_restore_claim(&b->s->assumed, x->claim->obj.uid, b->pod->obj.uid);
     }
+}
+
+/* Nothing comes of them: whoever counts on one of them, or was refused because of one, looks again. No object
+ * changes, so that nobody else would tell. */
+static void break_promises(struct binding *b)
+{
+    give_back(b);
+    nodes_forget(&b->s->nodes, b->pod->obj.uid);
+    for (size_t i = 0; i < b->claims.count; i++)
+        bindings_see_claim(b->s, b->claims.items[i].claim);
+    hints_given_back(b->s);
 }
 
 static int promise(struct binding *b, struct binding_claim *x)
@@ -114,8 +124,7 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
     (void)buf_addv(&message, fmt, args);
     va_end(args);
     scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
-    give_back(b, 0);
-    nodes_forget(&s->nodes, b->pod->obj.uid);
+    break_promises(b);
     binding_free(b);
     if (uid)
         scheduler_attempt_over(s, uid, /* is_refused= */ false, 0, buf_str(&message));
@@ -130,10 +139,10 @@ static void finish(struct binding *b, bool by_us)
     if (by_us) {
         report_scheduled(s, b->pod, b->node);
         scheduler_metrics_scheduled(s->metrics, loop_now_ns(s->o.part.loop) - b->begun_ns);
+        give_back(b);
     } else {
-        nodes_forget(&s->nodes, b->pod->obj.uid);
+        break_promises(b);
     }
-    give_back(b, 0);
     queue_remove(&s->queue, b->pod->obj.uid);
     binding_free(b);
     scheduler_wake(s);
@@ -480,8 +489,7 @@ bool binding_begin(struct cycle *c, struct queued_pod *x)
                        error_name((enum err) - r));
         scheduler_metrics_stage_failed(c->s->metrics, STAGE_ASSUME);
         if (b) {
-            give_back(b, 0);
-            nodes_forget(&c->s->nodes, c->pod->obj.uid);
+            break_promises(b);
             binding_free(b);
         }
         return false;

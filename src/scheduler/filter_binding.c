@@ -110,6 +110,15 @@ static enum cycle_result sort_claim(struct cycle *c, const struct pod_volume *v,
     return CYCLE_FITS;
 }
 
+/* A pod may mount one claim in several places. */
+static bool is_sorted(const struct cycle *c, const struct claim *claim)
+{
+    for (size_t i = 0; i < c->claims.count; i++)
+        if (c->claims.items[i].claim == claim)
+            return true;
+    return false;
+}
+
 /* Insertion: a pod has a handful, and the order of equals stays. */
 static int order_by_size(struct cycle *c)
 {
@@ -142,8 +151,9 @@ enum cycle_result check_binding(struct cycle *c)
     for (uint32_t i = 0; i < all->count && r == CYCLE_FITS; i++) {
         const char *name = pod_claim_name(&all->items[i]);
 
-        if (name)
-            r = sort_claim(c, &all->items[i], cached_claim(c->s, c->pod->obj.ns, name), &is_immediate);
+        claim = name ? cached_claim(c->s, c->pod->obj.ns, name) : NULL;
+        if (claim && !is_sorted(c, claim))
+            r = sort_claim(c, &all->items[i], claim, &is_immediate);
     }
     if (r != CYCLE_FITS)
         return r;

@@ -114,16 +114,23 @@ static bool pod_changed(const struct pod *old, const struct pod *p)
 static void see_pod(struct scheduler *s, const struct pod *p, bool is_changed)
 {
     must(nodes_put_pod(&s->nodes, p), p->obj.name);
-    if (scheduler_wants(s, p))
-        queue_put(&s->queue, p, is_changed);
-    else
+    if (!scheduler_wants(s, p))
         queue_remove(&s->queue, p->obj.uid);
+    else if (queue_get(&s->queue, p->obj.uid) || !nodes_placed(&s->nodes, p->obj.uid))
+        queue_put(&s->queue, p, is_changed);
+    /* Else it was bound by us, and this is a version from before that. */
 }
 
 /* A pod that had a place has it no more: room, disks, claims and volumes of drivers are free again. */
 static void help_of_gone_pod(struct scheduler *s)
 {
     help(s, BIT(JUDGE_RESOURCES) | BIT(JUDGE_RESTRICTIONS) | BIT(JUDGE_LIMITS));
+}
+
+/* The same of a node that was promised, and of volumes. */
+void hints_given_back(struct scheduler *s)
+{
+    help(s, BIT(JUDGE_RESOURCES) | BIT(JUDGE_RESTRICTIONS) | BIT(JUDGE_LIMITS) | BIT(JUDGE_BINDING));
 }
 
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)

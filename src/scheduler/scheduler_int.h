@@ -197,6 +197,8 @@ void reports_free(struct scheduler *s);
 /* --- What helps whom (hints.c) --- */
 
 void hints_install(struct scheduler *s);
+/* A pod on its way has given its promises back. */
+void hints_given_back(struct scheduler *s);
 
 /* A turn soon. */
 void scheduler_wake(struct scheduler *s);

@@ -59,11 +59,6 @@ uint32_t verdict_judges(uint32_t mask)
     return judges;
 }
 
-struct taint_count {
-    const struct taint *taint;
-    size_t count;
-};
-
 /* "2 node(s) …": as the sentence has it, and sorts it. */
 struct line {
     char text[LINE_BYTES_MAX];
@@ -71,24 +66,16 @@ struct line {
 
 struct tally {
     size_t counts[REASON_COUNT];
-    VEC(struct taint_count) taints;
+    VEC(const struct taint *) taints; /* one a node that has it */
     VEC(struct line) lines;
 };
 
-static bool taint_is_same(const struct taint *a, const struct taint *b)
+static int taint_cmp(const void *a, const void *b)
 {
-    return strcmp(a->key, b->key) == 0 && strcmp(a->value, b->value) == 0;
-}
+    const struct taint *x = *(const struct taint *const *)a, *y = *(const struct taint *const *)b;
+    int r = strcmp(x->key, y->key);
 
-static int count_taint(struct tally *t, const struct taint *taint)
-{
-    for (size_t i = 0; i < t->taints.count; i++) {
-        if (!taint_is_same(t->taints.items[i].taint, taint))
-            continue;
-        t->taints.items[i].count++;
-        return 0;
-    }
-    return vec_push(&t->taints, (struct taint_count){ taint, 1 });
+    return r ? r : strcmp(x->value, y->value);
 }
 
 static int tally_count(struct tally *t, const struct verdict *all, size_t count)
@@ -96,8 +83,28 @@ static int tally_count(struct tally *t, const struct verdict *all, size_t count)
     for (size_t i = 0; i < count; i++) {
         for (unsigned k = 0; k < REASON_COUNT; k++)
             t->counts[k] += (all[i].reasons & 1U << k) != 0;
-        if (all[i].reasons & 1U << REASON_TAINT && count_taint(t, all[i].taint) < 0)
+        if (all[i].reasons & 1U << REASON_TAINT && vec_push(&t->taints, all[i].taint) < 0)
             return -ERR_NO_MEMORY;
+    }
+    return 0;
+}
+
+/* Each node may have a taint of its own: equal ones are brought together by sorting. */
+static int tally_taints(struct tally *t)
+{
+    size_t end;
+
+    if (t->taints.count > 0)
+        qsort(t->taints.items, t->taints.count, sizeof *t->taints.items, taint_cmp);
+    for (size_t i = 0; i < t->taints.count; i = end) {
+        const struct taint *x = t->taints.items[i];
+
+        for (end = i + 1; end < t->taints.count && taint_cmp(&t->taints.items[end], &x) == 0;)
+            end++;
+        if (vec_push(&t->lines, (struct line){ 0 }) < 0)
+            return -ERR_NO_MEMORY;
+        (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX,
+                       "%zu node(s) had untolerated taint {%s: %s}", end - i, x->key, x->value);
     }
     return 0;
 }
@@ -112,16 +119,7 @@ static int tally_lines(struct tally *t)
         (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX, "%zu %s", t->counts[k],
                        reasons[k].text);
     }
-    for (size_t i = 0; i < t->taints.count; i++) {
-        const struct taint_count *c = &t->taints.items[i];
-
-        if (vec_push(&t->lines, (struct line){ 0 }) < 0)
-            return -ERR_NO_MEMORY;
-        (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX,
-                       "%zu node(s) had untolerated taint {%s: %s}", c->count, c->taint->key,
-                       c->taint->value);
-    }
-    return 0;
+    return tally_taints(t);
 }
 
 static int line_cmp(const void *a, const void *b)

@@ -57,8 +57,8 @@ static inline struct verdict verdict_of(enum reason r)
     return (struct verdict){ .reasons = 1U << r };
 }
 
-/* The judges that these reasons come from: 1 << enum judge. */
-uint32_t verdict_judges(uint32_t reasons);
+/* The judges that the reasons of a mask come from: 1 << enum judge. */
+uint32_t verdict_judges(uint32_t mask);
 
 /* `0/3 nodes are available: 1 node(s) were unschedulable, 2 …`: each reason with the number of its nodes, in
  * the order of the texts. */

@@ -1,0 +1,125 @@
+/* The sentence that says of all nodes why they do not take a pod. */
+#include "scheduler/verdict.h"
+
+#include "tests/unit/test.h"
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+static const char *written(const struct verdict *all, size_t count)
+{
+    static struct buf out = { .len_max = 1 << 20 };
+
+    buf_clear(&out);
+    verdicts_write(all, count, &out);
+    assert_false(out.failed);
+    return buf_cstr(&out);
+}
+
+static const struct {
+    enum reason reason;
+    enum judge judge;
+    const char *text;
+} texts[] = {
+    { REASON_NODE_NAME, JUDGE_NODE_NAME, "node(s) didn't match the requested node name" },
+    { REASON_UNSCHEDULABLE, JUDGE_UNSCHEDULABLE, "node(s) were unschedulable" },
+    { REASON_AFFINITY, JUDGE_AFFINITY, "node(s) didn't match Pod's node affinity/selector" },
+    { REASON_ABSENT, JUDGE_AFFINITY, "node(s) didn't satisfy plugin(s) [NodeAffinity]" },
+    { REASON_PODS, JUDGE_RESOURCES, "Too many pods" },
+    { REASON_CPU, JUDGE_RESOURCES, "Insufficient cpu" },
+    { REASON_MEMORY, JUDGE_RESOURCES, "Insufficient memory" },
+    { REASON_POD_ALONE, JUDGE_RESTRICTIONS,
+      "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+      "another pod" },
+    { REASON_DISK, JUDGE_RESTRICTIONS, "node(s) had no available disk" },
+    { REASON_VOLUME_COUNT, JUDGE_LIMITS, "node(s) exceed max volume count" },
+    { REASON_VOLUME_AFFINITY, JUDGE_BINDING, "node(s) didn't match PersistentVolume's node affinity" },
+    { REASON_NO_VOLUME, JUDGE_BINDING, "node(s) didn't find available persistent volumes to bind" },
+    { REASON_NO_SPACE, JUDGE_BINDING, "node(s) did not have enough free storage" },
+    { REASON_VOLUME_GONE, JUDGE_BINDING,
+      "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)" },
+    { REASON_ZONE, JUDGE_ZONE, "node(s) had no available volume zone" },
+};
+
+TEST(every_reason_has_its_text)
+{
+    assert_int_equal(ARRAY_LEN(texts), REASON_COUNT - 1); /* the taint's is below */
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct verdict one = verdict_of(texts[i].reason);
+        char expected[256];
+
+        (void)snprintf(expected, sizeof expected, "0/1 nodes are available: 1 %s.", texts[i].text);
+        ASSERT_STR(expected, written(&one, 1));
+        ASSERT_INT(1U << texts[i].judge, verdict_judges(one.reasons));
+    }
+}
+
+TEST(judges_of_several_reasons)
+{
+    ASSERT_INT(0, verdict_judges(0));
+    ASSERT_INT(1U << JUDGE_TAINTS, verdict_judges(1U << REASON_TAINT));
+    ASSERT_INT(1U << JUDGE_BINDING, verdict_judges(1U << REASON_NO_SPACE | 1U << REASON_VOLUME_GONE));
+    ASSERT_INT(1U << JUDGE_BINDING | 1U << JUDGE_UNSCHEDULABLE,
+               verdict_judges(1U << REASON_NO_VOLUME | 1U << REASON_UNSCHEDULABLE));
+}
+
+/* A node with two reasons counts in both; nodes that will do are not spoken of. */
+TEST(counts)
+{
+    const struct verdict all[] = {
+        { .reasons = 1U << REASON_VOLUME_AFFINITY | 1U << REASON_NO_VOLUME },
+        { .reasons = 1U << REASON_NO_VOLUME },
+        { .reasons = 0 },
+    };
+
+    ASSERT_STR("0/3 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 2 node(s) "
+               "didn't find available persistent volumes to bind.",
+               written(all, ARRAY_LEN(all)));
+}
+
+/* scheduler-10: "10 …" comes before "2 …", and of equal numbers the text decides. */
+TEST(order_is_that_of_strings)
+{
+    struct verdict all[14];
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        all[i] = verdict_of(i < 10 ? REASON_ZONE : i < 12 ? REASON_UNSCHEDULABLE : REASON_DISK);
+    ASSERT_STR(
+        "0/14 nodes are available: 10 node(s) had no available volume zone, 2 node(s) had no available "
+        "disk, 2 node(s) were unschedulable.",
+        written(all, ARRAY_LEN(all)));
+}
+
+/* Taints are one reason each: by key and value, whatever their effect. */
+TEST(taints)
+{
+    static const struct taint a = { "a", "1", TAINT_NO_SCHEDULE }, b = { "a", "1", TAINT_NO_EXECUTE },
+                              c = { "a", "2", TAINT_NO_SCHEDULE }, d = { "b", "", TAINT_NO_SCHEDULE };
+    const struct verdict all[] = {
+        { 1U << REASON_TAINT, &c }, { 1U << REASON_TAINT, &a },           { 1U << REASON_TAINT, &d },
+        { 1U << REASON_TAINT, &b }, { 1U << REASON_UNSCHEDULABLE, NULL },
+    };
+
+    ASSERT_STR("0/5 nodes are available: 1 node(s) had untolerated taint {a: 2}, 1 node(s) had untolerated "
+               "taint {b: }, 1 node(s) were unschedulable, 2 node(s) had untolerated taint {a: 1}.",
+               written(all, ARRAY_LEN(all)));
+}
+
+/* The longest that servers let in: a prefix of 253 bytes, a name and a value of 63. */
+TEST(long_taint)
+{
+    char key[253 + 1 + 63 + 1], value[64], expected[512];
+    struct taint t = { key, value, TAINT_NO_SCHEDULE };
+    struct verdict one = { 1U << REASON_TAINT, &t };
+
+    memset(key, 'k', sizeof key);
+    key[253] = '/';
+    key[sizeof key - 1] = '\0';
+    memset(value, 'v', sizeof value);
+    value[sizeof value - 1] = '\0';
+    (void)snprintf(expected, sizeof expected,
+                   "0/1 nodes are available: 1 node(s) had untolerated taint {%s: %s}.", key, value);
+    ASSERT_STR(expected, written(&one, 1));
+}
+
+TEST_MAIN()
