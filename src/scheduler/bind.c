@@ -33,6 +33,7 @@ struct binding {
     size_t next;                      /* to be written */
     enum binding_state state;
     struct client_call call;
+    struct error refusal; /* of the pod's binding */
     struct timer timeout;
     struct deferred check;
     uint64_t begun_ns;
@@ -156,21 +157,22 @@ static void on_looked(void *ctx, const struct client_answer *a)
     const struct pod *p = a->r == 0 ? pod_of(a->object) : NULL;
 
     if (p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && p->node_name[0] == '\0')
-        fail(b, "Bind", "no answer to the binding of the pod");
+        fail(b, "Bind", "%s", b->refusal.msg);
     else if (p || a->r == -ERR_NOT_FOUND)
         finish(b, p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && strcmp(p->node_name, b->node) == 0);
     else
         fail(b, "Bind", "%s", a->error.msg);
 }
 
-/* Nobody knows whether it was done: the pod tells. */
-static void look(struct binding *b)
+/* Nobody knows whether it was done, or who did it: the pod tells. */
+static void look(struct binding *b, const struct error *refusal)
 {
     struct client_request q = {
         .verb = CLIENT_GET, .kind = kind_info(KIND_POD), .ns = b->pod->obj.ns, .name = b->pod->obj.name
     };
 
     b->state = BINDING_LOOKS;
+    b->refusal = *refusal;
     client_send(b->s->o.part.client, &b->call, &q, on_looked, b);
 }
 
@@ -183,7 +185,7 @@ static void on_posted(void *ctx, const struct client_answer *a)
     else if (a->r == -ERR_NOT_FOUND)
         finish(b, /* by_us= */ false);
     else if (a->may_have_happened || a->http_status == 0 || client_is_conflict(a))
-        look(b);
+        look(b, &a->error);
     else
         fail(b, "Bind", "%s", a->error.msg);
 }
