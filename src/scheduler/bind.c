@@ -115,7 +115,7 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
 static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
 {
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(SCHEDULER_MESSAGE_BYTES_MAX);
-    char *uid = strdup(b->pod->obj.uid);
+    const struct pod *p = pod_of(object_ref(&b->pod->obj));
     struct scheduler *s = b->s;
     va_list args;
 
@@ -127,9 +127,8 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
     scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
     break_promises(b);
     binding_free(b);
-    if (uid)
-        scheduler_attempt_over(s, uid, /* is_refused= */ false, 0, buf_str(&message));
-    free(uid);
+    scheduler_attempt_over(s, p->obj.uid, /* is_refused= */ false, 0, buf_str(&message));
+    (void)object_unref((struct object *)(uintptr_t)&p->obj);
 }
 
 /* The pod has its node, by us or by another. */
