@@ -229,9 +229,17 @@ static enum look_result check_reach(struct binding *b, const struct volume *v, c
     return LOOK_FAILED;
 }
 
-static enum look_result look_at_pair(struct binding *b, const struct binding_claim *x, const struct node *n)
+/* The claim that was chosen for, as it is now; NULL when it is gone, also when another has its name. */
+static const struct claim *claim_now(const struct binding *b, const struct binding_claim *x)
 {
     const struct claim *c = cached_claim(b->s, x->claim->obj.ns, x->claim->obj.name);
+
+    return c && strcmp(c->obj.uid, x->claim->obj.uid) == 0 ? c : NULL;
+}
+
+static enum look_result look_at_pair(struct binding *b, const struct binding_claim *x, const struct node *n)
+{
+    const struct claim *c = claim_now(b, x);
     const struct volume *v = cached_volume(b->s, x->volume->obj.name);
     enum look_result r;
 
@@ -256,7 +264,7 @@ static enum look_result look_at_pair(struct binding *b, const struct binding_cla
 static enum look_result look_at_provision(struct binding *b, const struct binding_claim *x,
                                           const struct node *n)
 {
-    const struct claim *c = cached_claim(b->s, x->claim->obj.ns, x->claim->obj.name);
+    const struct claim *c = claim_now(b, x);
     const struct volume *v;
     const char *selected;
     enum look_result r;
