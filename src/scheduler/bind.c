@@ -311,7 +311,7 @@ static enum look_result look_at_all(struct binding *b)
              b->pod->obj.name);
         return LOOK_FAILED;
     }
-    for (size_t i = 0; i < b->claims.count && r == LOOK_DONE; i++) {
+    for (size_t i = 0; r == LOOK_DONE && i < b->claims.count; i++) { /* a failure ends b */
         const struct binding_claim *x = &b->claims.items[i];
 
         r = x->volume ? look_at_pair(b, x, n->node) : look_at_provision(b, x, n->node);
