@@ -95,12 +95,12 @@ static int promise(struct binding *b, struct binding_claim *x)
 {
     struct assumed *a = &b->s->assumed;
     const struct assumed_volume *v;
-    const struct assumed_claim *c;
+    const char *selected;
 
     if (!x->volume) {
-        c = assumed_claim(a, x->claim->obj.uid);
-        x->writes = !c;
-        return c ? 0 : assume_claim(a, x->claim, b->node, b->pod->obj.uid);
+        selected = object_annotation(&x->claim->obj, ANN_SELECTED_NODE);
+        x->writes = !assumed_claim(a, x->claim->obj.uid) && !(selected && strcmp(selected, b->node) == 0);
+        return x->writes ? assume_claim(a, x->claim, b->node, b->pod->obj.uid) : 0;
     }
     v = assumed_volume(a, x->volume->obj.name);
     x->writes = !v && !(x->volume->claim.is_set && strcmp(x->volume->claim.uid, x->claim->obj.uid) == 0);
