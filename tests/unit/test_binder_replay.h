@@ -232,7 +232,7 @@ static inline bool may_be_told(struct str line, long usual, long times)
     if (usual == 0)
         return false;
     return times <= usual || usual > 1 || plan.fault == TAP_CRASH || line_has(line, " VolumeRecycled ") ||
-           line_has(line, " FailedScheduling ");
+           line_has(line, " FailedScheduling ") || line_has(line, " WaitForPodScheduled ");
 }
 
 static inline void compare_events(const struct outcome *good, const struct outcome *bad)
