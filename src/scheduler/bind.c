@@ -124,7 +124,8 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
     va_start(args, fmt);
     (void)buf_addv(&message, fmt, args);
     va_end(args);
-    scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
+    if (strcmp(plugin, "PreBind") == 0) /* of volumes */
+        scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
     break_promises(b);
     binding_free(b);
     scheduler_attempt_over(s, p->obj.uid, /* is_refused= */ false, 0, buf_str(&message));
