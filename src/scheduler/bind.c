@@ -443,14 +443,13 @@ static int add_claims(struct binding *b, const struct cycle *c, bool with_volume
     return 0;
 }
 
-/* A volume is kept for the claim and cannot be reached from here: it will stand idle. Once a node was
- * selected it is what was provisioned there, most likely. */
+/* A volume is kept for the claim and cannot be reached from here: it will stand idle. */
 static void warn_of_idle(const struct cycle *c)
 {
     for (size_t i = 0; i < c->claims.count; i++) {
         const struct cycle_claim *x = &c->claims.items[i];
 
-        if (!x->is_bound && !x->selected_node && !c->chosen.items[i] && x->kept_count > 0)
+        if (x->is_kept_elsewhere)
             recorder_record(
                 c->s->recorder,
                 &(struct recorded){

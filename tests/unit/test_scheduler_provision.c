@@ -286,6 +286,17 @@ TEST(a_kept_volume_out_of_reach)
     assert_selected(&w, "c", "n1");
     assert_times(1, count_events(&w, "c", "VolumeMismatch", NULL));
     world_done(&w);
+
+    build(&w, true);
+    add_volume(&w, "kept", "1Gi", RWO,
+               FAST ",'claimRef':{'kind':'PersistentVolumeClaim','apiVersion':'v1','namespace':'default',"
+                    "'name':'c'}");
+    add_pod(&w, "p", "c", "", "");
+    world_start(&w);
+    world_settle(&w);
+    assert_selected(&w, "c", "n1");
+    ASSERT_INT(0, count_events(&w, "c", "VolumeMismatch", NULL)); /* too small, not too far */
+    world_done(&w);
 }
 
 /* --- Waiting in vain --- */
