@@ -33,6 +33,7 @@ struct binding {
     size_t next;                      /* to be written */
     enum binding_state state;
     struct client_call call;
+    struct error refusal; /* of the pod's binding */
     struct timer timeout;
     struct deferred check;
     uint64_t begun_ns;
@@ -94,12 +95,12 @@ static int promise(struct binding *b, struct binding_claim *x)
 {
     struct assumed *a = &b->s->assumed;
     const struct assumed_volume *v;
-    const struct assumed_claim *c;
+    const char *selected;
 
     if (!x->volume) {
-        c = assumed_claim(a, x->claim->obj.uid);
-        x->writes = !c;
-        return c ? 0 : assume_claim(a, x->claim, b->node, b->pod->obj.uid);
+        selected = object_annotation(&x->claim->obj, ANN_SELECTED_NODE);
+        x->writes = !assumed_claim(a, x->claim->obj.uid) && !(selected && strcmp(selected, b->node) == 0);
+        return x->writes ? assume_claim(a, x->claim, b->node, b->pod->obj.uid) : 0;
     }
     v = assumed_volume(a, x->volume->obj.name);
     x->writes = !v && !(x->volume->claim.is_set && strcmp(x->volume->claim.uid, x->claim->obj.uid) == 0);
@@ -114,7 +115,7 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
 static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
 {
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(SCHEDULER_MESSAGE_BYTES_MAX);
-    char *uid = strdup(b->pod->obj.uid);
+    const struct pod *p = pod_of(object_ref(&b->pod->obj));
     struct scheduler *s = b->s;
     va_list args;
 
@@ -123,12 +124,12 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
     va_start(args, fmt);
     (void)buf_addv(&message, fmt, args);
     va_end(args);
-    scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
+    if (strcmp(plugin, "PreBind") == 0) /* of volumes */
+        scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
     break_promises(b);
     binding_free(b);
-    if (uid)
-        scheduler_attempt_over(s, uid, /* is_refused= */ false, 0, buf_str(&message));
-    free(uid);
+    scheduler_attempt_over(s, p->obj.uid, /* is_refused= */ false, 0, buf_str(&message));
+    (void)object_unref((struct object *)(uintptr_t)&p->obj);
 }
 
 /* The pod has its node, by us or by another. */
@@ -156,21 +157,22 @@ static void on_looked(void *ctx, const struct client_answer *a)
     const struct pod *p = a->r == 0 ? pod_of(a->object) : NULL;
 
     if (p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && p->node_name[0] == '\0')
-        fail(b, "Bind", "no answer to the binding of the pod");
+        fail(b, "Bind", "%s", b->refusal.msg);
     else if (p || a->r == -ERR_NOT_FOUND)
         finish(b, p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && strcmp(p->node_name, b->node) == 0);
     else
         fail(b, "Bind", "%s", a->error.msg);
 }
 
-/* Nobody knows whether it was done: the pod tells. */
-static void look(struct binding *b)
+/* Nobody knows whether it was done, or who did it: the pod tells. */
+static void look(struct binding *b, const struct error *refusal)
 {
     struct client_request q = {
         .verb = CLIENT_GET, .kind = kind_info(KIND_POD), .ns = b->pod->obj.ns, .name = b->pod->obj.name
     };
 
     b->state = BINDING_LOOKS;
+    b->refusal = *refusal;
     client_send(b->s->o.part.client, &b->call, &q, on_looked, b);
 }
 
@@ -183,7 +185,7 @@ static void on_posted(void *ctx, const struct client_answer *a)
     else if (a->r == -ERR_NOT_FOUND)
         finish(b, /* by_us= */ false);
     else if (a->may_have_happened || a->http_status == 0 || client_is_conflict(a))
-        look(b);
+        look(b, &a->error);
     else
         fail(b, "Bind", "%s", a->error.msg);
 }
@@ -228,9 +230,17 @@ static enum look_result check_reach(struct binding *b, const struct volume *v, c
     return LOOK_FAILED;
 }
 
-static enum look_result look_at_pair(struct binding *b, const struct binding_claim *x, const struct node *n)
+/* The claim that was chosen for, as it is now; NULL when it is gone, also when another has its name. */
+static const struct claim *claim_now(const struct binding *b, const struct binding_claim *x)
 {
     const struct claim *c = cached_claim(b->s, x->claim->obj.ns, x->claim->obj.name);
+
+    return c && strcmp(c->obj.uid, x->claim->obj.uid) == 0 ? c : NULL;
+}
+
+static enum look_result look_at_pair(struct binding *b, const struct binding_claim *x, const struct node *n)
+{
+    const struct claim *c = claim_now(b, x);
     const struct volume *v = cached_volume(b->s, x->volume->obj.name);
     enum look_result r;
 
@@ -255,7 +265,7 @@ static enum look_result look_at_pair(struct binding *b, const struct binding_cla
 static enum look_result look_at_provision(struct binding *b, const struct binding_claim *x,
                                           const struct node *n)
 {
-    const struct claim *c = cached_claim(b->s, x->claim->obj.ns, x->claim->obj.name);
+    const struct claim *c = claim_now(b, x);
     const struct volume *v;
     const char *selected;
     enum look_result r;
@@ -302,7 +312,7 @@ static enum look_result look_at_all(struct binding *b)
              b->pod->obj.name);
         return LOOK_FAILED;
     }
-    for (size_t i = 0; i < b->claims.count && r == LOOK_DONE; i++) {
+    for (size_t i = 0; r == LOOK_DONE && i < b->claims.count; i++) { /* a failure ends b */
         const struct binding_claim *x = &b->claims.items[i];
 
         r = x->volume ? look_at_pair(b, x, n->node) : look_at_provision(b, x, n->node);
@@ -439,7 +449,7 @@ static void warn_of_idle(const struct cycle *c)
     for (size_t i = 0; i < c->claims.count; i++) {
         const struct cycle_claim *x = &c->claims.items[i];
 
-        if (!x->is_bound && !c->chosen.items[i] && x->kept_count > 0)
+        if (x->is_kept_elsewhere)
             recorder_record(
                 c->s->recorder,
                 &(struct recorded){

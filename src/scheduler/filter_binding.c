@@ -213,11 +213,13 @@ static bool find_kept(const struct cycle *c, const struct cycle_claim *x, const 
     return false;
 }
 
-static const struct volume *find_volume(struct cycle *c, const struct cycle_claim *x, const struct node *n)
+static const struct volume *find_volume(struct cycle *c, struct cycle_claim *x, const struct node *n)
 {
     const struct volume *v = NULL;
+    bool is_kept = find_kept(c, x, n, &v);
 
-    if (find_kept(c, x, n, &v))
+    x->is_kept_elsewhere = is_kept && !v;
+    if (is_kept)
         return v;
     return free_volumes_find(c->s->free, x->claim, &n->obj.labels, is_taken, c);
 }

@@ -285,21 +285,29 @@ static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
     see_claim(ctx, claim_of(o), JUDGES_OF_VOLUMES);
 }
 
+/* Nothing that was promised of it holds. */
+static void lose_claim(struct scheduler *s, const struct claim *c)
+{
+    const struct assumed_claim *a = assumed_claim(&s->assumed, c->obj.uid);
+
+    if (a)
+        (void)assumed_restore_claim(&s->assumed, c->obj.uid, a->pod_uid);
+    bindings_see_claim(s, c);
+}
+
 static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
 {
-    (void)old;
-    see_claim(ctx, claim_of(o), BIT(JUDGE_BINDING) | BIT(JUDGE_ZONE));
+    bool is_another = strcmp(old->uid, o->uid) != 0;
+
+    if (is_another)
+        lose_claim(ctx, claim_of(old));
+    see_claim(ctx, claim_of(o), is_another ? JUDGES_OF_VOLUMES : BIT(JUDGE_BINDING) | BIT(JUDGE_ZONE));
 }
 
 static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unknown)
 {
-    struct scheduler *s = ctx;
-    const struct assumed_claim *a = assumed_claim(&s->assumed, o->uid);
-
     (void)is_final_unknown;
-    if (a)
-        (void)assumed_restore_claim(&s->assumed, o->uid, a->pod_uid);
-    bindings_see_claim(s, claim_of(o));
+    lose_claim(ctx, claim_of(o));
 }
 
 /* --- Others: rare, so that all pods of the judge come back --- */

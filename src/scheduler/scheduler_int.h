@@ -94,6 +94,7 @@ struct cycle_claim {
     const struct volume *bound;        /* of one that is bound; NULL: the volume is gone */
     const char *selected_node;         /* written or promised; NULL for none */
     bool is_bound;
+    bool is_kept_elsewhere;          /* from the node at hand the volume kept for it cannot be reached */
     uint32_t kept_first, kept_count; /* in the cycle's kept */
 };
 

@@ -88,6 +88,7 @@ struct world {
     struct binder_options options;
     struct scheduler_options *scheduling; /* NULL: there is no scheduler */
     struct scheduler *scheduler;
+    bool is_alone; /* the binder is not started: nobody finishes what the scheduler begins */
     uint64_t seed;
     /* Requests that were no watches; writes among them. */
     unsigned requests;
@@ -253,7 +254,8 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
 {
     struct tap *t = (void *)c;
     struct world *w = t->world;
-    bool is_event = a->request->kind && (a->request->kind->kind == KIND_EVENT);
+    const struct kind_info *kind = a->request->kind;
+    bool is_event = kind && (kind->kind == KIND_EVENT || kind->kind == KIND_EVENT_V1);
     enum tap_fault fault;
 
     if (w->is_crashing || tap_is_blind(w, a->request)) {
@@ -512,7 +514,8 @@ static inline void world_start(struct world *w)
         (void)loop_poll(w->served.loop);
         assert_true(++turns < 10000);
     }
-    binder_start(w->binder);
+    if (!w->is_alone)
+        binder_start(w->binder);
     if (w->scheduler)
         scheduler_start(w->scheduler);
 }

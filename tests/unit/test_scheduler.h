@@ -97,11 +97,14 @@ static inline void assert_on(struct world *w, const char *pod, const char *node)
     ASSERT_GOT(&w->served, node[0] ? node : "-", "spec/nodeName");
 }
 
-/* The pod has no node, and its condition says why. */
+/* The pod has no node, and its condition says why. One that could not be written is written with the next
+ * try, which is five minutes away when nothing happens. */
 static inline void assert_pending(struct world *w, const char *pod, const char *reason, const char *message)
 {
     json_ref conditions;
 
+    if (plan.fault != TAP_NONE)
+        world_settle_for(w, 400);
     assert_on(w, pod, "");
     conditions = json_path(&w->served.doc, w->served.root, "status", "conditions");
     for (json_ref c = json_first(&w->served.doc, conditions); c; c = json_next(&w->served.doc, c)) {
