@@ -33,7 +33,7 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, faults, "faults", "LIST",
          "what may go wrong: all (default), none, delay,crash,… or all,-crash"),
     FLAG(struct settings, scenario, "scenario", "NAME",
-         "one of binder, caches, leader, seats; default all of them"),
+         "one of binder, caches, leader, scheduler, seats; default all of them"),
     FLAG_ON(struct settings, is_traced, "trace", "print every step"),
     { 0 },
 };
@@ -56,7 +56,8 @@ static int set_scenario(struct runs *x, const char *name)
         if (strcmp(sim_scenarios[i]->name, name) == 0)
             x->options.scenario = sim_scenarios[i];
     if (!x->options.scenario)
-        return cli_fail_usage("sim: there is no scenario '%s': binder, caches, leader, seats", name);
+        return cli_fail_usage("sim: there is no scenario '%s': binder, caches, leader, scheduler, seats",
+                              name);
     return CLI_OK;
 }
 

@@ -230,6 +230,14 @@ static enum look_result check_reach(struct binding *b, const struct volume *v, c
     return LOOK_FAILED;
 }
 
+/* Whoever was quicker may have bound the claim to another volume, which must do for the node as well. */
+static enum look_result look_at_bound(struct binding *b, const struct claim *c, const struct node *n)
+{
+    const struct volume *v = claim_is_fully_bound(c) ? cached_volume(b->s, c->volume_name) : NULL;
+
+    return v ? check_reach(b, v, n) : LOOK_WAIT;
+}
+
 /* The claim that was chosen for, as it is now; NULL when it is gone, also when another has its name. */
 static const struct claim *claim_now(const struct binding *b, const struct binding_claim *x)
 {
@@ -259,7 +267,7 @@ static enum look_result look_at_pair(struct binding *b, const struct binding_cla
         fail(b, "PreBind", "binding volumes: ClaimRef got reset for pv \"%s\"", v->obj.name);
         return LOOK_FAILED;
     }
-    return claim_is_fully_bound(c) ? LOOK_DONE : LOOK_WAIT;
+    return look_at_bound(b, c, n);
 }
 
 static enum look_result look_at_provision(struct binding *b, const struct binding_claim *x,

@@ -2,88 +2,15 @@
  * stands for the scheduler, one for the protection controllers, one for an external provisioner. */
 #include "sim/scenario_binder.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/match.h"
-#include "machinery/merge_patch.h"
 
 #define NAMES 6
-#define BODY_BYTES 1536
 #define PROTECT_NS (20 * NS_PER_MS)
 
 static const char *const class_names[] = { "fast", "slow", "late" };
-
-/* --- Requests --- */
-
-static void ask(struct binder_world *x, enum client_verb verb, enum kind k, const char *name, struct str body)
-{
-    struct client_request q = { .verb = verb,
-                                .kind = kind_info(k),
-                                .ns = kind_info(k)->is_namespaced ? OBJECTS_NS : NULL,
-                                .name = verb == CLIENT_CREATE ? NULL : name,
-                                .body = body,
-                                .patch = CLIENT_PATCH_MERGE };
-    static const char *const verbs[CLIENT_VERB_COUNT] = {
-        [CLIENT_CREATE] = "create", [CLIENT_PATCH] = "patch", [CLIENT_DELETE] = "delete"
-    };
-
-    sim_trace(x->sim, "somebody: %s %s %s %.*s", verbs[verb], q.kind->plural, name, STR_ARG(body));
-    sim_request(x->sim, &q);
-}
-
-/* ' stands for ". */
-__attribute__((format(printf, 4, 5))) static void make(struct binder_world *x, enum kind k, const char *name,
-                                                       const char *fmt, ...)
-{
-    char body[BODY_BYTES];
-    va_list args;
-
-    va_start(args, fmt);
-    (void)vsnprintf(body, sizeof body, fmt, args);
-    va_end(args);
-    for (char *c = body; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    ask(x, CLIENT_CREATE, k, name, str_of(body));
-}
-
-static void drop(struct binder_world *x, enum kind k, const char *name)
-{
-    ask(x, CLIENT_DELETE, k, name, str_of(""));
-}
-
-/* This one, not whatever has its name by then. */
-static void drop_this(struct binder_world *x, const struct object *o)
-{
-    struct client_request q = { .verb = CLIENT_DELETE, .kind = o->kind, .name = o->name, .if_uid = o->uid };
-
-    sim_trace(x->sim, "somebody: delete %s %s", o->kind->plural, o->name);
-    sim_request(x->sim, &q);
-}
-
-/* On condition that it is still the one that was looked at. spec: a text for the member, or NULL. */
-static void change(struct binder_world *x, const struct object *o, const char *annotation, const char *value,
-                   const char *spec)
-{
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
-    struct merge_patch p;
-    struct error err;
-
-    merge_patch_begin(&p, &body, o);
-    if (annotation)
-        merge_patch_annotation(&p, annotation, value);
-    if (spec) {
-        merge_patch_member(&p, "spec");
-        (void)buf_add_cstr(&body, spec);
-    }
-    if (merge_patch_end(&p, &err) < 0)
-        abort();
-    ask(x, CLIENT_PATCH, o->kind->kind, o->name, buf_str(&body));
-}
 
 /* --- Objects --- */
 
@@ -102,12 +29,13 @@ static void make_class(struct binder_world *x, const char *name)
     bool is_fast = strcmp(name, "fast") == 0;
     const char *reclaim = rng_chance(&x->sim->work, 70) ? "Delete" : "Retain";
 
-    make(x, KIND_CLASS, name,
-         "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s','annotations':{"
-         "'" ANN_DEFAULT_CLASS "':'%s'}},'provisioner':'%s','volumeBindingMode':'%s','reclaimPolicy':'%s'}",
-         name, is_fast && rng_chance(&x->sim->work, 30) ? "true" : "false",
-         is_fast ? BINDERY_PLUGIN : "kubernetes.io/no-provisioner",
-         strcmp(name, "late") == 0 ? "WaitForFirstConsumer" : "Immediate", reclaim);
+    objects_make(
+        x->sim, KIND_CLASS, name,
+        "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s','annotations':{"
+        "'" ANN_DEFAULT_CLASS "':'%s'}},'provisioner':'%s','volumeBindingMode':'%s','reclaimPolicy':'%s'}",
+        name, is_fast && rng_chance(&x->sim->work, 30) ? "true" : "false",
+        is_fast ? BINDERY_PLUGIN : "kubernetes.io/no-provisioner",
+        strcmp(name, "late") == 0 ? "WaitForFirstConsumer" : "Immediate", reclaim);
 }
 
 /* Two binders that empty the same volume would need a fence between them that storage does not have. */
@@ -127,11 +55,12 @@ static void make_volume(struct binder_world *x, const char *name, const char *an
     const char *zone = rng_chance(r, 50) ? "a" : "b", *class = pick(r, classes, 5);
     const char *policy = any_policy(x), *of_modes = pick(r, modes, 2);
 
-    make(x, KIND_VOLUME, name,
-         "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s','labels':{'zone':'%s'}%s},"
-         "'spec':{'capacity':{'storage':'%uGi'},'accessModes':[%s],'hostPath':{'path':'/x'},"
-         "'storageClassName':'%s','persistentVolumeReclaimPolicy':'%s'%s}}",
-         name, zone, annotations, size, of_modes, class, policy, ref);
+    objects_make(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s','labels':{'zone':'%s'}%s},"
+        "'spec':{'capacity':{'storage':'%uGi'},'accessModes':[%s],'hostPath':{'path':'/x'},"
+        "'storageClassName':'%s','persistentVolumeReclaimPolicy':'%s'%s}}",
+        name, zone, annotations, size, of_modes, class, policy, ref);
 }
 
 /* As a rule nobody's; sometimes kept for a claim by name. */
@@ -183,10 +112,11 @@ static void make_claim(struct binder_world *x, const char *name)
     any_name(r, 'v', volume);
     if (rng_chance(r, 15))
         (void)snprintf(named, sizeof named, ",'volumeName':'%s'", volume);
-    make(x, KIND_CLAIM, name,
-         "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{'accessModes':["
-         "%s],'resources':{'requests':{'storage':'%uGi'}}%s%s%s}}",
-         name, mode, size, class, named, has_selector ? ",'selector':{'matchLabels':{'zone':'a'}}" : "");
+    objects_make(
+        x->sim, KIND_CLAIM, name,
+        "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{'accessModes':["
+        "%s],'resources':{'requests':{'storage':'%uGi'}}%s%s%s}}",
+        name, mode, size, class, named, has_selector ? ",'selector':{'matchLabels':{'zone':'a'}}" : "");
 }
 
 static void drop_volume(struct binder_world *x, const char *name)
@@ -196,7 +126,7 @@ static void drop_volume(struct binder_world *x, const char *name)
     if (!o || !x->sim->server.api)
         return;
     storage_of(x, o->uid)->is_unwanted = true;
-    drop_this(x, o);
+    objects_drop_this(x->sim, o);
 }
 
 /* --- The administrator --- */
@@ -212,7 +142,8 @@ static bool revive(struct binder_world *x, const struct object *o, void *ctx)
         world_is_in_use(x, v) || !x->sim->server.api)
         return true;
     storage_of(x, o->uid)->is_freed = true;
-    change(x, o, "touched", "revived", is_for_all ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
+    objects_change(x->sim, o, "touched", "revived",
+                   is_for_all ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
     return false;
 }
 
@@ -225,7 +156,7 @@ void people_keep(struct binder_world *x)
     v = world_volume_by_uid(x, x->released);
     x->released[0] = '\0';
     if (v)
-        change(x, &v->obj, NULL, NULL, "{\"persistentVolumeReclaimPolicy\":\"Retain\"}");
+        objects_change(x->sim, &v->obj, NULL, NULL, "{\"persistentVolumeReclaimPolicy\":\"Retain\"}");
 }
 
 /* --- The scheduler --- */
@@ -242,7 +173,7 @@ static bool schedule_to(struct binder_world *x, const struct object *o, void *ct
                    "{\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":"
                    "\"%s\",\"name\":\"%s\",\"uid\":\"%s\"}}",
                    c->obj.ns, c->obj.name, c->obj.uid);
-    change(x, o, ANN_BOUND_BY_CONTROLLER, "yes", spec);
+    objects_change(x->sim, o, ANN_BOUND_BY_CONTROLLER, "yes", spec);
     return false;
 }
 
@@ -263,19 +194,12 @@ static bool let_go(struct binder_world *x, const struct object *o, void *ctx)
 {
     bool is_volume = o->kind->kind == KIND_VOLUME;
     const char *finalizer = is_volume ? FINALIZER_VOLUME_PROTECTION : FINALIZER_CLAIM_PROTECTION;
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
-    struct merge_patch p;
-    struct error err;
 
     (void)ctx;
     if (!o->is_deleting || !object_has_finalizer(o, finalizer) ||
         (is_volume && volume_of(o)->phase == VOLUME_BOUND))
         return true;
-    merge_patch_begin(&p, &body, o);
-    merge_patch_remove_finalizer(&p, o, finalizer);
-    if (merge_patch_end(&p, &err) < 0)
-        abort();
-    ask(x, CLIENT_PATCH, o->kind->kind, o->name, buf_str(&body));
+    objects_let_go(x->sim, o, finalizer);
     x->protected_ns = x->sim->now_ns;
     return false;
 }
@@ -297,13 +221,13 @@ static void touch(struct binder_world *x, enum kind k, const char *name)
 
     (void)snprintf(number, sizeof number, "%u", (unsigned)rng_below(&x->sim->work, 1000));
     if (o)
-        change(x, o, "touched", number, NULL);
+        objects_change(x->sim, o, "touched", number, NULL);
 }
 
 static void change_class(struct binder_world *x, const char *name)
 {
     if (store_get(x->sim->server.store, KIND_CLASS, "", name) && rng_chance(&x->sim->work, 50))
-        drop(x, KIND_CLASS, name);
+        objects_drop(x->sim, KIND_CLASS, name);
     else
         make_class(x, name);
 }
@@ -314,7 +238,7 @@ static bool leave(struct binder_world *x, const struct object *o, void *ctx)
     (void)ctx;
     if (claim_of(o)->phase != CLAIM_BOUND || o->is_deleting || rng_chance(&x->sim->work, 50))
         return true;
-    drop(x, KIND_CLAIM, o->name);
+    objects_drop(x->sim, KIND_CLAIM, o->name);
     return false;
 }
 
@@ -324,17 +248,18 @@ static void move(struct binder_world *x, const char *volume, const char *claim)
     uint64_t what = rng_below(&x->sim->work, 10);
 
     if (what < 4)
-        make(x, KIND_CLAIM, claim,
-             "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-             "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
-             "'storageClassName':''}}",
-             claim);
+        objects_make(x->sim, KIND_CLAIM, claim,
+                     "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                     "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+                     "'storageClassName':''}}",
+                     claim);
     else if (what < 6)
-        make(x, KIND_VOLUME, volume,
-             "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-             "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'},"
-             "'storageClassName':'','persistentVolumeReclaimPolicy':'%s'}}",
-             volume, any_policy(x));
+        objects_make(
+            x->sim, KIND_VOLUME, volume,
+            "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+            "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'},"
+            "'storageClassName':'','persistentVolumeReclaimPolicy':'%s'}}",
+            volume, any_policy(x));
     else
         (void)world_each(x, KIND_CLAIM, leave, NULL);
 }
@@ -357,9 +282,9 @@ void people_work(struct binder_world *x)
     } else if (what == 8) {
         make_volume_for(x, volume);
     } else if (what < 11) {
-        drop(x, KIND_CLAIM, claim);
+        objects_drop(x->sim, KIND_CLAIM, claim);
     } else if (what == 11) { /* another claim of the same name */
-        drop(x, KIND_CLAIM, claim);
+        objects_drop(x->sim, KIND_CLAIM, claim);
         people_protect(x);
         make_claim(x, claim);
     } else if (what == 12) {

@@ -150,6 +150,15 @@ static void link_start(struct client_carrier *c, struct client_attempt *a)
     a->work = m;
     sim_trace(n->sim, "%s sends %s%s%s", sender(m), what(m), m->request.body.len ? " " : "",
               m->request.body.len ? m->request.body.s : "");
+    if (n->on_send)
+        n->on_send(n->ctx, m->process, m->id, &m->request);
+}
+
+/* The sender waits no more. */
+static void tell_over(const struct message *m)
+{
+    if (m->network->on_over)
+        m->network->on_over(m->network->ctx, m->process, m->id);
 }
 
 static void message_free(struct message *m)
@@ -184,6 +193,7 @@ static void link_cancel(struct client_carrier *c, struct client_attempt *a)
 
     (void)c;
     assert(m->attempt == a);
+    tell_over(m);
     m->attempt = NULL;
     m->process = NULL;
     if (m->request.verb == CLIENT_WATCH || m->phase == PHASE_TO_CLIENT || m->at_ns == UINT64_MAX) {
@@ -337,6 +347,7 @@ static void deliver_end(struct message *m)
               answer.answer.r < 0 ? answer.answer.error.msg : "ok");
     m->answer = (struct kept_answer){ 0 };
     m->process->has_work = true;
+    tell_over(m);
     message_free(m);
     a->on_end(a, &answer.answer);
     kept_answer_done(&answer);

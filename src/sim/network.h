@@ -30,6 +30,11 @@ struct network {
     struct rng rng;
     struct message_list messages;
     unsigned sent;
+    /* A process sends a request, and waits for its end no more: it has it, gave up, or was killed. Each has a
+     * number. Set by the scenario, or NULL. */
+    void (*on_send)(void *ctx, const struct sim_process *p, unsigned id, const struct client_request *q);
+    void (*on_over)(void *ctx, const struct sim_process *p, unsigned id);
+    void *ctx;
 };
 
 void network_init(struct network *n, struct sim *s);

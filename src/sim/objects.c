@@ -1,30 +1,126 @@
 #include "sim/objects.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "machinery/merge_patch.h"
 #include "sim/world.h"
 
-#define BODY_BYTES 512
+#define BODY_BYTES 2048
 
-static void request(struct sim *s, enum client_verb verb, enum kind k, const char *name, const char *body)
+/* --- Any object --- */
+
+static void request(struct sim *s, enum client_verb verb, enum kind k, const char *name, struct str body)
 {
-    struct client_request q = {
-        .verb = verb,
-        .kind = kind_info(k),
-        .ns = kind_info(k)->is_namespaced ? OBJECTS_NS : NULL,
-        .name = verb == CLIENT_CREATE ? NULL : name,
-        .body = str_of(body),
-        .patch = CLIENT_PATCH_MERGE,
+    struct client_request q = { .verb = verb,
+                                .kind = kind_info(k),
+                                .ns = kind_info(k)->is_namespaced ? OBJECTS_NS : NULL,
+                                .name = verb == CLIENT_CREATE ? NULL : name,
+                                .body = body,
+                                .patch = CLIENT_PATCH_MERGE };
+    static const char *const verbs[CLIENT_VERB_COUNT] = {
+        [CLIENT_CREATE] = "create", [CLIENT_PATCH] = "patch", [CLIENT_DELETE] = "delete"
     };
 
-    sim_trace(s, "somebody: %s %s %s",
-              verb == CLIENT_CREATE  ? "create"
-              : verb == CLIENT_PATCH ? "patch"
-                                     : "delete",
-              name, body);
+    sim_trace(s, "somebody: %s %s %s %.*s", verbs[verb], q.kind->plural, name, STR_ARG(body));
     sim_request(s, &q);
 }
+
+void objects_make(struct sim *s, enum kind k, const char *name, const char *fmt, ...)
+{
+    char body[BODY_BYTES];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(body, sizeof body, fmt, args);
+    va_end(args);
+    for (char *c = body; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    request(s, CLIENT_CREATE, k, name, str_of(body));
+}
+
+void objects_drop(struct sim *s, enum kind k, const char *name)
+{
+    request(s, CLIENT_DELETE, k, name, str_of(""));
+}
+
+void objects_drop_this(struct sim *s, const struct object *o)
+{
+    struct client_request q = { .verb = CLIENT_DELETE,
+                                .kind = o->kind,
+                                .ns = o->ns[0] ? o->ns : NULL,
+                                .name = o->name,
+                                .if_uid = o->uid,
+                                .has_grace = o->kind->kind == KIND_POD };
+
+    sim_trace(s, "somebody: delete %s %s", o->kind->plural, o->name);
+    sim_request(s, &q);
+}
+
+static void patch(struct sim *s, const struct object *o, struct merge_patch *p, const struct buf *body)
+{
+    struct error err;
+
+    if (merge_patch_end(p, &err) < 0)
+        abort();
+    request(s, CLIENT_PATCH, o->kind->kind, o->name, buf_str(body));
+}
+
+void objects_change(struct sim *s, const struct object *o, const char *annotation, const char *value,
+                    const char *spec)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
+    struct merge_patch p;
+
+    merge_patch_begin(&p, &body, o);
+    if (annotation)
+        merge_patch_annotation(&p, annotation, value);
+    if (spec) {
+        merge_patch_member(&p, "spec");
+        (void)buf_add_cstr(&body, spec);
+    }
+    patch(s, o, &p, &body);
+}
+
+void objects_relabel(struct sim *s, const struct object *o, const char *key, const char *value)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
+    struct merge_patch p;
+
+    merge_patch_begin(&p, &body, o);
+    merge_patch_label(&p, key, value);
+    patch(s, o, &p, &body);
+}
+
+void objects_let_go(struct sim *s, const struct object *o, const char *finalizer)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
+    struct merge_patch p;
+
+    merge_patch_begin(&p, &body, o);
+    merge_patch_remove_finalizer(&p, o, finalizer);
+    patch(s, o, &p, &body);
+}
+
+bool objects_each(struct sim *s, enum kind k, objects_fn *fn, void *ctx)
+{
+    struct store_iter it;
+    const struct object *o;
+    struct error err;
+    bool goes_on = true;
+
+    if (store_iter_begin(&it, s->server.store, k, NULL, STR_LIT(""), STR_LIT(""), 0, &err) < 0)
+        abort();
+    while (goes_on && (o = store_iter_next(&it)))
+        goes_on = fn(ctx, o);
+    store_iter_done(&it);
+    return goes_on;
+}
+
+/* --- ConfigMaps and classes --- */
 
 void objects_create(struct sim *s, const char *name, const char *label, const char *value)
 {
@@ -34,7 +130,7 @@ void objects_create(struct sim *s, const char *name, const char *label, const ch
                    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\",\"labels\":{"
                    "\"%s\":\"%s\"}}}",
                    name, label, value);
-    request(s, CLIENT_CREATE, KIND_CONFIG_MAP, name, body);
+    request(s, CLIENT_CREATE, KIND_CONFIG_MAP, name, str_of(body));
 }
 
 void objects_label(struct sim *s, const char *name, const char *label, const char *value)
@@ -42,7 +138,7 @@ void objects_label(struct sim *s, const char *name, const char *label, const cha
     char body[BODY_BYTES];
 
     (void)snprintf(body, sizeof body, "{\"metadata\":{\"labels\":{\"%s\":\"%s\"}}}", label, value);
-    request(s, CLIENT_PATCH, KIND_CONFIG_MAP, name, body);
+    request(s, CLIENT_PATCH, KIND_CONFIG_MAP, name, str_of(body));
 }
 
 static void touch(struct sim *s, enum kind k, const char *name, uint64_t number)
@@ -51,7 +147,7 @@ static void touch(struct sim *s, enum kind k, const char *name, uint64_t number)
 
     (void)snprintf(body, sizeof body, "{\"metadata\":{\"annotations\":{\"touched\":\"%" PRIu64 "\"}}}",
                    number);
-    request(s, CLIENT_PATCH, k, name, body);
+    request(s, CLIENT_PATCH, k, name, str_of(body));
 }
 
 void objects_touch(struct sim *s, const char *name, uint64_t number)
@@ -61,7 +157,7 @@ void objects_touch(struct sim *s, const char *name, uint64_t number)
 
 void objects_delete(struct sim *s, const char *name)
 {
-    request(s, CLIENT_DELETE, KIND_CONFIG_MAP, name, "");
+    objects_drop(s, KIND_CONFIG_MAP, name);
 }
 
 void objects_create_class(struct sim *s, const char *name)
@@ -72,7 +168,7 @@ void objects_create_class(struct sim *s, const char *name)
                    "{\"apiVersion\":\"storage.k8s.io/"
                    "v1\",\"kind\":\"StorageClass\",\"metadata\":{\"name\":\"%s\"},\"provisioner\":\"x\"}",
                    name);
-    request(s, CLIENT_CREATE, KIND_CLASS, name, body);
+    request(s, CLIENT_CREATE, KIND_CLASS, name, str_of(body));
 }
 
 void objects_touch_class(struct sim *s, const char *name, uint64_t number)
@@ -82,5 +178,5 @@ void objects_touch_class(struct sim *s, const char *name, uint64_t number)
 
 void objects_delete_class(struct sim *s, const char *name)
 {
-    request(s, CLIENT_DELETE, KIND_CLASS, name, "");
+    objects_drop(s, KIND_CLASS, name);
 }

@@ -8,6 +8,24 @@ struct sim;
 
 #define OBJECTS_NS "default"
 
+/* Somebody makes an object, deletes it, …; in OBJECTS_NS if its kind has namespaces. ' stands for ". */
+void objects_make(struct sim *s, enum kind k, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void objects_drop(struct sim *s, enum kind k, const char *name);
+/* … this one, not whatever has its name by then; a pod at once. */
+void objects_drop_this(struct sim *s, const struct object *o);
+/* On condition that it is still the one that was looked at. spec: a text for the member, or NULL; a value of
+ * NULL takes the annotation away. */
+void objects_change(struct sim *s, const struct object *o, const char *annotation, const char *value,
+                    const char *spec);
+/* The same for a label, and for a finalizer, which goes. */
+void objects_relabel(struct sim *s, const struct object *o, const char *key, const char *value);
+void objects_let_go(struct sim *s, const struct object *o, const char *finalizer);
+
+/* Calls fn for each stored object of a kind, in the order of names, until it says no: false then. */
+typedef bool objects_fn(void *ctx, const struct object *o);
+bool objects_each(struct sim *s, enum kind k, objects_fn *fn, void *ctx);
+
 /* Somebody makes a ConfigMap with one label, changes it, deletes it. */
 void objects_create(struct sim *s, const char *name, const char *label, const char *value);
 void objects_label(struct sim *s, const char *name, const char *label, const char *value);

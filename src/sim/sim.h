@@ -43,6 +43,7 @@ struct sim_scenario {
 extern const struct sim_scenario sim_scenario_binder;
 extern const struct sim_scenario sim_scenario_caches;
 extern const struct sim_scenario sim_scenario_leader;
+extern const struct sim_scenario sim_scenario_scheduler;
 extern const struct sim_scenario sim_scenario_seats;
 /* All of them, NULL at the end. */
 extern const struct sim_scenario *const sim_scenarios[];

@@ -34,6 +34,37 @@ TEST(local_flow)
     world_done(&w);
 }
 
+/* Somebody binds the claim to another volume while the pod waits for the one that was chosen: the pod does
+ * not go where that one is. */
+TEST(a_claim_bound_elsewhere_takes_its_pod_along)
+{
+    struct world w;
+
+    scheduling_init(&w);
+    add_class(&w, LOCAL, NO_PROVISIONER, WFFC, "");
+    add_node(&w, "n1", "", "");
+    add_node(&w, "n2", "", "");
+    add_local(&w, "v1", "5Gi", LOCAL, "n1");
+    add_local(&w, "v2", "5Gi", LOCAL, "n2");
+    add_claim(&w, "c", "5Gi", RWO, CLASS_OF);
+    world_start(&w);
+    world_settle_for(&w, 1);
+    w.binder = binder_free(w.binder);
+    add_pod(&w, "p", "c", "", "");
+    world_settle_for(&w, 1);
+    ASSERT_VOLUME(&w, "v1", "c", "spec/claimRef/name");
+    ASSERT_SENT(&w.served, 200, "MERGE", CLAIMS "/c",
+                "{'metadata':{'annotations':{'" ANN_BIND_COMPLETED "':'yes'}},'spec':{'volumeName':'v2'}}");
+    world_settle_for(&w, 0);
+    assert_pending(
+        &w, "p", "SchedulerError",
+        "running PreBind plugin \"VolumeBinding\": binding volumes: pv \"v2\" node affinity doesn't "
+        "match node \"n1\": no matching NodeSelectorTerms");
+    world_settle_for(&w, 10);
+    assert_on(&w, "p", "n2");
+    world_done(&w);
+}
+
 TEST(scheduler_1_unschedulable_node)
 {
     struct world w;

@@ -202,7 +202,7 @@ TEST(sim_reports_what_must_never_be)
     assert_int_equal(37, own.checks); /* and not once more */
     assert_true(own.works > 0);
     assert_non_null(strstr(r.trace, " server starts\n"));
-    assert_non_null(strstr(r.trace, " somebody: create a "));
+    assert_non_null(strstr(r.trace, " somebody: create configmaps a "));
     assert_non_null(strstr(r.trace, "\n37 "));
     assert_non_null(strstr(r.trace, " WRONG: seen 37 times\n"));
     assert_non_null(strstr(r.trace, " WRONG: and something that follows from it\n"));
