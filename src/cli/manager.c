@@ -137,7 +137,7 @@ static int open_parts(struct manager *m, struct error *err)
     struct scheduler_options s = { .part = part,
                                    .name = m->o.scheduler_name ? m->o.scheduler_name : SCHEDULER_NAME,
                                    .host = m->o.host ? m->o.host : "",
-                                   .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS };
+                                   .bind_timeout_ns = m->o.bind_timeout_ns };
     int r = m->o.parts & MANAGER_CONTROLLERS ? open_controllers(m, &part, err) : 0;
 
     return r == 0 && m->o.parts & MANAGER_SCHEDULER ? scheduler_new(&s, &m->scheduler, err) : r;

@@ -33,6 +33,7 @@ struct manager_options {
     bool streams_lists;         /* informer.h */
     bool provisions_host_path;  /* --enable-hostpath-provisioner */
     const char *scheduler_name; /* borrowed; NULL: the default one */
+    uint64_t bind_timeout_ns;   /* of the scheduler */
     const char *host;           /* of this machine; borrowed */
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);

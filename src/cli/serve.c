@@ -24,10 +24,12 @@
 #include "io/hostname.h"
 #include "io/random.h"
 #include "machinery/process_metrics.h"
+#include "scheduler/scheduler.h"
 #include "store/store.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:7443"
 #define DEFAULT_EVENT_TTL_SECONDS 3600
+#define BIND_TIMEOUT_SECONDS_MAX 86400
 #define CONFIG_BYTES_MAX ((size_t)1 << 20)
 /* From SIGTERM to the end: what is still under way then is cut off. */
 #define STOP_NS (4 * NS_PER_S)
@@ -44,6 +46,7 @@ struct settings {
     const char *config;
     const char *event_ttl;
     const char *token_file;
+    const char *bind_timeout;
     bool is_insecure;
     bool has_hostpath_provisioner;
 };
@@ -62,6 +65,8 @@ static const struct flag serve_flags[] = {
     CLI_LOG_FLAGS(struct settings),
     FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
             "provision hostPath volumes, for tests"),
+    FLAG(struct settings, bind_timeout, "bind-timeout", "SECONDS",
+         "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
@@ -75,6 +80,7 @@ struct running {
     struct settings settings;
     char data[PATH_MAX];
     int64_t event_ttl_seconds;
+    uint64_t bind_timeout_ns;
     struct json config_doc;
     struct logger logger;
     struct loop *loop;
@@ -152,6 +158,23 @@ static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_par
     return CLI_OK;
 }
 
+static int check_seconds(struct running *r)
+{
+    const struct settings *s = &r->settings;
+    uint64_t seconds = SCHEDULER_BIND_TIMEOUT_NS / NS_PER_S;
+
+    r->event_ttl_seconds = DEFAULT_EVENT_TTL_SECONDS;
+    if (s->event_ttl &&
+        (!str_to_int64(str_of(s->event_ttl), &r->event_ttl_seconds) || r->event_ttl_seconds < 1))
+        return cli_fail_usage("serve: --event-ttl %s: not a number of seconds", s->event_ttl);
+    if (s->bind_timeout &&
+        (!str_to_uint64(str_of(s->bind_timeout), &seconds) || seconds > BIND_TIMEOUT_SECONDS_MAX))
+        return cli_fail_usage("serve: --bind-timeout %s: not a number of seconds from 0 to %d",
+                              s->bind_timeout, BIND_TIMEOUT_SECONDS_MAX);
+    r->bind_timeout_ns = seconds * NS_PER_S;
+    return CLI_OK;
+}
+
 static int check_settings(struct running *r)
 {
     struct settings *s = &r->settings;
@@ -171,11 +194,8 @@ static int check_settings(struct running *r)
             s->listen);
     if (cli_logger("serve", s->log_level, s->log_format, &r->logger) != CLI_OK)
         return CLI_USAGE;
-    r->event_ttl_seconds = DEFAULT_EVENT_TTL_SECONDS;
-    if (s->event_ttl &&
-        (!str_to_int64(str_of(s->event_ttl), &r->event_ttl_seconds) || r->event_ttl_seconds < 1))
-        return cli_fail_usage("serve: --event-ttl %s: not a number of seconds", s->event_ttl);
-    if (check_parts(s->without ? s->without : "", &has_api, &r->parts) != CLI_OK)
+    if (check_seconds(r) != CLI_OK ||
+        check_parts(s->without ? s->without : "", &has_api, &r->parts) != CLI_OK)
         return CLI_USAGE;
     if (!has_api)
         return cli_fail_usage("serve: --without api leaves nothing to run in this version");
@@ -279,6 +299,7 @@ static int open_manager(struct running *r, struct error *err)
     struct manager_options o = { .parts = r->parts,
                                  .loop = r->loop,
                                  .host = r->host,
+                                 .bind_timeout_ns = r->bind_timeout_ns,
                                  .clock = clock_system(),
                                  .metrics = r->metrics,
                                  .is_local = true,

@@ -58,9 +58,10 @@ class Answer:
 class Server:
     """Plain HTTP unless tls=True. The data directory outlives stop() and kill(): start() finds it again."""
 
-    def __init__(self, *flags, tls=False, data=None, env=None, controllers=False):
-        """The API alone, unless the controllers are wanted: nobody changes what a test has made."""
-        self.flags = flags if controllers else ("--without", "controllers", *flags)
+    def __init__(self, *flags, tls=False, data=None, env=None, controllers=False, scheduler=False):
+        """The API alone, unless more is wanted: nobody changes what a test has made."""
+        without = [name for name, runs in (("controllers", controllers), ("scheduler", scheduler)) if not runs]
+        self.flags = ("--without", ",".join(without), *flags)
         self.tls = tls
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="berth-test-")

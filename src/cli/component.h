@@ -1,0 +1,70 @@
+/* A part of the control plane as a process of its own, in front of any Kubernetes API server that a
+ * kubeconfig names: what `berth controllers` and `berth scheduler` share.
+ *
+ * The order of a start: the configuration (wrong: the end), the monitor, the server's version (asked until it
+ * answers), the caches, then, with --leader-elect, the lease, and the work. A process that waits for any of
+ * these is alive and not ready. The order of a stop: the lease is given back, the last events go out, the
+ * end; a lease that is lost ends the process with 1, and whoever watches over it starts it anew. */
+#ifndef BERTH_CLI_COMPONENT_H
+#define BERTH_CLI_COMPONENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/cli.h"
+#include "cli/flags.h"
+#include "cli/logging.h"
+
+#define COMPONENT_LEASE_NAMESPACE "kube-system"
+
+struct component {
+    const struct cli_verb *verb;
+    const char *lease; /* its name, and who its events are from */
+    unsigned parts;    /* manager.h */
+};
+
+/* Of all of them; what a verb has no flag for stays unset. */
+struct component_settings {
+    const char *kubeconfig;
+    const char *context;
+    const char *lease_ns;
+    const char *lease_duration;
+    const char *renew_deadline;
+    const char *retry_period;
+    const char *metrics;
+    const char *qps;
+    const char *burst;
+    const char *scheduler_name;
+    const char *bind_timeout;
+    const char *log_level;
+    const char *log_format;
+    bool is_elected;
+};
+
+/* The flags that every component has, at the end of its table. */
+#define COMPONENT_FLAG(field, name, value, help) FLAG(struct component_settings, field, name, value, help)
+#define COMPONENT_FLAGS                                                                                   \
+    COMPONENT_FLAG(kubeconfig, "kubeconfig", "FILE",                                                      \
+                   "which server, and as whom; else $KUBECONFIG, ~/.kube/config, or what a pod finds"),   \
+        COMPONENT_FLAG(context, "context", "NAME", "another than the current context of the kubeconfig"), \
+        FLAG_ON(struct component_settings, is_elected, "leader-elect",                                    \
+                "work only while holding a lease: of several, one"),                                      \
+        COMPONENT_FLAG(lease_ns, "leader-elect-namespace", "NS",                                          \
+                       "where the lease is; default " COMPONENT_LEASE_NAMESPACE),                         \
+        COMPONENT_FLAG(lease_duration, "leader-elect-lease-duration", "SECONDS",                          \
+                       "how long others wait for a leader that is silent; default 15"),                   \
+        COMPONENT_FLAG(renew_deadline, "leader-elect-renew-deadline", "SECONDS",                          \
+                       "how long a leader tries to renew before it gives up; default 10"),                \
+        COMPONENT_FLAG(retry_period, "leader-elect-retry-period", "SECONDS",                              \
+                       "how long between two tries; default 2"),                                          \
+        COMPONENT_FLAG(                                                                                   \
+            metrics, "metrics", "ADDR:PORT",                                                              \
+            "where /metrics, /livez, /readyz and /healthz are served, in plain HTTP; default nowhere"),   \
+        COMPONENT_FLAG(qps, "kube-api-qps", "N", "requests a second; default 200, 0 for no limit"),       \
+        COMPONENT_FLAG(burst, "kube-api-burst", "N", "requests that may go at once; default 400"),        \
+        CLI_LOG_FLAGS(struct component_settings)
+
+/* Runs until it is told to stop; argv as a verb gets it. Returns the exit status. */
+int component_run(const struct component *type, int argc, char **argv);
+
+#endif
