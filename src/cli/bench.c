@@ -332,6 +332,44 @@ static const struct {
     { "volumes", bench_volumes, BENCH_VOLUMES, "--volumes" },
 };
 
+static const struct schedule_size schedule_sizes[] = { { 500, 100, 1000 }, { 5000, 5000, 50000 } };
+
+static bool read_size(int argc, char **argv, struct schedule_size *s)
+{
+    const struct {
+        const char *flag;
+        uint64_t *place;
+    } flags[] = { { "--pods", &s->pods }, { "--nodes", &s->nodes }, { "--volumes", &s->volumes } };
+
+    for (int i = 2; i < argc; i += 2) {
+        size_t k = 0;
+
+        while (k < ARRAY_LEN(flags) && strcmp(argv[i], flags[k].flag) != 0)
+            k++;
+        if (k == ARRAY_LEN(flags) || i + 1 == argc || !str_to_uint64(str_of(argv[i + 1]), flags[k].place) ||
+            *flags[k].place == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The sizes of the table, or one that is given. */
+static int run_schedule(int argc, char **argv)
+{
+    struct schedule_size size = schedule_sizes[0];
+    struct error err = { 0 };
+    int r = 0;
+
+    if (!read_size(argc, argv, &size))
+        return cli_fail_usage("bench: schedule takes --pods N, --nodes N and --volumes N, from 1 on");
+    bench_baseline();
+    if (argc > 2)
+        r = bench_schedule(&size, &err);
+    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(schedule_sizes) && r == 0; i++)
+        r = bench_schedule(&schedule_sizes[i], &err);
+    return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
+}
+
 static int bench_run(int argc, char **argv)
 {
     uint64_t count = 0;
@@ -339,6 +377,8 @@ static int bench_run(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "micro") == 0)
         return bench_run_micro();
+    if (argc >= 2 && strcmp(argv[1], "schedule") == 0)
+        return run_schedule(argc, argv);
     for (size_t i = 0; i < ARRAY_LEN(sized) && argc >= 2; i++) {
         bool has_count = argc == 4 && strcmp(argv[2], sized[i].flag) == 0 &&
                          str_to_uint64(str_of(argv[3]), &count) && count > 0;
@@ -348,13 +388,14 @@ static int bench_run(int argc, char **argv)
                                                                               : CLI_OK;
     }
     return cli_fail_usage(
-        "bench: say which: micro, match, store, informer, bind or volumes: see 'berth help bench'");
+        "bench: say which: micro, match, store, informer, bind, volumes or schedule: see 'berth help bench'");
 }
 
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro | match|store|informer|volumes [--volumes N] | bind [--pairs N]",
+    .usage = "bench micro | match|store|informer|volumes [--volumes N] | bind [--pairs N] |\n"
+             "             schedule [--pods N] [--nodes N] [--volumes N]",
     .summary = "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; "
-               "binding; pods' volumes",
+               "binding; pods' volumes; scheduling",
     .run = bench_run,
 };

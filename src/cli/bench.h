@@ -29,4 +29,14 @@ int bench_bind(uint64_t pairs, struct error *err);
 /* Setting up and tearing down that many volumes of pods, in a directory below the current one. */
 int bench_volumes(uint64_t volumes, struct error *err);
 
+/* What is scheduled: pods with one claim each that waits for them, and volumes spread over nodes. */
+struct schedule_size {
+    uint64_t pods;
+    uint64_t nodes;
+    uint64_t volumes;
+};
+/* Nodes and volumes for the pods by scheduler and controllers, on a store in a directory below the current
+ * one. */
+int bench_schedule(const struct schedule_size *size, struct error *err);
+
 #endif

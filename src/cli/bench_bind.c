@@ -16,15 +16,14 @@
 
 #include "base/cleanup.h"
 #include "cli/bench_pairs.h"
+#include "cli/bench_wait.h"
 #include "io/clock.h"
-#include "io/proc_self.h"
 
 #define BACKGROUND 50000
 #define BURST_PER_S UINT64_C(1000)
 #define BURST_SECONDS UINT64_C(10)
 /* Requests of ours under way while a backlog is made. */
 #define CREATES_IN_FLIGHT 512
-#define PATIENCE_NS (20 * NS_PER_S)
 
 struct row {
     const char *what;
@@ -42,23 +41,7 @@ static const struct row rows[] = {
     { "burst of 1,000/s, behind", PAIRS_FREE, true, true },
 };
 
-/* --- Time and memory --- */
-
-struct spent {
-    uint64_t ns;
-    uint64_t loop_ns; /* of a processor */
-    double all_seconds;
-    uint64_t resident_bytes;
-};
-
-static struct spent spent_now(const struct pairs *p)
-{
-    struct proc_stat s = { 0 };
-    struct error err;
-
-    (void)proc_self_stat(&s, &err); /* without /proc there are zeroes in the table */
-    return (struct spent){ clock_mono_ns(p->clock), clock_thread_cpu_ns(), s.cpu_seconds, s.resident_bytes };
-}
+/* --- Time --- */
 
 static int cmp_ns(const void *a, const void *b)
 {
@@ -83,27 +66,10 @@ static void on_tick(void *ctx)
     (void)ctx; /* a turn of the loop is all it is for */
 }
 
-/* Until all are bound, or none was for a while: then something was forgotten. */
 static void await_bound(struct pairs *p)
 {
-    uint64_t bound = p->bound, until_ns = clock_mono_ns(p->clock) + PATIENCE_NS;
-    struct timer tick;
-
-    timer_init(&tick, p->loop, on_tick, /* ctx= */ NULL);
-    while (p->bound < p->count && p->r == 0) {
-        uint64_t now_ns = clock_mono_ns(p->clock);
-
-        if (p->bound > bound) {
-            bound = p->bound;
-            until_ns = now_ns + PATIENCE_NS;
-        }
-        if (now_ns > until_ns)
-            p->r = error_set(&p->err, ERR_TIMEOUT, "only %" PRIu64 " of %" PRIu64 " claims were bound",
-                             p->bound, p->count);
-        timer_arm(&tick, until_ns);
-        loop_run_once(p->loop);
-    }
-    timer_disarm(&tick);
+    if (p->r == 0)
+        p->r = bench_await(p->loop, p->clock, &p->bound, p->count, "claims were bound", &p->err);
 }
 
 static void make_backlog(struct pairs *p, enum pairs_way way)
@@ -179,7 +145,7 @@ static void time_row(const struct row *row, struct pairs *p)
     pairs_open_manager(p);
     if (p->r < 0)
         return;
-    from = spent_now(p);
+    from = spent_now(p->clock);
     pairs_start(p);
     while (row->is_burst && loop_poll(p->loop))
         ; /* what was there before is not what is measured */
@@ -192,7 +158,7 @@ static void time_row(const struct row *row, struct pairs *p)
     if (p->r < 0)
         return;
     print_speed(row, p, ns);
-    print_cost(p, from, spent_now(p));
+    print_cost(p, from, spent_now(p->clock));
 }
 
 static int run_row(const struct row *row, uint64_t pairs, struct error *err)
@@ -203,6 +169,7 @@ static int run_row(const struct row *row, uint64_t pairs, struct error *err)
     if (!p)
         return error_no_memory(err);
     p->clock = clock_system();
+    p->parts = MANAGER_CONTROLLERS;
     p->count = row->is_burst && pairs > BURST_PER_S * BURST_SECONDS ? BURST_PER_S * BURST_SECONDS : pairs;
     if (pairs_open(p) == 0 && row->is_behind)
         pairs_add_background(p, BACKGROUND, BACKGROUND);

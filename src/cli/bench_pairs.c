@@ -13,9 +13,8 @@
 #include "apiserver/store_facts.h"
 #include "io/path.h"
 #include "machinery/metrics.h"
+#include "scheduler/scheduler.h"
 
-#define NS "bench"
-#define BODY_BYTES 2048
 #define NAME_BYTES 48
 #define BATCH STORE_BATCH_MAX
 #define CLAIM_PREFIX "claim-"
@@ -125,7 +124,7 @@ static void fail(struct pairs *p, int r, const struct error *err)
 }
 
 /* `meta` and `status` are members that end with a comma, and objects; claim_uid "": none. */
-static struct str write_volume(char body[BODY_BYTES], const char *name, const char *claim,
+static struct str write_volume(char body[PAIRS_BODY_BYTES], const char *name, const char *claim,
                                const char *claim_uid, const char *meta, const char *status)
 {
     char ref[256] = "";
@@ -133,10 +132,10 @@ static struct str write_volume(char body[BODY_BYTES], const char *name, const ch
 
     if (claim[0])
         (void)snprintf(ref, sizeof ref,
-                       "\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"namespace\":\"" NS
+                       "\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"namespace\":\"" PAIRS_NS
                        "\",\"name\":\"%s\",\"uid\":\"%s\",\"apiVersion\":\"v1\"},",
                        claim, claim_uid);
-    len = snprintf(body, BODY_BYTES,
+    len = snprintf(body, PAIRS_BODY_BYTES,
                    "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{%s\"name\":\"%s\","
                    "\"labels\":{\"app\":\"shop\"}},\"spec\":{\"capacity\":{\"storage\":\"10Gi\"},"
                    "\"hostPath\":{\"path\":\"/srv/volumes/%s\",\"type\":\"\"},\"accessModes\":"
@@ -146,8 +145,8 @@ static struct str write_volume(char body[BODY_BYTES], const char *name, const ch
     return (struct str){ body, (size_t)len };
 }
 
-static struct str write_claim(char body[BODY_BYTES], const char *name, const char *volume, const char *meta,
-                              const char *status)
+static struct str write_claim(char body[PAIRS_BODY_BYTES], const char *name, const char *volume,
+                              const char *meta, const char *status)
 {
     char named[96] = "";
     int len;
@@ -155,9 +154,9 @@ static struct str write_claim(char body[BODY_BYTES], const char *name, const cha
     if (volume[0])
         (void)snprintf(named, sizeof named, ",\"volumeName\":\"%s\"", volume);
     len =
-        snprintf(body, BODY_BYTES,
+        snprintf(body, PAIRS_BODY_BYTES,
                  "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{%s\"name\":\"%s\","
-                 "\"namespace\":\"" NS "\",\"labels\":{\"app\":\"shop\"}},\"spec\":{\"accessModes\":"
+                 "\"namespace\":\"" PAIRS_NS "\",\"labels\":{\"app\":\"shop\"}},\"spec\":{\"accessModes\":"
                  "[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"10Gi\"}}%s,"
                  "\"storageClassName\":\"manual\",\"volumeMode\":\"Filesystem\"},\"status\":%s}",
                  meta, name, named, status);
@@ -237,7 +236,7 @@ static void stored_meta(struct pairs *p, char meta[512], const char *uid, enum k
 static void add_old_volume(struct batch *b, uint64_t n, bool is_bound)
 {
     char name[NAME_BYTES], claim[NAME_BYTES], uid[UID_BYTES], claim_uid[UID_BYTES], meta[512];
-    char body[BODY_BYTES];
+    char body[PAIRS_BODY_BYTES];
 
     (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, n);
     (void)snprintf(claim_uid, sizeof claim_uid, "00000000-0000-4000-9000-%012" PRIx64, n);
@@ -251,21 +250,47 @@ static void add_old_volume(struct batch *b, uint64_t n, bool is_bound)
     batch_add(b, KIND_CLAIM, write_claim(body, claim, name, meta, CLAIM_STATUS));
 }
 
-void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
+static struct batch *batch_new(struct pairs *p)
 {
     struct batch *b = calloc(1, sizeof *b);
 
     if (!b) {
         p->r = error_no_memory(&p->err);
-        return;
+        return NULL;
     }
     b->p = p;
     json_init(&b->doc, DOC_BYTES_MAX);
-    for (uint64_t n = 0; n < released + bound && p->r == 0; n++)
-        add_old_volume(b, n, /* is_bound= */ n >= released);
+    return b;
+}
+
+static void batch_free(struct batch *b)
+{
     batch_flush(b);
     json_done(&b->doc);
     free(b);
+}
+
+void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
+{
+    struct batch *b = batch_new(p);
+
+    if (!b)
+        return;
+    for (uint64_t n = 0; n < released + bound && p->r == 0; n++)
+        add_old_volume(b, n, /* is_bound= */ n >= released);
+    batch_free(b);
+}
+
+void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *write, void *ctx)
+{
+    struct batch *b = batch_new(p);
+    char body[PAIRS_BODY_BYTES];
+
+    if (!b)
+        return;
+    for (uint64_t n = 0; n < count && p->r == 0; n++)
+        batch_add(b, k, write(ctx, n, body));
+    batch_free(b);
 }
 
 /* --- Through the API --- */
@@ -305,17 +330,22 @@ static void create(struct pairs *p, uint64_t n, enum pairs_way way, enum kind k,
 {
     struct client_request q = { .verb = CLIENT_CREATE,
                                 .kind = kind_info(k),
-                                .ns = k == KIND_CLAIM ? NS : NULL,
+                                .ns = kind_info(k)->is_namespaced ? PAIRS_NS : NULL,
                                 .body = body,
                                 .field_manager = "bench" };
 
     ask_send(p, n, way, &q, done);
 }
 
+void pairs_create_object(struct pairs *p, enum kind k, struct str body)
+{
+    create(p, /* n= */ 0, PAIRS_FREE, k, body, on_answer);
+}
+
 static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const char *claim_uid,
                           client_done_fn *done)
 {
-    char body[BODY_BYTES], name[NAME_BYTES], claim[NAME_BYTES] = "";
+    char body[PAIRS_BODY_BYTES], name[NAME_BYTES], claim[NAME_BYTES] = "";
 
     (void)snprintf(name, sizeof name, "volume-%" PRIu64, n);
     if (claim_uid[0])
@@ -325,7 +355,7 @@ static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const
 
 static void create_claim(struct pairs *p, uint64_t n, enum pairs_way way, client_done_fn *done)
 {
-    char body[BODY_BYTES], name[NAME_BYTES];
+    char body[PAIRS_BODY_BYTES], name[NAME_BYTES];
 
     (void)snprintf(name, sizeof name, CLAIM_PREFIX "%" PRIu64, n);
     p->asked_ns[n] = clock_mono_ns(p->clock);
@@ -388,7 +418,8 @@ void pairs_open_manager(struct pairs *p)
     static struct client_observer observer;
     struct client_options c = { .loop = p->loop, .carrier = &p->carrier.carrier, .observer = &observer };
     bool is_synced = false;
-    struct manager_options o = { .parts = MANAGER_CONTROLLERS,
+    struct manager_options o = { .parts = p->parts,
+                                 .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
                                  .loop = p->loop,
                                  .clock = p->clock,
                                  .seed = 1,
@@ -468,7 +499,7 @@ static int open_server(struct pairs *p)
 static int open_client(struct pairs *p)
 {
     static const char body[] =
-        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" NS "\"}}";
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" PAIRS_NS "\"}}";
     struct client_options c = { .loop = p->loop };
     struct client_request q = { .verb = CLIENT_CREATE,
                                 .kind = kind_info(KIND_NAMESPACE),

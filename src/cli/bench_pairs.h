@@ -1,5 +1,5 @@
 /* A server on the SQLite store with claims and volumes for them, and the controllers of this process. For
- * `berth bench bind`. */
+ * `berth bench bind` and `berth bench schedule`. */
 #ifndef BERTH_CLI_BENCH_PAIRS_H
 #define BERTH_CLI_BENCH_PAIRS_H
 
@@ -37,6 +37,7 @@ struct pairs_carrier {
 struct pairs {
     const struct clock *clock;
     uint64_t count; /* of pairs, "claim-0" and "volume-0" on */
+    unsigned parts; /* manager.h: what works on them */
     char dir[PATH_MAX];
     struct loop *loop;
     struct store *store;
@@ -56,12 +57,20 @@ struct pairs {
     int r; /* the first failure */
 };
 
-/* Zeroed but for clock and count. The failure is in p->err. To be closed in either case. */
+/* Zeroed but for clock, count and parts. The failure is in p->err. To be closed in either case. */
 int pairs_open(struct pairs *p);
 void pairs_close(struct pairs *p);
 
 /* Straight into the store: volumes that were released, and pairs that are bound. */
 void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound);
+
+/* Straight into the store, object 0 to count - 1 as the function writes them. */
+#define PAIRS_BODY_BYTES 2048
+#define PAIRS_NS "bench"
+typedef struct str pairs_write_fn(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES]);
+void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *write, void *ctx);
+/* Through the API, in PAIRS_NS if the kind has namespaces; the answer comes later. */
+void pairs_create_object(struct pairs *p, enum kind k, struct str body);
 
 enum pairs_way {
     PAIRS_FREE,    /* as one creates them */
