@@ -118,6 +118,12 @@ static int64_t total(const struct contest *f, const struct scored *x)
            WEIGHT_VOLUMES * (x->volumes > 0 ? x->volumes : 0);
 }
 
+/* Whatever node it is, its score is the same: only how many pods it has tells. */
+static bool is_level(const struct cycle *c)
+{
+    return c->s->o.shape_count == 0 && c->pod->preferred_affinity_count == 0 && c->s->nodes.reluctant == 0;
+}
+
 /* Best score, then fewest pods, then by name, which is the order they come in. */
 static struct sched_node *choose(const struct contest *f)
 {
@@ -161,19 +167,28 @@ static enum cycle_result refuse_all(struct cycle *c)
     return CYCLE_REFUSED;
 }
 
+/* Where all scores are the same, a node that has no fewer pods than one that will do is not looked at: of
+ * many nodes a handful are. */
 static enum cycle_result judge_nodes(struct cycle *c, struct contest *f)
 {
     struct nodes *nodes = &c->s->nodes;
+    size_t fewest = SIZE_MAX; /* pods of one that will do */
+    bool looks_at_all = !is_level(c);
 
-    vec_clear(&c->s->verdicts);
     if (vec_reserve(&c->s->verdicts, nodes->all.count) < 0)
         return cycle_fail(c, JUDGE_NODE_NAME, "out of memory");
     for (size_t i = 0; i < nodes->all.count; i++) {
         struct sched_node *n = nodes->all.items[i];
-        struct verdict v = affinity_names(c->pod, n->name) ? judge(c, n) : verdict_of(REASON_ABSENT);
+        struct verdict v;
 
+        if (!looks_at_all && n->pods.count >= fewest)
+            continue;
+        v = affinity_names(c->pod, n->name) ? judge(c, n) : verdict_of(REASON_ABSENT);
         c->s->verdicts.items[c->s->verdicts.count++] = v;
-        if (v.reasons == 0 && add_scored(c, f, n) < 0)
+        if (v.reasons != 0)
+            continue;
+        fewest = n->pods.count;
+        if (add_scored(c, f, n) < 0)
             return cycle_fail(c, JUDGE_NODE_NAME, "out of memory");
     }
     return f->items.count > 0 ? CYCLE_FITS : refuse_all(c);
@@ -184,6 +199,7 @@ enum cycle_result cycle_run(struct cycle *c)
     struct contest f = { 0 };
     enum cycle_result r;
 
+    vec_clear(&c->s->verdicts);
     if (c->s->nodes.all.count == 0) {
         (void)buf_add_cstr(&c->message, "no nodes available to schedule pods");
         c->judges = 1U << JUDGE_NO_NODES;

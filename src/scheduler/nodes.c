@@ -154,6 +154,15 @@ static void drop_if_unused(struct nodes *n, struct sched_node *s)
     node_free(s);
 }
 
+static void set_reluctant(struct nodes *n, struct sched_node *s, const struct node *node)
+{
+    n->reluctant -= s->is_reluctant;
+    s->is_reluctant = false;
+    for (uint32_t i = 0; node && i < node->taints.count; i++)
+        s->is_reluctant |= node->taints.items[i].effect == TAINT_PREFER_NO_SCHEDULE;
+    n->reluctant += s->is_reluctant;
+}
+
 int nodes_put(struct nodes *n, const struct node *node)
 {
     struct sched_node *s = node_for(n, node->obj.name);
@@ -169,6 +178,7 @@ int nodes_put(struct nodes *n, const struct node *node)
     s->node = node_of(object_ref(&node->obj));
     if (old)
         (void)object_unref((struct object *)(uintptr_t)&old->obj);
+    set_reluctant(n, s, node);
     s->room = (struct needs){ .milli_cpu = amount_of(&node->allocatable, "cpu", UNLIMITED),
                               .memory = amount_of(&node->allocatable, "memory", UNLIMITED),
                               .pods = amount_of(&node->allocatable, "pods", UNLIMITED) };
@@ -182,6 +192,7 @@ void nodes_remove(struct nodes *n, const char *name)
     if (!s)
         return;
     vec_remove(&n->all, place_of(n, name));
+    set_reluctant(n, s, /* node= */ NULL);
     (void)object_unref((struct object *)(uintptr_t)&s->node->obj);
     s->node = NULL;
     drop_if_unused(n, s);

@@ -33,12 +33,14 @@ struct sched_node {
     struct needs room; /* allocatable */
     struct needs used;
     VEC(struct placed_pod *) pods;
+    bool is_reluctant; /* there, and with a taint PreferNoSchedule */
 };
 
 struct nodes {
     VEC(struct sched_node *) all; /* that are there, by name */
     struct map by_name;           /* also those that are gone and have pods */
     struct map pods;              /* placed_pod by the pod's uid */
+    size_t reluctant;             /* of those that are there */
 };
 
 void nodes_init(struct nodes *n, struct hash_seed seed);

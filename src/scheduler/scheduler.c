@@ -82,7 +82,7 @@ static void on_turn(void *ctx)
             continue;
         }
         schedule(s, x);
-        judged += s->nodes.all.count + 1;
+        judged += s->verdicts.count + 1;
     }
     if (s->queue.counts[QUEUE_READY] > 0 && s->bindings_count < s->o.bindings_max)
         loop_defer(&s->turn);
