@@ -1,4 +1,4 @@
-"""A real `berth controllers` for a test, and kubeconfigs for it.
+"""A real `berth controllers` for a test, or another component in front of a server, and kubeconfigs for it.
 
     with Server(tls=True) as server, Controllers(kubeconfig=server.kubeconfig) as controllers:
         controllers.await_ready()
@@ -26,12 +26,13 @@ NOT_INHERITED = r"KUBE|(https?|all|no)_proxy$"
 class Controllers:
     """A process with a monitor; its log is kept."""
 
-    def __init__(self, *flags, kubeconfig=None, env=None, through=()):
+    def __init__(self, *flags, kubeconfig=None, env=None, through=(), verb="controllers"):
         """Started through the words of another command, when they are given."""
+        self.verb = verb
         self.port = free_port()
         self.folder = tempfile.mkdtemp(prefix="berth-controllers-")
         self.log_path = os.path.join(self.folder, "log")
-        command = [*through, BERTH, "controllers", "--metrics", f"127.0.0.1:{self.port}", *flags]
+        command = [*through, BERTH, verb, "--metrics", f"127.0.0.1:{self.port}", *flags]
         if kubeconfig:
             command += ["--kubeconfig", kubeconfig]
         environment = {n: v for n, v in os.environ.items() if not re.match(NOT_INHERITED, n, re.I)}
@@ -66,7 +67,7 @@ class Controllers:
 
     def is_ready(self):
         status = self.process.poll()
-        assert status is None, f"berth controllers ended with {status}:\n{self.log}"
+        assert status is None, f"berth {self.verb} ended with {status}:\n{self.log}"
         return self.get("/readyz")[0] == 200
 
     def await_ready(self):
@@ -96,7 +97,7 @@ class Controllers:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def is_leading(self):
-        return self.metric('leader_election_master_status{name="berth-controllers"}') == 1
+        return self.metric(f'leader_election_master_status{{name="berth-{self.verb}"}}') == 1
 
     def await_leading(self):
         await_that(self.is_leading, 30, "leading")
