@@ -7,6 +7,7 @@
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
+#include "controllers/stranded/stranded.h"
 #include "io/pool.h"
 #include "plugins/registry.h"
 #include "scheduler/scheduler.h"
@@ -47,6 +48,7 @@ struct manager {
     struct protect *protect;
     struct expand *expand;
     struct ephemeral *ephemeral;
+    struct stranded *stranded;
     struct scheduler *scheduler;
     struct timer timer;
     uint64_t say_at_ns;
@@ -122,7 +124,9 @@ static int open_controllers(struct manager *m, const struct part_options *part, 
         r = protect_new(part, &m->protect, err);
     if (r == 0)
         r = expand_new(part, expand_plugins_builtin, &m->expand, err);
-    return r < 0 ? r : ephemeral_new(part, &m->ephemeral, err);
+    if (r == 0)
+        r = ephemeral_new(part, &m->ephemeral, err);
+    return r < 0 ? r : stranded_new(part, &m->stranded, err);
 }
 
 static int open_parts(struct manager *m, struct error *err)
@@ -169,6 +173,7 @@ struct manager *manager_free(struct manager *m)
         return NULL;
     timer_disarm(&m->timer);
     m->scheduler = scheduler_free(m->scheduler);
+    m->stranded = stranded_free(m->stranded);
     m->ephemeral = ephemeral_free(m->ephemeral);
     m->expand = expand_free(m->expand);
     m->protect = protect_free(m->protect);
@@ -193,6 +198,7 @@ void manager_start(struct manager *m)
         protect_start(m->protect);
         expand_start(m->expand);
         ephemeral_start(m->ephemeral);
+        stranded_start(m->stranded);
     }
     if (m->o.parts & MANAGER_SCHEDULER)
         scheduler_start(m->scheduler);

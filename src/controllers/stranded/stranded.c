@@ -1,0 +1,341 @@
+#include "controllers/stranded/stranded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/node.h"
+#include "api/volume.h"
+#include "base/map.h"
+
+#define QUEUE "stranded_volume"
+#define HOST_LABEL "kubernetes.io/hostname"
+
+/* Indexes of the caches: nodes by their host name; local volumes by the host names of their affinity, those
+ * with a term that names none under "". */
+#define NODES_BY_HOST "stranded-host"
+#define VOLUMES_BY_HOST "stranded-host"
+
+/* A volume that no node reaches. */
+struct episode {
+    uint64_t tell_ns; /* when it is told, or told again */
+    bool is_told;
+    char name[];
+};
+
+struct stranded {
+    struct loop *loop;
+    struct informer *nodes;
+    struct informer *volumes;
+    struct informer *claims;
+    struct informer_handler nodes_handler;
+    struct informer_handler volumes_handler;
+    struct controller *controller;
+    struct recorder *recorder;
+    struct map episodes; /* by the volume's name */
+};
+
+/* --- Which nodes --- */
+
+static bool is_local(const struct volume *v)
+{
+    return v->source.kind == SOURCE_LOCAL && v->affinity;
+}
+
+/* The requirement that names hosts; NULL for none. */
+static const struct requirement *hosts_of(const struct node_term *t)
+{
+    for (size_t i = 0; i < t->labels.count; i++)
+        if (t->labels.items[i].op == SELECTOR_IN && strcmp(t->labels.items[i].key, HOST_LABEL) == 0)
+            return &t->labels.items[i];
+    return NULL;
+}
+
+static bool reaches(const struct object *node, const struct volume *v)
+{
+    struct error ignored;
+
+    return node_selector_matches(v->affinity, node->labels.items, node->labels.count, /* node_name= */ NULL,
+                                 &ignored) == 1;
+}
+
+static bool host_reaches(const struct stranded *s, const char *host, const struct volume *v)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first_by(s->nodes, NODES_BY_HOST, str_of(host), &at); o;
+         o = informer_next(&at))
+        if (reaches(o, v))
+            return true;
+    return false;
+}
+
+static bool any_reaches(const struct stranded *s, const struct volume *v)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first(s->nodes, &at); o; o = informer_next(&at))
+        if (reaches(o, v))
+            return true;
+    return false;
+}
+
+static bool is_reached(const struct stranded *s, const struct volume *v)
+{
+    for (size_t i = 0; i < v->affinity->count; i++) {
+        const struct requirement *q = hosts_of(&v->affinity->terms[i]);
+
+        if (!q)
+            return any_reaches(s, v);
+        for (size_t k = 0; k < q->values_count; k++)
+            if (host_reaches(s, q->values[k], v))
+                return true;
+    }
+    return false;
+}
+
+/* --- Telling --- */
+
+/* The claim that has the volume; NULL for none. */
+static const struct object *claim_with(const struct stranded *s, const struct volume *v)
+{
+    const struct object *o = v->claim.is_set ? informer_get(s->claims, v->claim.ns, v->claim.name) : NULL;
+
+    return o && strcmp(o->uid, v->claim.uid) == 0 && strcmp(claim_of(o)->volume_name, v->obj.name) == 0
+               ? o
+               : NULL;
+}
+
+static void tell_gone(const struct stranded *s, const struct volume *v)
+{
+    const struct object *claim = claim_with(s, v);
+
+    recorder_event(s->recorder, &v->obj, EVENT_WARNING, "NodeGone",
+                   "no node matches the node affinity of this volume: its data cannot be reached until such "
+                   "a node is there again");
+    if (claim)
+        recorder_event(s->recorder, claim, EVENT_WARNING, "NodeGone",
+                       "no node matches the node affinity of volume \"%s\": its data cannot be reached until "
+                       "such a node is there again",
+                       v->obj.name);
+}
+
+static void tell_back(const struct stranded *s, const struct volume *v)
+{
+    const struct object *claim = claim_with(s, v);
+
+    recorder_event(s->recorder, &v->obj, EVENT_NORMAL, "NodeBack",
+                   "a node matches the node affinity of this volume again");
+    if (claim)
+        recorder_event(s->recorder, claim, EVENT_NORMAL, "NodeBack",
+                       "a node matches the node affinity of volume \"%s\" again", v->obj.name);
+}
+
+/* --- The sync --- */
+
+static void episode_end(struct stranded *s, struct str name, const struct volume *v)
+{
+    struct episode *e = map_remove(&s->episodes, name);
+
+    if (e && e->is_told && v)
+        tell_back(s, v);
+    free(e);
+}
+
+static struct episode *episode_of(struct stranded *s, struct str name)
+{
+    struct episode *e = map_get(&s->episodes, name);
+
+    if (e)
+        return e;
+    e = calloc(1, sizeof *e + name.len + 1);
+    if (!e)
+        return NULL;
+    memcpy(e->name, name.s, name.len);
+    e->tell_ns = loop_now_ns(s->loop) + STRANDED_NS;
+    if (map_put(&s->episodes, (struct str){ e->name, name.len }, e, NULL) < 0) {
+        free(e);
+        return NULL;
+    }
+    return e;
+}
+
+static enum sync_result sync_volume(void *ctx, struct str key)
+{
+    struct stranded *s = ctx;
+    const struct object *o = informer_get_key(s->volumes, key);
+    const struct volume *v = o && is_local(volume_of(o)) ? volume_of(o) : NULL;
+    uint64_t now_ns = loop_now_ns(s->loop);
+    struct episode *e;
+
+    if (!v || is_reached(s, v)) {
+        episode_end(s, key, v);
+        return SYNC_DONE;
+    }
+    e = episode_of(s, key);
+    if (!e)
+        return SYNC_AGAIN; /* no memory */
+    if (now_ns >= e->tell_ns) {
+        tell_gone(s, v);
+        e->is_told = true;
+        e->tell_ns = now_ns + STRANDED_REPEAT_NS;
+    }
+    workqueue_add_after(controller_queue(s->controller), key, e->tell_ns - now_ns);
+    return SYNC_DONE;
+}
+
+/* --- What to look at --- */
+
+static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
+{
+    struct stranded *s = ctx;
+
+    (void)is_initial;
+    if (is_local(volume_of(o)))
+        part_add(s->controller, o);
+}
+
+static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old; /* a volume's source does not change; its affinity may, and its claim */
+    on_volume_add(ctx, o, /* is_initial= */ false);
+}
+
+static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    on_volume_add(ctx, o, is_final_unknown);
+}
+
+static void look_at_host(struct stranded *s, const char *host)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first_by(s->volumes, VOLUMES_BY_HOST, str_of(host), &at); o;
+         o = informer_next(&at))
+        part_add(s->controller, o);
+}
+
+/* The volumes that this node can make a difference to. */
+static void on_node(void *ctx, const struct object *o, bool is_initial)
+{
+    struct stranded *s = ctx;
+    const char *host = object_label(o, HOST_LABEL);
+
+    if (is_initial)
+        return; /* all volumes are looked at */
+    if (host && host[0])
+        look_at_host(s, host);
+    look_at_host(s, "");
+}
+
+static bool same_labels(const struct object *a, const struct object *b)
+{
+    if (a->labels.count != b->labels.count)
+        return false;
+    for (uint32_t i = 0; i < a->labels.count; i++)
+        if (strcmp(a->labels.items[i].key, b->labels.items[i].key) != 0 ||
+            strcmp(a->labels.items[i].value, b->labels.items[i].value) != 0)
+            return false;
+    return true;
+}
+
+static void on_node_update(void *ctx, const struct object *old, const struct object *o)
+{
+    if (same_labels(old, o))
+        return; /* a heartbeat */
+    on_node(ctx, old, /* is_initial= */ false);
+    on_node(ctx, o, /* is_initial= */ false);
+}
+
+static void on_node_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    (void)is_final_unknown;
+    on_node(ctx, o, /* is_initial= */ false);
+}
+
+/* --- Life --- */
+
+static void index_node(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    const char *host = object_label(o, HOST_LABEL);
+
+    if (host)
+        emit(ctx, str_of(host));
+}
+
+static void index_volume(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    const struct volume *v = volume_of(o);
+
+    for (size_t i = 0; is_local(v) && i < v->affinity->count; i++) {
+        const struct requirement *q = hosts_of(&v->affinity->terms[i]);
+
+        if (!q)
+            emit(ctx, str_of(""));
+        for (size_t k = 0; q && k < q->values_count; k++)
+            emit(ctx, str_of(q->values[k]));
+    }
+}
+
+static const struct informer_index nodes_index = { NODES_BY_HOST, index_node };
+static const struct informer_index volumes_index = { VOLUMES_BY_HOST, index_volume };
+
+static int stranded_open(struct stranded *s, const struct part_options *o, struct error *err)
+{
+    struct controller_options c = { .queue = { .loop = o->loop,
+                                               .name = QUEUE,
+                                               .metrics = o->metrics,
+                                               .seed = part_seed(o, QUEUE),
+                                               .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
+                                    .sync = sync_volume,
+                                    .ctx = s };
+    int r;
+
+    s->loop = o->loop;
+    map_init(&s->episodes, (struct hash_seed){ part_seed(o, QUEUE), part_seed(o, QUEUE "-2") });
+    s->nodes = part_indexed(o->informers, KIND_NODE, &nodes_index, err);
+    s->volumes = s->nodes ? part_indexed(o->informers, KIND_VOLUME, &volumes_index, err) : NULL;
+    s->claims = s->volumes ? informers_get(o->informers, KIND_CLAIM, err) : NULL;
+    if (!s->claims)
+        return -(int)err->code;
+    r = part_recorder(o, "stranded-volume-controller", &s->recorder, err);
+    return r < 0 ? r : controller_new(&c, &s->controller, err);
+}
+
+int stranded_new(const struct part_options *o, struct stranded **ret, struct error *err)
+{
+    _cleanup_(stranded_free_p) struct stranded *s = calloc(1, sizeof *s);
+    int r = s ? stranded_open(s, o, err) : error_no_memory(err);
+
+    if (r == 0)
+        *ret = TAKE(s);
+    return r;
+}
+
+void stranded_start(struct stranded *s)
+{
+    s->nodes_handler = (struct informer_handler){
+        .on_add = on_node, .on_update = on_node_update, .on_delete = on_node_delete, .ctx = s
+    };
+    s->volumes_handler = (struct informer_handler){
+        .on_add = on_volume_add, .on_update = on_volume_update, .on_delete = on_volume_delete, .ctx = s
+    };
+    informer_add_handler(s->nodes, &s->nodes_handler);
+    informer_add_handler(s->volumes, &s->volumes_handler);
+}
+
+struct stranded *stranded_free(struct stranded *s)
+{
+    struct episode *e;
+
+    if (!s)
+        return NULL;
+    informer_remove_handler(&s->nodes_handler);
+    informer_remove_handler(&s->volumes_handler);
+    controller_free(s->controller);
+    recorder_free(s->recorder);
+    for (size_t at = 0; (e = map_next(&s->episodes, &at, NULL));)
+        free(e);
+    map_done(&s->episodes);
+    free(s);
+    return NULL;
+}
