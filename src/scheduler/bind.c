@@ -348,7 +348,7 @@ static void on_timeout(void *ctx)
     fail(b, "PreBind", "binding volumes: context deadline exceeded");
 }
 
-static void wait(struct binding *b)
+static void await_volumes(struct binding *b)
 {
     b->state = BINDING_WAITS;
     b->waits_since_ns = loop_now_ns(b->s->o.part.loop);
@@ -414,7 +414,7 @@ static void write_next(struct binding *b)
     while (b->next < b->claims.count && !b->claims.items[b->next].writes)
         b->next++;
     if (b->next == b->claims.count) {
-        wait(b);
+        await_volumes(b);
         return;
     }
     x = &b->claims.items[b->next];
