@@ -281,7 +281,7 @@ void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
     batch_free(b);
 }
 
-void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *write, void *ctx)
+void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx)
 {
     struct batch *b = batch_new(p);
     char body[PAIRS_BODY_BYTES];
@@ -289,7 +289,7 @@ void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_
     if (!b)
         return;
     for (uint64_t n = 0; n < count && p->r == 0; n++)
-        batch_add(b, k, write(ctx, n, body));
+        batch_add(b, k, make(ctx, n, body));
     batch_free(b);
 }
 

@@ -68,7 +68,7 @@ void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound);
 #define PAIRS_BODY_BYTES 2048
 #define PAIRS_NS "bench"
 typedef struct str pairs_write_fn(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES]);
-void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *write, void *ctx);
+void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx);
 /* Through the API, in PAIRS_NS if the kind has namespaces; the answer comes later. */
 void pairs_create_object(struct pairs *p, enum kind k, struct str body);
 

@@ -60,8 +60,8 @@ class Server:
 
     def __init__(self, *flags, tls=False, data=None, env=None, controllers=False, scheduler=False):
         """The API alone, unless more is wanted: nobody changes what a test has made."""
-        without = [name for name, runs in (("controllers", controllers), ("scheduler", scheduler)) if not runs]
-        self.flags = ("--without", ",".join(without), *flags)
+        runs = {"controllers": controllers, "scheduler": scheduler}
+        self.flags = ("--without", ",".join(name for name in runs if not runs[name]), *flags)
         self.tls = tls
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="berth-test-")
