@@ -19,10 +19,6 @@ void cycle_init(struct cycle *c, struct scheduler *s, const struct pod *p)
 
 void cycle_done(struct cycle *c)
 {
-    for (size_t i = 0; i < c->csi.count; i++) {
-        free(c->csi.items[i].driver);
-        free(c->csi.items[i].handle);
-    }
     vec_done(&c->csi);
     vec_done(&c->claims);
     vec_done(&c->kept);
