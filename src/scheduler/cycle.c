@@ -1,8 +1,8 @@
 /* One pod's turn: what concerns the whole pod, then every node, then the best of those that will do. */
 #include "scheduler/scheduler_int.h"
 
+#include <assert.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "api/pod_claims.h"
 
@@ -19,10 +19,6 @@ void cycle_init(struct cycle *c, struct scheduler *s, const struct pod *p)
 
 void cycle_done(struct cycle *c)
 {
-    for (size_t i = 0; i < c->csi.count; i++) {
-        free(c->csi.items[i].driver);
-        free(c->csi.items[i].handle);
-    }
     vec_done(&c->csi);
     vec_done(&c->claims);
     vec_done(&c->kept);
@@ -127,14 +123,16 @@ static bool is_level(const struct cycle *c)
 /* Best score, then fewest pods, then by name, which is the order they come in. */
 static struct sched_node *choose(const struct contest *f)
 {
-    const struct scored *best = NULL;
-    int64_t best_total = 0;
+    const struct scored *best = &f->items.items[0];
+    int64_t best_total;
 
-    for (size_t i = 0; i < f->items.count; i++) {
+    assert(best); /* without one that will do nobody chooses */
+    best_total = total(f, best);
+    for (size_t i = 1; i < f->items.count; i++) {
         const struct scored *x = &f->items.items[i];
         int64_t t = total(f, x);
 
-        if (best && (t < best_total || (t == best_total && x->node->pods.count >= best->node->pods.count)))
+        if (t < best_total || (t == best_total && x->node->pods.count >= best->node->pods.count))
             continue;
         best = x;
         best_total = t;

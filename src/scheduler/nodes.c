@@ -63,9 +63,12 @@ struct needs pod_needs(const struct pod *p)
             peak.memory = larger(peak.memory, plus(sidecars.memory, memory));
         }
     }
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        sum.claims += pod_claim_name(&p->volumes.items[i]) != NULL;
     return (struct needs){ .milli_cpu = larger(sum.milli_cpu, peak.milli_cpu),
                            .memory = larger(sum.memory, peak.memory),
-                           .pods = 1 };
+                           .pods = 1,
+                           .claims = sum.claims };
 }
 
 static void needs_add(struct needs *to, const struct needs *n)
@@ -73,6 +76,7 @@ static void needs_add(struct needs *to, const struct needs *n)
     to->milli_cpu = plus(to->milli_cpu, n->milli_cpu);
     to->memory = plus(to->memory, n->memory);
     to->pods += n->pods;
+    to->claims += n->claims;
 }
 
 /* --- Nodes --- */
@@ -181,7 +185,8 @@ int nodes_put(struct nodes *n, const struct node *node)
     set_reluctant(n, s, node);
     s->room = (struct needs){ .milli_cpu = amount_of(&node->allocatable, "cpu", UNLIMITED),
                               .memory = amount_of(&node->allocatable, "memory", UNLIMITED),
-                              .pods = amount_of(&node->allocatable, "pods", UNLIMITED) };
+                              .pods = amount_of(&node->allocatable, "pods", UNLIMITED),
+                              .claims = UNLIMITED }; /* of each driver: its CSINode says */
     return 0;
 }
 

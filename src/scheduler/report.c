@@ -27,10 +27,12 @@ static void report_free(struct report *r)
 
 void reports_free(struct scheduler *s)
 {
-    struct report *r;
+    struct report *next;
 
-    while ((r = TAILQ_FIRST(&s->reports)))
+    for (struct report *r = TAILQ_FIRST(&s->reports); r; r = next) {
+        next = TAILQ_NEXT(r, link);
         report_free(r);
+    }
 }
 
 static void on_reported(void *ctx, const struct client_answer *a)

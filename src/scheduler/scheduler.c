@@ -6,13 +6,11 @@
 
 #include "api/pod_claims.h"
 #include "base/log.h"
-#include "base/rng.h"
 #include "scheduler/scheduler_int.h"
 
 #define BINDINGS_MAX 256
 /* How many nodes are judged in one turn of the loop, the last pod's to the end: a few milliseconds. */
 #define TURN_NODES_MAX 10000
-#define PREFIX_CHARS 32
 
 /* --- The turn --- */
 
@@ -147,21 +145,6 @@ static int open_caches(struct scheduler *s, struct error *err)
     return 0;
 }
 
-/* Handles of volumes that do not exist yet must not meet those of volumes that do. */
-static int make_prefix(struct scheduler *s, struct error *err)
-{
-    struct rng rng;
-
-    s->limits_prefix = malloc(PREFIX_CHARS + 1);
-    if (!s->limits_prefix)
-        return error_no_memory(err);
-    rng_init(&rng, part_seed(&s->o.part, "scheduler-limits"));
-    for (size_t i = 0; i < PREFIX_CHARS; i++)
-        s->limits_prefix[i] = (char)('a' + (char)(rng_u64(&rng) % 26));
-    s->limits_prefix[PREFIX_CHARS] = '\0';
-    return 0;
-}
-
 static int scheduler_open(struct scheduler *s, struct error *err)
 {
     struct recorder_options recorder = { .loop = s->o.part.loop,
@@ -175,8 +158,6 @@ static int scheduler_open(struct scheduler *s, struct error *err)
                                          .is_local = s->o.part.is_local };
     int r = open_caches(s, err);
 
-    if (r == 0)
-        r = make_prefix(s, err);
     if (r == 0)
         r = recorder_new(&recorder, &s->recorder, err);
     return r < 0 ? r : scheduler_metrics_new(s, &s->metrics, err);
@@ -232,7 +213,6 @@ struct scheduler *scheduler_free(struct scheduler *s)
     scheduler_metrics_free(s->metrics);
     recorder_free(s->recorder);
     vec_done(&s->verdicts);
-    free(s->limits_prefix);
     free(s);
     return NULL;
 }

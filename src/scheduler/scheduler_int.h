@@ -52,7 +52,6 @@ struct scheduler {
     TAILQ_HEAD(, report) reports; /* conditions on their way */
     size_t bindings_count;
     VEC(struct verdict) verdicts; /* scratch of a turn, one a node */
-    char *limits_prefix;          /* of handles of volumes that are not there yet: 32 random characters */
     bool is_started;
 };
 
@@ -110,9 +109,11 @@ struct zone_rule {
     struct str values; /* joined with "__" */
 };
 
+/* A volume of a CSI driver; borrowed for the turn. */
 struct csi_use {
-    char *driver;
-    char *handle; /* "driver/handle" */
+    const char *driver;
+    const char *handle;        /* NULL: it is not there yet … */
+    const struct claim *claim; /* … and this is whose it will be */
 };
 
 enum cycle_result { CYCLE_FITS, CYCLE_REFUSED, CYCLE_FAILED, CYCLE_DROPPED };

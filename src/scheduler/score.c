@@ -53,6 +53,14 @@ int64_t score_affinity(const struct pod *p, const struct node *n)
 
 /* --- Volumes --- */
 
+static int64_t shape_between(const struct shape_point *low, const struct shape_point *high, int64_t percent)
+{
+    int64_t rise = ((int64_t)high->score - low->score) * SHAPE_SCALE;
+
+    return (int64_t)low->score * SHAPE_SCALE +
+           rise * (percent - low->percent) / (high->percent - low->percent);
+}
+
 /* The shape at a utilisation, straight lines between its points, times ten. */
 static int64_t shape_at(const struct scheduler_options *o, int64_t percent)
 {
@@ -63,9 +71,7 @@ static int64_t shape_at(const struct scheduler_options *o, int64_t percent)
             continue;
         if (i == 0)
             return (int64_t)p[0].score * SHAPE_SCALE;
-        return (p[i - 1].score * SHAPE_SCALE) + (int64_t)(p[i].score - p[i - 1].score) * SHAPE_SCALE *
-                                                    (percent - p[i - 1].percent) /
-                                                    (p[i].percent - p[i - 1].percent);
+        return shape_between(&p[i - 1], &p[i], percent);
     }
     return (int64_t)p[o->shape_count - 1].score * SHAPE_SCALE;
 }

@@ -103,6 +103,31 @@ TEST(needs)
     }
 }
 
+#define CLAIM(name) "{'name':'" name "','persistentVolumeClaim':{'claimName':'c'}}"
+
+/* Volumes that stand for a claim, however many of them for the same. */
+TEST(claims)
+{
+    static const struct {
+        const char *volumes;
+        int64_t claims;
+    } rows[] = {
+        { "", 0 },
+        { "{'name':'a','emptyDir':{}}", 0 },
+        { CLAIM("a") "," CLAIM("b") ",{'name':'e','ephemeral':{'volumeClaimTemplate':{'spec':{}}}}", 3 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct object *o;
+        char spec[512];
+
+        (void)snprintf(spec, sizeof spec, ",'containers':[],'volumes':[%s]", rows[i].volumes);
+        o = pod("p", "", "Pending", spec);
+        ASSERT_INT(rows[i].claims, pod_needs(pod_of(o)).claims);
+        (void)object_unref(o);
+    }
+}
+
 /* --- Nodes --- */
 
 static struct nodes all;
