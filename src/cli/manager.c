@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cli/provisioners.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
@@ -16,6 +17,8 @@
 /* Workers of plugins: what hangs on one of them holds up no more than its like. */
 #define WORKERS 4
 #define WORKERS_QUEUE_MAX 1024
+/* Of provisioners: their own, since erasing a disk takes hours. */
+#define PROVISIONER_WORKERS 8
 
 /* What the controllers read. */
 static const struct {
@@ -36,6 +39,9 @@ struct manager {
     struct protect *protect;
     struct expand *expand;
     struct ephemeral *ephemeral;
+    struct pool *provisioner_pool; /* NULL: none is configured */
+    struct provisioner *nfs[PROVISIONERS_NFS_MAX];
+    struct local *local;
     struct timer timer;
     uint64_t say_at_ns;
 };
@@ -95,14 +101,49 @@ static int open_caches(struct manager *m, struct error *err)
     return r;
 }
 
+static struct part_options part_options(const struct manager *m)
+{
+    return (struct part_options){ .loop = m->o.loop,
+                                  .clock = m->o.clock,
+                                  .client = m->o.client,
+                                  .informers = m->informers,
+                                  .metrics = m->o.metrics,
+                                  .seed = m->o.seed };
+}
+
+static int open_provisioners(struct manager *m, struct error *err)
+{
+    const struct provisioner_settings *s = m->o.provisioners;
+    struct part_options part = part_options(m);
+    int r;
+
+    if (!s || (s->nfs_count == 0 && !s->has_local))
+        return 0;
+    r = pool_new(m->o.loop, PROVISIONER_WORKERS, WORKERS_QUEUE_MAX, &m->provisioner_pool, err);
+    for (unsigned i = 0; i < s->nfs_count && r == 0; i++) {
+        struct provisioner_options o = { .part = part,
+                                         .pool = m->provisioner_pool,
+                                         .type = &nfs_subdir_type,
+                                         .ctx = &s->nfs[i].export,
+                                         .name = s->nfs[i].name };
+
+        r = provisioner_new(&o, &m->nfs[i], err);
+    }
+    if (r == 0 && s->has_local) {
+        struct local_options o = { .part = part,
+                                   .pool = m->provisioner_pool,
+                                   .config = &s->local,
+                                   .node_name = m->o.node_name,
+                                   .state_dir = m->o.state_dir };
+
+        r = local_new(&o, &m->local, err);
+    }
+    return r;
+}
+
 static int open_parts(struct manager *m, struct error *err)
 {
-    struct part_options part = { .loop = m->o.loop,
-                                 .clock = m->o.clock,
-                                 .client = m->o.client,
-                                 .informers = m->informers,
-                                 .metrics = m->o.metrics,
-                                 .seed = m->o.seed };
+    struct part_options part = part_options(m);
     struct binder_options b = {
         .part = part,
         .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },
@@ -131,6 +172,8 @@ int manager_new(const struct manager_options *o, struct manager **ret, struct er
         r = open_caches(m, err);
     if (r == 0)
         r = open_parts(m, err);
+    if (r == 0)
+        r = open_provisioners(m, err);
     if (r < 0)
         return r;
     *ret = TAKE(m);
@@ -142,11 +185,15 @@ struct manager *manager_free(struct manager *m)
     if (!m)
         return NULL;
     timer_disarm(&m->timer);
+    m->local = local_free(m->local);
+    for (size_t i = 0; i < ARRAY_LEN(m->nfs); i++)
+        m->nfs[i] = provisioner_free(m->nfs[i]);
     m->ephemeral = ephemeral_free(m->ephemeral);
     m->expand = expand_free(m->expand);
     m->protect = protect_free(m->protect);
     m->binder = binder_free(m->binder);
     m->informers = informers_free(m->informers);
+    m->provisioner_pool = pool_free(m->provisioner_pool);
     m->pool = pool_free(m->pool);
     free(m);
     return NULL;
@@ -165,4 +212,9 @@ void manager_start(struct manager *m)
     protect_start(m->protect);
     expand_start(m->expand);
     ephemeral_start(m->ephemeral);
+    for (size_t i = 0; i < ARRAY_LEN(m->nfs); i++)
+        if (m->nfs[i])
+            provisioner_start(m->nfs[i]);
+    if (m->local)
+        local_start(m->local);
 }

@@ -14,6 +14,7 @@
 #include "machinery/metrics.h"
 
 struct manager;
+struct provisioner_settings;
 
 struct manager_options {
     struct loop *loop;
@@ -23,6 +24,10 @@ struct manager_options {
     uint64_t seed;             /* secret */
     bool streams_lists;        /* informer.h */
     bool provisions_host_path; /* --enable-hostpath-provisioner */
+    /* Provisioners that run beside the controllers; NULL for none. Outlives the manager, as the rest. */
+    const struct provisioner_settings *provisioners;
+    const char *node_name; /* of local volumes */
+    const char *state_dir; /* of their cleaning */
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
     void *ctx;
