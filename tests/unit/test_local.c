@@ -495,6 +495,39 @@ TEST(local_runs_a_cleaner)
     finish(&w);
 }
 
+/* How far it is is told; and when the process ends, the next one goes on from there. */
+TEST(local_goes_on_with_a_wipe)
+{
+    skip_without_private_mounts();
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(512);
+    char device[32], name[LOCAL_NAME_BYTES], state[TEST_PATH_BYTES * 3];
+    bool is_told = false;
+    struct parts w;
+
+    begin(&w);
+    use_cleaner("/scripts/dd_zero.sh", "100");
+    released_device(&w, device);
+    for (unsigned i = 0; i < 10000 && !is_told; i++) { /* a worker is at it meanwhile */
+        parts_pass_ns(&w, 10 * NS_PER_S);
+        ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+        is_told = strstr(buf_cstr(&w.served.text), "Cleanup of Block PV") != NULL;
+    }
+    assert_true(is_told);
+    process_kill(&w);
+    local_volume_name("uuid-1", "n", "raw", name);
+    (void)snprintf(state, sizeof state, "%s/%s", state_dir, name);
+    ASSERT_OK(io_read_file(state, 512, &text, &err));
+    assert_non_null(strstr(buf_cstr(&text), "/u 16777216 "));
+    assert_null(strstr(buf_cstr(&text), " 100 0\n"));
+    process_start(&w);
+    pass(&w, 12);
+    ASSERT_THERE(&w, "-", path_of("uuid-1", "raw"), "spec/claimRef");
+    assert_true(device_is_blank(device));
+    ASSERT_OK(io_read_file(state, 512, &text, &err));
+    assert_non_null(strstr(buf_cstr(&text), " 100 0\n"));
+    finish(&w);
+}
+
 /* A device that is mounted is left alone. */
 TEST(local_wipes_no_device_in_use)
 {
@@ -540,6 +573,34 @@ TEST(local_erases_nothing_of_another_kind)
     pass(&w, 60);
     assert_true(is_there(in_dir(d, "raw/uuid-1/data")));
     finish(&w);
+}
+
+/* --- Bad days --- */
+
+static void live_twice(struct parts *w)
+{
+    put_classes(w);
+    put_node(w);
+    pass(w, 30);
+    ASSERT_SENT(&w->served, 200, "GET", path_of("v1", "fast"), NULL);
+    put_file(in_dir(d, "fast/v1/data"), "x");
+    use_and_release(w, path_of("v1", "fast"));
+    pass(w, 60);
+    ASSERT_THERE(w, "-", path_of("v1", "fast"), "spec/claimRef");
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+}
+
+TEST(local_ends_the_same_on_bad_days)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    parts_done(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    config.uses_node_name_only = true; /* a uid would differ from run to run */
+    assert_ends_the_same(&type, live_twice);
+    d = mounts_dir_free(d);
 }
 
 TEST_MAIN()

@@ -1,6 +1,8 @@
 /* Directories of an export as volumes: names, making, archiving, and what claims' people may try. */
 #include "tests/unit/test_plugins.h"
 
+#include <pthread.h>
+
 #include "tests/unit/test_provisioner.h"
 
 #include "controllers/provisioner/nfs_subdir.h"
@@ -279,6 +281,55 @@ TEST(nfs_subdir_removes_nothing_else)
     assert_true(drop("/srv/nfs/link/sub", "", &err) < 0);
     assert_true(is_there(in_dir(&dir, "precious")));
     assert_true(is_there(in_dir(&dir, "sub")));
+    close_export();
+}
+
+/* --- While somebody exchanges directories for links --- */
+
+#define ROUNDS 2000
+
+static atomic_int race_is_over;
+
+/* "p" is a directory, then a link to the world outside, and so on. */
+static void *swap_for_links(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&race_is_over)) {
+        (void)rename(in_dir(&dir, "export/p"), in_dir(&dir, "export/q"));
+        (void)symlink("../outside", in_dir(&dir, "export/p"));
+        (void)unlink(in_dir(&dir, "export/p"));
+        (void)rename(in_dir(&dir, "export/q"), in_dir(&dir, "export/p"));
+    }
+    return NULL;
+}
+
+TEST(nfs_subdir_stays_in_its_export_while_links_come_and_go)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+    unsigned made = 0, refused = 0;
+    pthread_t thread;
+
+    open_export();
+    assert_int_equal(mkdir(in_dir(&dir, "outside"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&dir, "outside/v"), 0755), 0);
+    put_file(in_dir(&dir, "outside/v/precious"), "x");
+    assert_int_equal(mkdir(in_export("p"), 0777), 0);
+    atomic_store(&race_is_over, 0);
+    assert_int_equal(pthread_create(&thread, NULL, swap_for_links, NULL), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct error e;
+        int r = provision("p/v", CLAIM, &source, &e);
+
+        made += r == 0;
+        refused += r < 0;
+        (void)drop("/srv/nfs/p/v", i % 2 ? "'onDelete':'delete'" : "", &e);
+        (void)rmdir(in_export("archived-v"));
+    }
+    atomic_store(&race_is_over, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(is_there(in_dir(&dir, "outside/v/precious")));
+    print_message("%u made, %u refused\n", made, refused);
+    assert_true(made > 0 && refused > 0);
     close_export();
 }
 

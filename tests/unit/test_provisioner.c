@@ -471,10 +471,26 @@ TEST(provisioner_looks_once_more_before_it_removes)
     parts_done(&w);
 }
 
+/* One that is released, too. */
+static void make_and_drop(struct parts *w)
+{
+    char uid[64], path[256];
+
+    make_one(w);
+    ASSERT_SENT(&w->served, 200, "GET", CLAIMS "/x", NULL);
+    (void)snprintf(uid, sizeof uid, "%s", got(&w->served, "metadata/uid"));
+    (void)snprintf(path, sizeof path, "%s", volume_path(uid));
+    drop_claim(w, CLAIMS "/x");
+    release(w, path);
+    pass(w, 200);
+    ASSERT_GONE(w, path);
+}
+
 TEST(provisioner_ends_the_same_on_bad_days)
 {
     fake = (struct fake){ 0 };
     assert_ends_the_same(&type, make_one);
+    assert_ends_the_same(&type, make_and_drop);
 }
 
 TEST_MAIN()

@@ -1,4 +1,4 @@
-#include "controllers/local/local_int.h"
+#include "controllers/local/local.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include "api/class.h"
 #include "api/node_selector.h"
 #include "base/log.h"
+#include "controllers/local/local_int.h"
 #include "host/mount_watch.h"
 #include "io/dirwatch.h"
 

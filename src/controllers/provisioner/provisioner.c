@@ -1,10 +1,11 @@
-#include "controllers/provisioner/provisioner_int.h"
+#include "controllers/provisioner/provisioner.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "controllers/provisioner/provisioner_int.h"
 
 #define RETRY_MIN_NS (15 * NS_PER_S)
 #define RETRY_MAX_NS (1000 * NS_PER_S)
