@@ -309,6 +309,11 @@ static void read_local(struct section *s, struct local_config *ret)
     ret->uses_node_name_only = truth(s, "useNodeNameOnly");
     ret->sets_owner = truth(s, "setPVOwnerRef");
     ret->resync_min_ns = duration(s, "minResyncPeriod", RESYNC_DEFAULT_NS);
+    if (truth(s, "removeNodeNotReadyTaint")) {
+        ret->ready_taint = text(s, "provisionerNotReadyNodeTaintKey", "");
+        if (s->r == 0 && ret->ready_taint[0] == '\0')
+            fail(s, "provisionerNotReadyNodeTaintKey", "removeNodeNotReadyTaint needs to know which");
+    }
     if (s->r == 0)
         read_classes(s, ret);
 }

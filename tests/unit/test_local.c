@@ -246,6 +246,31 @@ TEST(local_waits_for_its_node)
     finish(&w);
 }
 
+/* The start-up taint goes when what is there has become volumes; others stay. */
+TEST(local_removes_the_taint)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    config.ready_taint = "not-ready";
+    mount_tmpfs("fast/v1", "size=20m");
+    ASSERT_SENT(&w.served, 201, "POST", NODES,
+                "{'metadata':{'name':'n','labels':{'kubernetes.io/hostname':'host-n'}},'spec':{'taints':["
+                "{'key':'not-ready','effect':'NoSchedule'},{'key':'other','value':'x','effect':'NoExecute'},"
+                "{'key':'not-ready','effect':'NoExecute'}]}}");
+    pass(&w, 12);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    ASSERT_THERE(&w, "x", NODES "/n", "spec/taints/0/value");
+    ASSERT_GOT(&w.served, "-", "spec/taints/1");
+    /* Once: who puts it there again means it. */
+    ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n",
+                "{'spec':{'taints':[{'key':'not-ready','effect':'NoSchedule'}]}}");
+    pass(&w, 30);
+    ASSERT_THERE(&w, "not-ready", NODES "/n", "spec/taints/0/key");
+    finish(&w);
+}
+
 TEST(local_skips)
 {
     skip_without_private_mounts();

@@ -229,6 +229,7 @@ static void create_next(void *ctx)
         if (create(l, n, &l->finds.list.items[l->finds_at++]))
             return;
     l->finds_at = l->finds.list.count;
+    local_remove_taint(l);
     end_pass(l);
 }
 
@@ -424,6 +425,7 @@ struct local *local_free(struct local *l)
     informer_remove_handler(&l->volumes_handler);
     timer_disarm(&l->timer);
     client_cancel(&l->call);
+    write_cancel(&l->untaint);
     l->scan = job_drop(l->scan);
     local_drop_cleanings(l);
     for (uint32_t i = 0; l->watches && i < l->o.config->classes_count; i++)

@@ -33,8 +33,9 @@ struct local_config {
     struct texts node_labels; /* nodeLabelsForPV */
     struct kvs labels;        /* labelsForPV */
     bool uses_node_name_only;
-    bool sets_owner;        /* setPVOwnerRef */
-    uint64_t resync_min_ns; /* minResyncPeriod */
+    bool sets_owner;         /* setPVOwnerRef */
+    uint64_t resync_min_ns;  /* minResyncPeriod */
+    const char *ready_taint; /* the node loses it after the first discovery; NULL for none */
 };
 
 struct local_options {

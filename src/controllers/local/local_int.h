@@ -13,6 +13,7 @@
 #include "controllers/local/local.h"
 #include "host/files.h"
 #include "host/wipe.h"
+#include "machinery/write.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"
 #define LOCAL_NAME_BYTES 32 /* "local-pv-" and eight digits */
@@ -103,6 +104,8 @@ struct local {
     struct buf failures; /* of the last scan: told when they change */
     struct rng rng;
     LIST_HEAD(, cleaning) cleanings;
+    struct write untaint;
+    bool is_untainted;
     bool is_awake; /* the timer fires soon */
     bool is_dirty; /* something happened during the pass */
     bool has_told; /* why nothing is done */
@@ -110,6 +113,8 @@ struct local {
 
 /* A pass is to come soon. */
 void local_wake(struct local *l);
+/* ready_taint.c: after a discovery, once. */
+void local_remove_taint(struct local *l);
 /* Ours by its annotation. */
 bool local_owns(const struct local *l, const struct volume *v);
 
