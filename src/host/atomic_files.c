@@ -264,7 +264,7 @@ static bool has_bytes(int fd, struct str bytes)
 static bool is_same_file(int old, const struct item *item)
 {
     _cleanup_(closep) int parent = -1, fd = -1;
-    const char *name;
+    const char *name = "";
 
     parent = open_parent(old, item->path, /* make= */ false, &name);
     if (parent < 0)
@@ -370,7 +370,7 @@ static int fill_file(int fd, const struct atomic_file *f)
 static int write_file(int version, const struct item *item)
 {
     _cleanup_(closep) int parent = -1, fd = -1;
-    const char *name;
+    const char *name = "";
 
     parent = open_parent(version, item->path, /* make= */ true, &name);
     if (parent < 0)

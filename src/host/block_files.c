@@ -22,6 +22,7 @@
 #define FILE_MODE 0750
 #define REFERENCES_MAX 8 /* that an error names */
 #define TEXT_BYTES 200
+#define NAMES_BYTES 400
 
 static int make_parent(const char *path, struct error *err)
 {
@@ -121,11 +122,12 @@ static int list_devices(DIR *all, struct names *ret, struct error *err)
     for (struct dirent *e; (e = readdir(all));) {
         if (fstatat(dirfd(all), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISBLK(st.st_mode))
             continue;
-        char *name = strdup(e->d_name);
-        if (!name || vec_push(&ret->list, name) < 0) {
-            free(name);
+        if (vec_push(&ret->list, NULL) < 0)
             return error_no_memory(err);
-        }
+        char **name = &ret->list.items[ret->list.count - 1];
+        *name = strdup(e->d_name);
+        if (!*name)
+            return error_no_memory(err);
     }
     if (ret->list.count > 0)
         qsort(ret->list.items, ret->list.count, sizeof *ret->list.items, compare_names);
@@ -142,7 +144,7 @@ int block_check_unbound(const char *dir, struct error *err)
 {
     _cleanup_(closedirp) DIR *all = opendir(dir);
     _cleanup_(names_done) struct names names = { 0 };
-    _cleanup_(buf_done_p) struct buf shown = BUF_INIT(TEXT_BYTES * 2);
+    _cleanup_(buf_done_p) struct buf shown = BUF_INIT(NAMES_BYTES);
     char text[TEXT_BYTES];
     int r;
 

@@ -133,7 +133,7 @@ static int probe_fd(int fd, char ret[DEVICE_FORMAT_BYTES], struct error *err)
 int device_probe(const char *device, char ret[DEVICE_FORMAT_BYTES], struct error *err)
 {
     _cleanup_(closep) int fd = -1;
-    char found[DEVICE_FORMAT_BYTES];
+    char found[DEVICE_FORMAT_BYTES] = "";
     int r = device_open(device, 0, &fd, err);
 
     if (r == 0)
@@ -273,7 +273,7 @@ static bool is_read_only(const struct mount_plan *plan)
 static int device_prepare(const struct host_tools *t, const struct mount_plan *plan,
                           enum format_failure *ret_why, struct error *err)
 {
-    char found[DEVICE_FORMAT_BYTES];
+    char found[DEVICE_FORMAT_BYTES] = "";
     int r;
 
     *ret_why = FORMAT_UNREADABLE;
@@ -354,7 +354,7 @@ int device_grow(const struct host_tools *t, const char *device, const char *path
     const char *resize2fs[] = { "resize2fs", device, NULL };
     const char *xfs_growfs[] = { "xfs_growfs", "-d", path, NULL };
     const char *btrfs[] = { "btrfs", "filesystem", "resize", "max", path, NULL };
-    char type[DEVICE_FORMAT_BYTES];
+    char type[DEVICE_FORMAT_BYTES] = "";
     int r = device_probe(device, type, err);
 
     if (r < 0)
@@ -413,7 +413,7 @@ static int btrfs_needs_growing(const struct host_tools *t, const char *device, b
 int device_needs_growing(const struct host_tools *t, const char *device, const char *path, bool *ret,
                          struct error *err)
 {
-    char type[DEVICE_FORMAT_BYTES];
+    char type[DEVICE_FORMAT_BYTES] = "";
     bool read_only = false;
     int r = device_is_read_only(device, &read_only, err);
 

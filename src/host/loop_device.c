@@ -121,9 +121,10 @@ static int attach(int control, const char *file, bool is_read_only, char ret[PAT
 
 int loop_attach(const char *file, bool is_read_only, char ret[PATH_MAX], struct error *err)
 {
-    _cleanup_(closep) int control = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
+    _cleanup_(closep) int control = -1;
     int r;
 
+    control = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
     if (control < 0)
         return error_set_errno(err, errno, "cannot open '%s'", LOOP_CONTROL);
     do
@@ -135,15 +136,22 @@ int loop_attach(const char *file, bool is_read_only, char ret[PATH_MAX], struct 
     return r == -ERR_NOT_FOUND ? attach(control, file, is_read_only, ret, err) : r;
 }
 
+/* 0 or -errno. */
+static int clear(const char *device)
+{
+    _cleanup_(closep) int fd = -1;
+
+    fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    return ioctl(fd, LOOP_CLR_FD, 0) < 0 ? -errno : 0;
+}
+
 int loop_detach(const char *device, struct error *err)
 {
-    _cleanup_(closep) int fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int r = clear(device);
 
-    if (fd < 0 && (errno == ENOENT || errno == ENXIO))
-        return 0;
-    if (fd < 0)
-        return error_set_errno(err, errno, "cannot open '%s'", device);
-    if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
-        return error_set_errno(err, errno, "cannot detach '%s'", device);
+    if (r < 0 && r != -ENOENT && r != -ENXIO) /* no such device, or nothing behind it */
+        return error_set_errno(err, -r, "cannot detach '%s'", device);
     return 0;
 }

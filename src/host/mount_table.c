@@ -4,6 +4,7 @@
  * or above it. By path, all that is mounted below a directory stands together. */
 #include "host/mount_table.h"
 
+#include <assert.h>
 #include <libmount/libmount.h>
 #include <limits.h>
 #include <stdio.h>
@@ -131,13 +132,10 @@ static int take_entries(struct mount_table *t, struct error *err)
 }
 
 /* f: NULL for the kernel's. */
-static int read_from(FILE *f, struct mount_table **ret, struct error *err)
+static int fill(struct mount_table *t, FILE *f, struct error *err)
 {
-    _cleanup_(mount_table_free_p) struct mount_table *t = calloc(1, sizeof *t);
     int r;
 
-    if (!t)
-        return error_no_memory(err);
     t->lib = mnt_new_table();
     if (!t->lib)
         return error_no_memory(err);
@@ -147,11 +145,19 @@ static int read_from(FILE *f, struct mount_table **ret, struct error *err)
         return error_set(err, ERR_INVALID, "the mount table has a line that is none");
     if (r != 0)
         return error_set(err, ERR_IO, "cannot read '%s'", MOUNTINFO);
-    r = take_entries(t, err);
+    return take_entries(t, err);
+}
+
+static int read_from(FILE *f, struct mount_table **ret, struct error *err)
+{
+    struct mount_table *t = calloc(1, sizeof *t);
+    int r = t ? fill(t, f, err) : error_no_memory(err);
+
     if (r < 0)
-        return r;
-    *ret = TAKE(t);
-    return 0;
+        (void)mount_table_free(t);
+    else
+        *ret = t;
+    return r;
 }
 
 int mount_table_read(struct mount_table **ret, struct error *err)
@@ -186,16 +192,15 @@ const struct mount_entry *mount_table_at(const struct mount_table *t, size_t i)
     return &t->entries.items[i];
 }
 
-/* How many entries stand before every path that is not below s, by bytes: the index of the first whose target
- * compares above s, or, with or_equal, is s itself. */
-static size_t first_from(const struct mount_table *t, struct str s, bool or_equal)
+/* The place in by_path of the first entry whose target stands behind s, by bytes. */
+static size_t first_behind(const struct mount_table *t, struct str s)
 {
     size_t from = 0, to = t->entries.count;
 
+    assert(t->by_path);
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        int c = str_cmp(str_of(t->by_path[middle]->target), s);
-        if (c > 0 || (c == 0 && or_equal))
+        if (str_cmp(str_of(t->by_path[middle]->target), s) > 0)
             to = middle;
         else
             from = middle + 1;
@@ -205,7 +210,7 @@ static size_t first_from(const struct mount_table *t, struct str s, bool or_equa
 
 static const struct mount_entry *last_at(const struct mount_table *t, struct str path)
 {
-    size_t behind = first_from(t, path, /* or_equal= */ false);
+    size_t behind = first_behind(t, path);
 
     if (behind == 0 || !str_is(path, t->by_path[behind - 1]->target))
         return NULL;
@@ -270,7 +275,7 @@ bool mount_table_has_below(const struct mount_table *t, const char *path, bool a
     const struct mount_entry *found = at_too ? last_at(t, str_of(path)) : NULL;
 
     /* Between a path and what is below it others may stand: "/a", "/a b", "/a/b". */
-    for (size_t i = first_from(t, str_of(path), false); !found && i < t->entries.count; i++) {
+    for (size_t i = first_behind(t, str_of(path)); !found && i < t->entries.count; i++) {
         if (strncmp(t->by_path[i]->target, path, strlen(path)) != 0)
             break;
         if (host_path_is_below(t->by_path[i]->target, path))
@@ -283,15 +288,16 @@ bool mount_table_has_below(const struct mount_table *t, const char *path, bool a
 
 int host_check_unmounted(const char *path, bool at_too, struct error *err)
 {
-    _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
-    const struct mount_entry *where;
+    const struct mount_entry *where = NULL;
     char text[MOUNT_TEXT_BYTES];
+    struct mount_table *t = NULL;
     int r = mount_table_read(&t, err);
 
     if (r < 0)
         return r;
-    if (!mount_table_has_below(t, path, at_too, &where))
-        return 0;
-    return error_set(err, ERR_BUSY, "something is mounted at %s",
-                     quote(text, sizeof text, str_of(where->target)));
+    if (mount_table_has_below(t, path, at_too, &where))
+        r = error_set(err, ERR_BUSY, "something is mounted at %s",
+                      quote(text, sizeof text, str_of(where->target)));
+    (void)mount_table_free(t);
+    return r;
 }

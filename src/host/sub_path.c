@@ -167,14 +167,16 @@ int sub_path_make(const char *volume_path, const char *path, struct error *err)
 static int open_source(const struct sub_path *s, int *ret, struct error *err)
 {
     char volume[TEXT_BYTES], path[TEXT_BYTES], inside[PATH_MAX];
-    _cleanup_(closep) int base = -1, automount = -1;
+    _cleanup_(closep) int base = -1;
     int r = open_volume(s->volume_path, &base, err), fd;
 
     if (r < 0)
         return r;
     /* What is mounted when somebody enters it is not entered by O_PATH. */
-    if (snprintf(inside, sizeof inside, "%s/.", s->path) < (int)sizeof inside)
-        automount = host_open_within(base, inside);
+    if (snprintf(inside, sizeof inside, "%s/.", s->path) < (int)sizeof inside) {
+        int entered = host_open_within(base, inside);
+        closep(&entered);
+    }
     fd = host_open_within(base, s->path);
     if (fd == -EXDEV)
         return error_set(err, ERR_DENIED, "subpath %s not within volume path %s",

@@ -58,7 +58,7 @@ static int unmount_fail(enum err code, const char *exit, const char *target, con
 
 static int unmount_call(const char *target, int flags, struct error *err)
 {
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     char output[OUTPUT_BYTES_MAX];
     struct error why = { 0 };
     int errnum, r;
@@ -146,7 +146,7 @@ static int remove_empty(const char *path, struct error *err)
 
 int host_clean_mount_point(const struct host_tools *t, const char *path, uint64_t limit_ns, struct error *err)
 {
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     int r = host_path_state(path, &state, err);
 
     if (r < 0)

@@ -10,7 +10,7 @@ int block_paths_of(const char *root, const char *plugin, const char *volume, con
                    struct block_paths *ret, struct error *err)
 {
     char escaped[NAME_MAX + 1], rest[PATH_MAX];
-    struct block_paths p;
+    struct block_paths p = { 0 };
     int r = layout_escape(plugin, escaped, err);
 
     if (r == 0) /* checks both names, too */

@@ -65,7 +65,7 @@ static bool local_can_mount(const struct volume_plugin *self, const struct volum
 static int kind_of(const struct volume_spec *s, enum file_kind *ret, struct error *err)
 {
     const struct local_source *source = local_source(s);
-    enum file_kind kind;
+    enum file_kind kind = FILE_MISSING;
     int r;
 
     if (!source || source->path[0] == '\0')
@@ -85,7 +85,7 @@ static int local_mount_path(const struct volume_plugin *self, const struct volum
                             const struct volume_spec *s, char ret[PATH_MAX], struct error *err)
 {
     char rest[PATH_MAX];
-    enum file_kind kind;
+    enum file_kind kind = FILE_MISSING;
     int r = kind_of(s, &kind, err);
 
     (void)self;
@@ -126,8 +126,8 @@ static int mount_device(const struct volume_env *env, const struct device_reques
 static int local_mount(const struct volume_plugin *self, const struct volume_env *env,
                        const struct device_request *q, enum format_failure *ret_why, struct error *err)
 {
-    enum host_path_state state;
-    enum file_kind kind;
+    enum host_path_state state = HOST_PATH_MISSING;
+    enum file_kind kind = FILE_MISSING;
     int r = kind_of(&q->spec, &kind, err);
 
     (void)self;
@@ -335,7 +335,7 @@ static int local_set_up(const struct volume_plugin *self, const struct volume_en
 {
     _cleanup_(closep) int lock = -1;
     struct set_up s = { .env = env, .q = q };
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     char global[PATH_MAX];
     int r = check_path(&q->spec, err);
 
@@ -371,7 +371,7 @@ static int local_usage(const struct volume_plugin *self, const struct volume_env
                        struct host_usage *ret, struct error *err)
 {
     struct host_usage usage = { 0 };
-    enum file_kind kind;
+    enum file_kind kind = FILE_MISSING;
     int r = host_file_kind(path, &kind, err);
 
     (void)self;

@@ -69,7 +69,7 @@ static int nfs_mount(const struct host_tools *t, const struct volume_spec *s, bo
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
     const char *const ours[] = { is_read_only ? "ro" : NULL, NULL };
     struct mount_plan plan = { .target = dir, .type = "nfs", .limit_ns = limit_ns };
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     int r = write_source(spec_source(s).nfs, &source, err);
 
     if (r == 0)
@@ -109,7 +109,7 @@ static struct mount_attributes nfs_attributes(const struct volume_plugin *self, 
 static int nfs_set_up(const struct volume_plugin *self, const struct volume_env *env,
                       const struct set_up_request *q, struct error *err)
 {
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     struct error ignored;
     char dir[PATH_MAX];
     int r = nfs_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), &q->spec, dir, err);
@@ -173,7 +173,7 @@ static int scrub_unmount(struct plugin_work *w, struct error *err)
 {
     struct host_tools tools = { .commands_path = w->host.commands_path };
     bool is_dropped = atomic_load(&w->stop) == STOP_DROPPED;
-    enum host_path_state state;
+    enum host_path_state state = HOST_PATH_MISSING;
     int r = host_path_state(w->path, &state, err);
 
     if (r < 0 || state == HOST_PATH_PLAIN)

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 
 #define TEXT_BYTES_MAX 65536
+#define SCRATCH_BYTES_MAX ((size_t)1 << 20)
 
 static int decode(enum kind kind, const struct buf *text, struct object **ret, struct error *err)
 {
@@ -13,7 +14,7 @@ static int decode(enum kind kind, const struct buf *text, struct object **ret, s
 
     if (r < 0)
         return r;
-    json_init(&scratch, TEXT_BYTES_MAX * 4);
+    json_init(&scratch, SCRATCH_BYTES_MAX);
     r = object_decode(kind_info(kind), buf_str(text), &scratch, ret, err);
     json_done(&scratch);
     return r;

@@ -374,11 +374,11 @@ TEST(a_deep_tree_is_walked_whole)
     bool walked = false;
 
     put_dir(in_dir(&d, "vol"), 0700);
-    put_chain(in_dir(&d, "vol"), 3000, 3);
+    put_chain(in_dir(&d, "vol"), 600, 3);
     ASSERT_OK(host_own(in_dir(&d, "vol"), &o, &walked, &err));
     assert_true(walked);
     ASSERT_OK(host_usage_of_tree(in_dir(&d, "vol"), NULL, &usage, &err));
-    ASSERT_INT(1 + 3000 * 4, usage.inodes_used);
+    ASSERT_INT(1 + 600 * 4, usage.inodes_used);
     assert_true(t.count >= 3);
     /* The clock is looked at each 64 entries and once more to set the next time: 30 s, then 60 s. */
     ASSERT_INT(3 * 64, t.files[0]);

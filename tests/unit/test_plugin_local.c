@@ -52,7 +52,8 @@ TEST(local_is_for_persistent_volumes_alone)
     _cleanup_(object_unref_p) struct object *v = local_volume("/x", "");
     _cleanup_(object_unref_p) struct object *pod =
         volume_bench_pod(1, "{'name':'v','hostPath':{'path':'/x'}}");
-    struct volume_spec pv = { .volume = volume_of(v) }, inlined = { .inlined = &pod_of(pod)->volumes.items[0] };
+    struct volume_spec pv = { .volume = volume_of(v) },
+                       inlined = { .inlined = &pod_of(pod)->volumes.items[0] };
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(100);
 
     assert_true(P->can_support(P, &pv));
