@@ -213,17 +213,24 @@ TEST(local_discovers_what_is_mounted)
 }
 
 /* Heard of at once: a look every ten seconds is not what finds it. */
-TEST(local_hears_of_mounts)
+TEST(local_hears_of_mounts_and_links)
 {
     skip_without_private_mounts();
+    char device[32];
     struct parts w;
 
     begin(&w);
+    loop_device_new(d, "disk", 16 << 20, device);
+    assert_int_equal(mkdir(in_dir(d, "fast/v1"), 0755), 0);
     put_node(&w);
-    pass(&w, 10);
+    pass(&w, 12);
     mount_tmpfs("fast/v1", "size=20m");
-    pass(&w, 2);
+    pass(&w, 1);
     ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    pass(&w, 5);
+    assert_int_equal(symlink(device, in_dir(d, "raw/x")), 0);
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("x", "raw"), NULL);
     finish(&w);
 }
 

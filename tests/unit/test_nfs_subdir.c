@@ -296,7 +296,7 @@ static void *swap_for_links(void *arg)
     (void)arg;
     while (!atomic_load(&race_is_over)) {
         (void)rename(in_dir(&dir, "export/p"), in_dir(&dir, "export/q"));
-        (void)symlink("../outside", in_dir(&dir, "export/p"));
+        (void)!symlink("../outside", in_dir(&dir, "export/p"));
         (void)unlink(in_dir(&dir, "export/p"));
         (void)rename(in_dir(&dir, "export/q"), in_dir(&dir, "export/p"));
     }
