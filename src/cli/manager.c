@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cli/provisioners.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
@@ -18,6 +19,8 @@
 /* Workers of plugins: what hangs on one of them holds up no more than its like. */
 #define WORKERS 4
 #define WORKERS_QUEUE_MAX 1024
+/* Of provisioners: their own, since erasing a disk takes hours. */
+#define PROVISIONER_WORKERS 8
 
 #define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
 
@@ -50,6 +53,9 @@ struct manager {
     struct ephemeral *ephemeral;
     struct stranded *stranded;
     struct scheduler *scheduler;
+    struct pool *provisioner_pool; /* NULL: none is configured */
+    struct provisioner *nfs[PROVISIONERS_NFS_MAX];
+    struct local *local;
     struct timer timer;
     uint64_t say_at_ns;
 };
@@ -129,15 +135,50 @@ static int open_controllers(struct manager *m, const struct part_options *part, 
     return r < 0 ? r : stranded_new(part, &m->stranded, err);
 }
 
+static struct part_options part_options(const struct manager *m)
+{
+    return (struct part_options){ .loop = m->o.loop,
+                                  .clock = m->o.clock,
+                                  .client = m->o.client,
+                                  .informers = m->informers,
+                                  .metrics = m->o.metrics,
+                                  .seed = m->o.seed,
+                                  .is_local = m->o.is_local };
+}
+
+static int open_provisioners(struct manager *m, struct error *err)
+{
+    const struct provisioner_settings *s = m->o.provisioners;
+    struct part_options part = part_options(m);
+    int r;
+
+    if (!s || (s->nfs_count == 0 && !s->has_local))
+        return 0;
+    r = pool_new(m->o.loop, PROVISIONER_WORKERS, WORKERS_QUEUE_MAX, &m->provisioner_pool, err);
+    for (unsigned i = 0; i < s->nfs_count && r == 0; i++) {
+        struct provisioner_options o = { .part = part,
+                                         .pool = m->provisioner_pool,
+                                         .type = &nfs_subdir_type,
+                                         .ctx = &s->nfs[i].export,
+                                         .name = s->nfs[i].name };
+
+        r = provisioner_new(&o, &m->nfs[i], err);
+    }
+    if (r == 0 && s->has_local) {
+        struct local_options o = { .part = part,
+                                   .pool = m->provisioner_pool,
+                                   .config = &s->local,
+                                   .node_name = m->o.node_name,
+                                   .state_dir = m->o.state_dir };
+
+        r = local_new(&o, &m->local, err);
+    }
+    return r;
+}
+
 static int open_parts(struct manager *m, struct error *err)
 {
-    struct part_options part = { .loop = m->o.loop,
-                                 .clock = m->o.clock,
-                                 .client = m->o.client,
-                                 .informers = m->informers,
-                                 .metrics = m->o.metrics,
-                                 .seed = m->o.seed,
-                                 .is_local = m->o.is_local };
+    struct part_options part = part_options(m);
     struct scheduler_options s = { .part = part,
                                    .name = m->o.scheduler_name ? m->o.scheduler_name : SCHEDULER_NAME,
                                    .host = m->o.host ? m->o.host : "",
@@ -161,6 +202,8 @@ int manager_new(const struct manager_options *o, struct manager **ret, struct er
         r = open_caches(m, err);
     if (r == 0)
         r = open_parts(m, err);
+    if (r == 0 && o->parts & MANAGER_CONTROLLERS)
+        r = open_provisioners(m, err);
     if (r < 0)
         return r;
     *ret = TAKE(m);
@@ -174,11 +217,15 @@ struct manager *manager_free(struct manager *m)
     timer_disarm(&m->timer);
     m->scheduler = scheduler_free(m->scheduler);
     m->stranded = stranded_free(m->stranded);
+    m->local = local_free(m->local);
+    for (size_t i = 0; i < ARRAY_LEN(m->nfs); i++)
+        m->nfs[i] = provisioner_free(m->nfs[i]);
     m->ephemeral = ephemeral_free(m->ephemeral);
     m->expand = expand_free(m->expand);
     m->protect = protect_free(m->protect);
     m->binder = binder_free(m->binder);
     m->informers = informers_free(m->informers);
+    m->provisioner_pool = pool_free(m->provisioner_pool);
     m->pool = pool_free(m->pool);
     free(m);
     return NULL;
@@ -191,15 +238,24 @@ void manager_open(struct manager *m)
     timer_arm_after(&m->timer, 0);
 }
 
+static void start_controllers(struct manager *m)
+{
+    binder_start(m->binder);
+    protect_start(m->protect);
+    expand_start(m->expand);
+    ephemeral_start(m->ephemeral);
+    stranded_start(m->stranded);
+    for (size_t i = 0; i < ARRAY_LEN(m->nfs); i++)
+        if (m->nfs[i])
+            provisioner_start(m->nfs[i]);
+    if (m->local)
+        local_start(m->local);
+}
+
 void manager_start(struct manager *m)
 {
-    if (m->o.parts & MANAGER_CONTROLLERS) {
-        binder_start(m->binder);
-        protect_start(m->protect);
-        expand_start(m->expand);
-        ephemeral_start(m->ephemeral);
-        stranded_start(m->stranded);
-    }
+    if (m->o.parts & MANAGER_CONTROLLERS)
+        start_controllers(m);
     if (m->o.parts & MANAGER_SCHEDULER)
         scheduler_start(m->scheduler);
 }

@@ -15,6 +15,7 @@
 #include "machinery/metrics.h"
 
 struct manager;
+struct provisioner_settings;
 
 /* What runs. */
 enum {
@@ -35,6 +36,10 @@ struct manager_options {
     const char *scheduler_name; /* borrowed; NULL: the default one */
     uint64_t bind_timeout_ns;   /* of the scheduler */
     const char *host;           /* of this machine; borrowed */
+    /* Provisioners that run beside the controllers; NULL for none. Outlives the manager, as the rest. */
+    const struct provisioner_settings *provisioners;
+    const char *node_name; /* of local volumes */
+    const char *state_dir; /* of their cleaning */
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
     void *ctx;

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/provisioners.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
@@ -71,7 +73,7 @@ static const struct flag serve_flags[] = {
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
     FLAG(struct settings, config, "config", "FILE",
-         "YAML with these settings by name (data: DIR); the command line wins"),
+         "YAML with these settings by name (data: DIR) and with provisioners; the command line wins"),
     { 0 },
 };
 
@@ -82,6 +84,9 @@ struct running {
     int64_t event_ttl_seconds;
     uint64_t bind_timeout_ns;
     struct json config_doc;
+    struct provisioner_settings provisioners;
+    char node_name[IO_HOST_NAME_BYTES];
+    char state_dir[PATH_MAX + 16];
     struct logger logger;
     struct loop *loop;
     struct metrics *metrics;
@@ -102,6 +107,20 @@ struct running {
 
 /* --- Settings --- */
 
+/* One setting of the file: a flag's value, or the provisioners. */
+static int read_setting(struct running *r, json_ref m, struct error *err)
+{
+    struct json *d = &r->config_doc;
+    enum json_type type = json_type(d, m);
+    const char *name = arena_dup(&d->texts, json_key(d, m)), *value;
+
+    if (name && strcmp(name, "provisioners") == 0)
+        return provisioners_read(d, m, &r->provisioners, err);
+    value = type == JSON_TRUE ? "true" : type == JSON_FALSE ? "false" : arena_dup(&d->texts, json_text(d, m));
+    return name && value ? flags_set_default(serve_flags, &r->settings, name, value, err)
+                         : error_no_memory(err);
+}
+
 static int read_config(struct running *r, struct error *err)
 {
     struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
@@ -111,16 +130,8 @@ static int read_config(struct running *r, struct error *err)
 
     if (e == 0)
         e = yaml_or_json_parse(&r->config_doc, buf_str(&text), &root, err);
-    for (json_ref m = json_first(&r->config_doc, root); m && e == 0; m = json_next(&r->config_doc, m)) {
-        enum json_type type = json_type(&r->config_doc, m);
-        const char *value = type == JSON_TRUE ? "true"
-                            : type == JSON_FALSE
-                                ? "false"
-                                : arena_dup(&r->config_doc.texts, json_text(&r->config_doc, m));
-        const char *name = arena_dup(&r->config_doc.texts, json_key(&r->config_doc, m));
-
-        e = name && value ? flags_set_default(serve_flags, s, name, value, err) : error_no_memory(err);
-    }
+    for (json_ref m = json_first(&r->config_doc, root); m && e == 0; m = json_next(&r->config_doc, m))
+        e = read_setting(r, m, err);
     buf_done(&text);
     return e < 0 ? error_wrap(err, "settings in '%s'", s->config) : 0;
 }
@@ -304,10 +315,18 @@ static int open_manager(struct running *r, struct error *err)
                                  .metrics = r->metrics,
                                  .is_local = true,
                                  .provisions_host_path = r->settings.has_hostpath_provisioner,
+                                 .provisioners = &r->provisioners,
+                                 .node_name = r->settings.node_name,
+                                 .state_dir = r->state_dir,
                                  .on_synced = on_synced,
                                  .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
+    if (!o.node_name && e == 0) {
+        e = io_host_name(r->node_name, err);
+        o.node_name = r->node_name;
+    }
+    (void)snprintf(r->state_dir, sizeof r->state_dir, "%s/local", r->settings.data); /* a path */
     if (e == 0)
         e = local_client_new(r->server, NULL, &c.carrier, err);
     if (e == 0)
@@ -384,6 +403,7 @@ static void running_done(struct running *r)
     pki_done(&r->pki);
     r->metrics = metrics_free(r->metrics);
     r->loop = loop_free(r->loop);
+    provisioners_done(&r->provisioners);
     json_done(&r->config_doc);
 }
 

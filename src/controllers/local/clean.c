@@ -1,0 +1,387 @@
+/* A released volume: erased on a worker after a last look at the server, then its object deleted; the next
+ * pass offers it anew.
+ *
+ * Nothing that is in use is erased: a device must be nobody else's, below a directory nothing may be mounted,
+ * and what is there must be of the kind that the volume says. A wipe of a whole device keeps its position in
+ * a file, under the volume's uid and its claim's: a volume that was used again is wiped from the beginning.
+ */
+#include "controllers/local/local_int.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "host/command.h"
+#include "host/device.h"
+#include "host/files.h"
+#include "host/mount_table.h"
+#include "host/safe_path.h"
+#include "io/file.h"
+
+#define RETRY_NS (10 * NS_PER_S)
+#define RETRY_MAX_NS (300 * NS_PER_S)
+#define TELL_NS (60 * NS_PER_S)
+#define CLEANER_LIMIT_NS ((uint64_t)24 * 3600 * NS_PER_S)
+#define CLEANER_ARGS_MAX 64
+#define PASSES_MAX 100
+#define CLEANINGS_MAX 2 /* at once: a wipe holds a worker for hours */
+
+/* --- On a worker --- */
+
+/* The cleaners that others ship as scripts are built in. */
+static const struct {
+    const char *path;
+    enum wipe_kind kind;
+    unsigned passes;
+} cleaners[] = {
+    { "/scripts/quick_reset.sh", WIPE_QUICK, 1 },
+    { "/scripts/dd_zero.sh", WIPE_ZERO, 1 },
+    { "/scripts/shred.sh", WIPE_RANDOM, 3 },
+    { "/scripts/blkdiscard.sh", WIPE_DISCARD, 1 },
+};
+
+/* The volume's entry in the discovery directory. */
+static int entry_of(const struct clean_job *c, const struct volume *v, char ret[PATH_MAX], struct error *err)
+{
+    char clean[PATH_MAX];
+    const char *name;
+    int r;
+
+    if (v->source.kind != SOURCE_LOCAL)
+        return error_set(err, ERR_INVALID, "it is no local volume");
+    r = host_clean_path(v->source.local->path, clean, err);
+    if (r < 0)
+        return r;
+    name = strrchr(clean, '/') + 1;
+    if (!host_path_is_below(clean, c->class->host_dir) ||
+        host_path_depth(clean) != host_path_depth(c->class->host_dir) + 1)
+        return error_set(err, ERR_INVALID, "'%s' is no entry of '%s'", clean, c->class->host_dir);
+    return local_entry_path(c->class, name, ret, err);
+}
+
+static int clean_dir(const struct clean_job *c, const char *path, struct error *err)
+{
+    _cleanup_(mount_table_free_p) struct mount_table *table = NULL;
+    int r = mount_table_read(&table, err);
+
+    if (r < 0)
+        return r;
+    if (!mount_table_find(table, path)) /* another file system would be emptied */
+        return error_set(err, ERR_INVALID, "nothing is mounted at '%s' any more", path);
+    r = host_check_unmounted(path, /* at_too= */ false, err);
+    return r < 0 ? r : host_empty_dir(path, &c->job.stop, err);
+}
+
+static int run_cleaner(const struct clean_job *c, const char *device, struct error *err)
+{
+    const char *argv[CLEANER_ARGS_MAX + 1] = { 0 };
+    char variable[PATH_MAX + 32];
+    const char *const env[] = { variable, NULL };
+    struct command command = { .what = c->class->cleaner.items[0],
+                               .argv = argv,
+                               .env = env,
+                               .path = c->commands_path,
+                               .limit_ns = CLEANER_LIMIT_NS,
+                               .stop = &c->job.stop };
+    int r = device_check_unused(device, err);
+
+    if (r < 0)
+        return r;
+    if (c->class->cleaner.count > CLEANER_ARGS_MAX)
+        return error_set(err, ERR_TOO_LARGE, "the cleaner has more than %d arguments", CLEANER_ARGS_MAX);
+    for (uint32_t i = 0; i < c->class->cleaner.count; i++)
+        argv[i] = c->class->cleaner.items[i];
+    (void)snprintf(variable, sizeof variable, "LOCAL_PV_BLKDEVICE=%s", device);
+    return command_run(&command, err);
+}
+
+/* The wipe that the class's cleaner stands for; false when it is a command. */
+static bool find_wipe(const struct local_class *k, struct wipe *ret)
+{
+    const char *command = k->cleaner.count ? k->cleaner.items[0] : cleaners[0].path;
+    uint64_t passes;
+
+    for (size_t i = 0; i < ARRAY_LEN(cleaners); i++) {
+        if (strcmp(command, cleaners[i].path) != 0)
+            continue;
+        ret->kind = cleaners[i].kind;
+        ret->passes = cleaners[i].passes;
+        if (k->cleaner.count > 1 && str_to_uint64(str_of(k->cleaner.items[1]), &passes) && passes > 0)
+            ret->passes = passes < PASSES_MAX ? (unsigned)passes : PASSES_MAX;
+        return true;
+    }
+    return false;
+}
+
+static int clean_device(struct clean_job *c, const char *path, struct error *err)
+{
+    const struct volume *v = volume_of(c->volume);
+    char device[PATH_MAX], state[PATH_MAX * 2], owner[512];
+    struct wipe w = { .seed = c->seed, .where = &c->where, .stop = &c->job.stop, .owner = owner };
+    int r = host_resolve_path(path, device, err);
+
+    if (r < 0)
+        return r;
+    if (!find_wipe(c->class, &w))
+        return run_cleaner(c, device, err);
+    (void)snprintf(owner, sizeof owner, "%s/%s", v->obj.uid, v->claim.uid);
+    if (c->state_dir) {
+        r = io_mkdirs(c->state_dir, 0700, err);
+        (void)snprintf(state, sizeof state, "%s/%s", c->state_dir, v->obj.name);
+        w.state_path = state;
+    }
+    return r < 0 ? r : device_wipe(device, &w, err);
+}
+
+static int clean_run(struct job *j, struct error *err)
+{
+    struct clean_job *c = (struct clean_job *)j;
+    const struct volume *v = volume_of(c->volume);
+    enum file_kind kind = FILE_MISSING;
+    char path[PATH_MAX];
+    int r = entry_of(c, v, path, err);
+
+    if (r == 0)
+        r = host_file_kind(path, &kind, err);
+    if (r < 0)
+        return r;
+    if (kind == FILE_BLOCK_DEVICE)
+        return clean_device(c, path, err);
+    if (kind == FILE_DIR && v->mode == VOLUME_MODE_FILESYSTEM)
+        return clean_dir(c, path, err);
+    if (kind == FILE_DIR)
+        return error_set(err, ERR_INVALID, "its volumeMode is Block, but '%s' is a directory", path);
+    return error_set(err, kind == FILE_MISSING ? ERR_NOT_FOUND : ERR_INVALID,
+                     "'%s' is neither a directory nor a block device", path);
+}
+
+static void clean_free(struct job *j)
+{
+    struct clean_job *c = (struct clean_job *)j;
+
+    (void)object_unref(c->volume);
+    free(c->state_dir);
+    free(c);
+}
+
+static const struct job_type clean_type = { clean_run, clean_free };
+
+/* --- On the loop --- */
+
+static void cleaning_free(struct cleaning *c)
+{
+    LIST_REMOVE(c, link);
+    last_look_cancel(&c->look);
+    c->job = job_drop(c->job);
+    client_cancel(&c->call);
+    timer_disarm(&c->timer);
+    (void)object_unref(c->volume);
+    free(c);
+}
+
+static struct cleaning *find(const struct local *l, const char *volume)
+{
+    struct cleaning *c;
+
+    LIST_FOREACH(c, &l->cleanings, link)
+    if (strcmp(c->volume->name, volume) == 0)
+        return c;
+    return NULL;
+}
+
+static unsigned count_running(const struct local *l)
+{
+    const struct cleaning *c;
+    unsigned count = 0;
+
+    LIST_FOREACH(c, &l->cleanings, link)
+    count += c->is_running;
+    return count;
+}
+
+bool local_is_cleaning(const struct local *l, const char *volume)
+{
+    const struct cleaning *c = find(l, volume);
+
+    return c && c->is_running;
+}
+
+void local_drop_cleanings(struct local *l)
+{
+    while (!LIST_EMPTY(&l->cleanings))
+        cleaning_free(LIST_FIRST(&l->cleanings));
+}
+
+/* Another try after 10 s, 20 s, … five minutes. */
+static void cleaning_fail(struct cleaning *c, const struct error *err)
+{
+    uint64_t delay_ns = RETRY_NS << (c->failures < 5 ? c->failures : 5);
+
+    c->failures++;
+    c->is_running = false;
+    timer_disarm(&c->timer);
+    c->retry_at_ns = loop_now_ns(c->local->o.part.loop) + (delay_ns < RETRY_MAX_NS ? delay_ns : RETRY_MAX_NS);
+    log_warn("volume not cleaned", LOG_STR("volume", c->volume->name), LOG_ERR(err));
+}
+
+static void on_deleted(void *ctx, const struct client_answer *a)
+{
+    struct cleaning *c = ctx;
+    struct local *l = c->local;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND && !client_is_conflict(a)) {
+        cleaning_fail(c, &a->error); /* erasing it again harms nobody */
+        return;
+    }
+    log_info("volume cleaned", LOG_STR("volume", c->volume->name));
+    cleaning_free(c);
+    local_wake(l);
+}
+
+static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct cleaning *c = ctx;
+    struct client_request q = {
+        .verb = CLIENT_DELETE, .kind = c->volume->kind, .name = c->volume->name, .if_uid = c->volume->uid
+    };
+
+    (void)j;
+    c->job = NULL;
+    timer_disarm(&c->timer);
+    if (r < 0) {
+        recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
+                       "Error cleaning PV \"%s\": %s", c->volume->name, err->msg);
+        cleaning_fail(c, err);
+        return;
+    }
+    client_send(c->local->o.part.client, &c->call, &q, on_deleted, c);
+}
+
+/* How far a wipe is. */
+static void on_tell(void *ctx)
+{
+    struct cleaning *c = ctx;
+    struct clean_job *j = (struct clean_job *)c->job;
+    uint64_t done = atomic_load(&j->where.done_bytes) >> 20, total = atomic_load(&j->where.total_bytes) >> 20;
+
+    timer_arm_after(&c->timer, TELL_NS);
+    if (total == 0)
+        return;
+    log_info("cleaning volume", LOG_STR("volume", c->volume->name), LOG_UINT("done_mib", done),
+             LOG_UINT("total_mib", total));
+    recorder_event(c->local->recorder, c->volume, EVENT_NORMAL, "VolumeDelete",
+                   "Cleanup of Block PV \"%s\": %" PRIu64 " of %" PRIu64 " MiB", c->volume->name, done,
+                   total);
+}
+
+static const struct local_class *class_of(const struct local *l, const char *name)
+{
+    for (uint32_t i = 0; i < l->o.config->classes_count; i++)
+        if (strcmp(l->o.config->classes[i].name, name) == 0)
+            return &l->o.config->classes[i];
+    return NULL;
+}
+
+static void begin_job(struct cleaning *c, const struct local_class *k, const struct volume *v)
+{
+    struct local *l = c->local;
+    struct clean_job *j = calloc(1, sizeof *j);
+
+    if (!j)
+        abort(); /* as a queue without memory does */
+    j->job.type = &clean_type;
+    j->class = k;
+    j->volume = object_ref(&v->obj);
+    j->state_dir = l->o.state_dir ? strdup(l->o.state_dir) : NULL;
+    j->commands_path = l->o.commands_path;
+    j->seed = rng_u64(&l->rng);
+    c->job = &j->job;
+    if (v->mode == VOLUME_MODE_BLOCK)
+        recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "VolumeDelete",
+                       "Starting cleanup of Block PV \"%s\", this may take a while", v->obj.name);
+    log_info("cleaning volume", LOG_STR("volume", v->obj.name));
+    timer_init(&c->timer, l->o.part.loop, on_tell, c);
+    timer_arm_after(&c->timer, TELL_NS);
+    job_begin(&j->job, l->o.part.loop, l->o.pool, on_cleaned, c);
+}
+
+static void on_looked(void *ctx, const struct volume *v, const struct error *err)
+{
+    struct cleaning *c = ctx;
+    const struct local_class *k = v ? class_of(c->local, v->class) : NULL;
+    struct error failed;
+
+    if (v && !local_owns(c->local, v)) {
+        cleaning_free(c);
+        return;
+    }
+    if (v && !k) {
+        (void)error_set(&failed, ERR_NOT_FOUND, "class \"%s\" is not in storageClassMap", v->class);
+        recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
+                       "Error cleaning PV \"%s\": %s", c->volume->name, failed.msg);
+        err = &failed;
+    }
+    if (k)
+        begin_job(c, k, v);
+    else
+        cleaning_fail(c, err);
+}
+
+static void begin(struct local *l, const struct volume *v)
+{
+    struct cleaning *c = find(l, v->obj.name);
+
+    if (c && (c->is_running || loop_now_ns(l->o.part.loop) < c->retry_at_ns))
+        return;
+    if (count_running(l) >= CLEANINGS_MAX)
+        return; /* a later pass */
+    if (!c) {
+        c = calloc(1, sizeof *c);
+        if (!c)
+            abort();
+        c->local = l;
+        LIST_INSERT_HEAD(&l->cleanings, c, link);
+    }
+    (void)object_unref(c->volume);
+    c->volume = object_ref(&v->obj);
+    c->is_running = true;
+    c->look = (struct last_look){ .done = on_looked, .ctx = c };
+    last_look_begin(&c->look, l->o.part.client, v);
+}
+
+static void forget_gone(struct local *l)
+{
+    struct cleaning *c, *next;
+
+    for (c = LIST_FIRST(&l->cleanings); c; c = next) {
+        const struct object *o = informer_get(l->volumes, "", c->volume->name);
+
+        next = LIST_NEXT(c, link);
+        if (!c->is_running && (!o || strcmp(o->uid, c->volume->uid) != 0))
+            cleaning_free(c);
+    }
+}
+
+void local_clean_all(struct local *l)
+{
+    struct informer_cursor at;
+
+    forget_gone(l);
+    for (const struct object *o = informer_first(l->volumes, &at); o; o = informer_next(&at)) {
+        const struct volume *v = volume_of(o);
+
+        if (v->phase != VOLUME_RELEASED || !local_owns(l, v) || v->reclaim == RECLAIM_RETAIN)
+            continue;
+        if (v->reclaim == RECLAIM_RECYCLE)
+            recorder_event(l->recorder, o, EVENT_WARNING, "VolumeUnsupportedReclaimPolicy",
+                           "Volume has unsupported PersistentVolumeReclaimPolicy: Recycle");
+        else if (v->reclaim != RECLAIM_DELETE)
+            recorder_event(l->recorder, o, EVENT_WARNING, "VolumeUnknownReclaimPolicy",
+                           "Volume has unrecognized PersistentVolumeReclaimPolicy");
+        else if (volume_is_to_go(v))
+            begin(l, v);
+    }
+}

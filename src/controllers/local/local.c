@@ -1,0 +1,441 @@
+#include "controllers/local/local.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/class.h"
+#include "api/node_selector.h"
+#include "base/log.h"
+#include "controllers/local/local_int.h"
+#include "host/mount_watch.h"
+#include "io/dirwatch.h"
+
+#define PASS_NS (10 * NS_PER_S)
+#define SOON_NS (100 * NS_PER_MS) /* several changes are one */
+#define VOLUMES_BY_PATH "local-path"
+
+/* --- Whose --- */
+
+bool local_owns(const struct local *l, const struct volume *v)
+{
+    return l->identity && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, l->identity);
+}
+
+static const struct node *own_node(const struct local *l)
+{
+    const struct object *o = informer_get(l->nodes, "", l->o.node_name);
+
+    return o ? node_of(o) : NULL;
+}
+
+static bool refuse(struct local *l, const char *why)
+{
+    if (!l->has_told)
+        log_error("local volumes wait", LOG_STR("node", l->o.node_name), LOG_STR("reason", why));
+    l->has_told = true;
+    return false;
+}
+
+/* True when the node is known and can be named in volumes; the identity is then its own. */
+static bool know_node(struct local *l)
+{
+    const struct node *n = own_node(l);
+    const char *host = n ? object_label(&n->obj, LABEL_HOSTNAME) : NULL;
+    char *identity;
+
+    if (!n)
+        return refuse(l, "there is no such node");
+    if (!host || host[0] == '\0')
+        return refuse(l, "the node has no label " LABEL_HOSTNAME);
+    l->has_told = false;
+    if (asprintf(&identity, "local-volume-provisioner-%s%s%s", n->obj.name,
+                 l->o.config->uses_node_name_only ? "" : "-",
+                 l->o.config->uses_node_name_only ? "" : n->obj.uid) < 0)
+        abort();
+    free(l->identity);
+    l->identity = identity;
+    return true;
+}
+
+/* --- The volume of an entry --- */
+
+static void write_pair(struct buf *out, const char *key, const char *value, bool is_first)
+{
+    (void)buf_add_cstr(out, is_first ? "" : ",");
+    json_write_string(out, str_of(key));
+    (void)buf_add_char(out, ':');
+    json_write_string(out, str_of(value));
+}
+
+static void write_labels(const struct local *l, const struct node *n, struct buf *out)
+{
+    const struct local_config *c = l->o.config;
+    bool is_first = true;
+
+    for (uint32_t i = 0; i < c->node_labels.count; i++) {
+        const char *value = object_label(&n->obj, c->node_labels.items[i]);
+
+        if (!value || kv_get(c->labels.items, c->labels.count, c->node_labels.items[i]))
+            continue;
+        write_pair(out, c->node_labels.items[i], value, is_first);
+        is_first = false;
+    }
+    for (uint32_t i = 0; i < c->labels.count; i++) {
+        write_pair(out, c->labels.items[i].key, c->labels.items[i].value, is_first);
+        is_first = false;
+    }
+}
+
+static void write_meta(const struct local *l, const struct node *n, const char *name, struct buf *out)
+{
+    (void)buf_addf(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\"",
+                   name);
+    (void)buf_add_cstr(out, ",\"annotations\":{");
+    write_pair(out, ANN_PROVISIONED_BY, l->identity, true);
+    (void)buf_add_cstr(out, "},\"labels\":{");
+    write_labels(l, n, out);
+    (void)buf_add_char(out, '}');
+    if (l->o.config->sets_owner) {
+        (void)buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
+        json_write_string(out, str_of(n->obj.name));
+        (void)buf_addf(out, ",\"uid\":\"%s\"}]", n->obj.uid);
+    }
+    (void)buf_add_char(out, '}');
+}
+
+static void write_affinity(const struct node *n, const struct local_class *k, struct buf *out)
+{
+    (void)buf_add_cstr(out, ",\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{"
+                            "\"key\":\"" LABEL_HOSTNAME "\",\"operator\":\"In\",\"values\":[");
+    json_write_string(out, str_of(object_label(&n->obj, LABEL_HOSTNAME)));
+    (void)buf_addf(out, "]}]}%s%s]}}", k->selector[0] ? "," : "", k->selector);
+}
+
+static int write_volume(const struct local *l, const struct node *n, const struct found *f,
+                        enum reclaim_policy policy, const char *name, struct buf *out, struct error *err)
+{
+    const struct local_class *k = f->class;
+    struct quantity size = quantity_of((int64_t)f->bytes, QUANTITY_BINARY_SI);
+    char path[PATH_MAX * 2];
+
+    (void)snprintf(path, sizeof path, "%s/%s", strcmp(k->host_dir, "/") == 0 ? "" : k->host_dir, f->name);
+    write_meta(l, n, name, out);
+    (void)buf_add_cstr(out, ",\"spec\":{\"capacity\":{\"storage\":\"");
+    (void)quantity_format(&size, out);
+    (void)buf_addf(out,
+                   "\"},\"accessModes\":[\"%s\"],\"volumeMode\":\"%s\",\"persistentVolumeReclaimPolicy\":"
+                   "\"%s\",\"storageClassName\":",
+                   k->access_mode, volume_mode_names[k->mode], reclaim_policy_names[policy]);
+    json_write_string(out, str_of(k->name));
+    (void)buf_add_cstr(out, ",\"local\":{\"path\":");
+    json_write_string(out, str_of(path));
+    if (k->fs_type[0]) {
+        (void)buf_add_cstr(out, ",\"fsType\":");
+        json_write_string(out, str_of(k->fs_type));
+    }
+    (void)buf_add_char(out, '}');
+    write_affinity(n, k, out);
+    (void)buf_add_cstr(out, "}}");
+    return buf_check(out, "volume", err);
+}
+
+/* --- Making volumes, one after the other --- */
+
+static void create_next(void *ctx);
+
+static void on_created(void *ctx, const struct client_answer *a)
+{
+    struct local *l = ctx;
+
+    if (a->r == 0 && a->object) {
+        informer_observe(l->volumes, a->object);
+        log_info("local volume created", LOG_STR("volume", a->object->name),
+                 LOG_STR("path", volume_of(a->object)->source.local->path));
+    } else if (a->error.code != ERR_EXISTS) {
+        log_warn("local volume not created", LOG_ERR(&a->error));
+    }
+    create_next(l);
+}
+
+/* Another volume of this node has the path: it is somebody's already. */
+static bool is_path_taken(const struct local *l, const struct node *n, const struct found *f)
+{
+    char path[PATH_MAX * 2];
+    struct informer_cursor at;
+    struct error ignored;
+
+    (void)snprintf(path, sizeof path, "%s/%s", strcmp(f->class->host_dir, "/") == 0 ? "" : f->class->host_dir,
+                   f->name);
+    for (const struct object *o = informer_first_by(l->volumes, VOLUMES_BY_PATH, str_of(path), &at); o;
+         o = informer_next(&at))
+        if (node_affinity_check(volume_of(o)->affinity, n->obj.labels.items, n->obj.labels.count, &ignored) ==
+            0)
+            return true;
+    return false;
+}
+
+/* What becomes of the class's volumes; RECLAIM_UNKNOWN when none may be made. */
+static enum reclaim_policy policy_of(const struct local *l, const struct local_class *k)
+{
+    const struct object *o = informer_get(l->classes, "", k->name);
+    enum reclaim_policy policy =
+        o ? ((const struct storage_class *)(const void *)o)->reclaim : RECLAIM_UNKNOWN;
+
+    return policy == RECLAIM_DELETE || policy == RECLAIM_RETAIN ? policy : RECLAIM_UNKNOWN;
+}
+
+/* True when a request is on its way. */
+static bool create(struct local *l, const struct node *n, const struct found *f)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(LOCAL_BODY_BYTES_MAX);
+    struct client_request q = { .verb = CLIENT_CREATE,
+                                .kind = kind_info(KIND_VOLUME),
+                                .field_manager = LOCAL_FIELD_MANAGER };
+    enum reclaim_policy policy = policy_of(l, f->class);
+    char name[LOCAL_NAME_BYTES];
+    struct error err;
+
+    local_volume_name(f->name, n->obj.name, f->class->name, name);
+    if (policy == RECLAIM_UNKNOWN || informer_get(l->volumes, "", name) || local_is_cleaning(l, name) ||
+        is_path_taken(l, n, f))
+        return false;
+    if (write_volume(l, n, f, policy, name, &body, &err) < 0) {
+        log_warn("local volume not created", LOG_STR("volume", name), LOG_ERR(&err));
+        return false;
+    }
+    q.body = buf_str(&body);
+    client_send(l->o.part.client, &l->call, &q, on_created, l);
+    return true;
+}
+
+static void end_pass(struct local *l)
+{
+    finds_done(&l->finds);
+    l->finds = (struct finds){ 0 };
+    if (l->is_dirty)
+        local_wake(l);
+    else
+        timer_arm_after(&l->timer, PASS_NS);
+}
+
+static void create_next(void *ctx)
+{
+    struct local *l = ctx;
+    const struct node *n = own_node(l);
+
+    while (n && l->finds_at < l->finds.list.count)
+        if (create(l, n, &l->finds.list.items[l->finds_at++]))
+            return;
+    l->finds_at = l->finds.list.count;
+    local_remove_taint(l);
+    end_pass(l);
+}
+
+/* --- A pass --- */
+
+static void add_class_failures(const struct local *l, struct buf *failures)
+{
+    for (uint32_t i = 0; i < l->o.config->classes_count; i++)
+        if (policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
+            (void)buf_addf(failures,
+                           "%s: there is no such class, or its volumes are neither deleted nor retained\n",
+                           l->o.config->classes[i].name);
+}
+
+/* The same as the last time is not worth a line. */
+static void tell_failures(struct local *l, struct buf *failures)
+{
+    struct str rest = buf_str(failures);
+
+    if (str_eq(buf_str(failures), buf_str(&l->failures)))
+        return;
+    buf_clear(&l->failures);
+    (void)buf_add_str(&l->failures, rest);
+    while (rest.len) {
+        struct str line = str_next(&rest, '\n');
+
+        log_warn("no local volume", LOG_TEXT("reason", line));
+    }
+}
+
+static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct scan *s = (struct scan *)j;
+    struct local *l = ctx;
+
+    l->scan = NULL;
+    if (r < 0) {
+        log_warn("discovery failed", LOG_ERR(err));
+        end_pass(l);
+        return;
+    }
+    add_class_failures(l, &s->failures);
+    tell_failures(l, &s->failures);
+    l->finds = s->finds;
+    s->finds = (struct finds){ 0 };
+    l->finds_at = 0;
+    create_next(l);
+}
+
+static void on_dir(void *ctx, enum dirwatch_event event, const char *name)
+{
+    struct local *l = ctx;
+
+    (void)event;
+    (void)name;
+    local_wake(l);
+}
+
+static void on_mounts(void *ctx)
+{
+    local_wake(ctx);
+}
+
+/* Whatever cannot be watched is looked at with every pass all the same. A directory that another took the
+ * place of is watched anew: watches are cheap, and passes few. */
+static void watch_again(struct local *l)
+{
+    struct error ignored;
+
+    for (uint32_t i = 0; i < l->o.config->classes_count; i++) {
+        l->watches[i] = dirwatch_stop(l->watches[i]);
+        (void)dirwatch_start(l->o.part.loop, l->o.config->classes[i].mount_dir, on_dir, l, &l->watches[i],
+                             &ignored);
+    }
+    if (!l->mounts)
+        (void)mount_watch_start(l->o.part.loop, on_mounts, l, &l->mounts, &ignored);
+}
+
+static void pass(void *ctx)
+{
+    struct local *l = ctx;
+    struct scan *s;
+
+    assert(!l->scan && !client_call_is_active(&l->call));
+    l->is_awake = false;
+    l->is_dirty = false;
+    watch_again(l); /* before anything is looked at */
+    if (!know_node(l)) {
+        timer_arm_after(&l->timer, PASS_NS);
+        return;
+    }
+    local_clean_all(l);
+    s = scan_new(l->o.config);
+    if (!s) {
+        timer_arm_after(&l->timer, PASS_NS);
+        return;
+    }
+    l->scan = &s->job;
+    job_begin(&s->job, l->o.part.loop, l->o.pool, on_scanned, l);
+}
+
+void local_wake(struct local *l)
+{
+    if (l->scan || client_call_is_active(&l->call)) {
+        l->is_dirty = true; /* at the end of the pass */
+    } else if (!l->is_awake) {
+        l->is_awake = true;
+        timer_arm_after(&l->timer, SOON_NS);
+    }
+}
+
+/* --- What is heard --- */
+
+static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
+{
+    struct local *l = ctx;
+
+    (void)old;
+    if (volume_of(o)->phase == VOLUME_RELEASED && local_owns(l, volume_of(o)))
+        local_wake(l);
+}
+
+static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    struct local *l = ctx;
+
+    (void)is_final_unknown;
+    if (local_owns(l, volume_of(o)))
+        local_wake(l);
+}
+
+/* --- Life --- */
+
+static void index_path(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    const struct volume *v = volume_of(o);
+
+    if (v->source.kind == SOURCE_LOCAL)
+        emit(ctx, str_of(v->source.local->path));
+}
+
+static int local_open(struct local *l, struct error *err)
+{
+    static const struct informer_index by_path = { VOLUMES_BY_PATH, index_path };
+    struct informers *all = l->o.part.informers;
+
+    l->volumes = part_indexed(all, KIND_VOLUME, &by_path, err);
+    l->classes = l->volumes ? informers_get(all, KIND_CLASS, err) : NULL;
+    l->nodes = l->classes ? informers_get(all, KIND_NODE, err) : NULL;
+    if (!l->nodes)
+        return -(int)err->code;
+    rng_init(&l->rng, part_seed(&l->o.part, "local-volume-provisioner"));
+    l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
+    l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
+    if (!l->watches)
+        return error_no_memory(err);
+    return part_recorder(&l->o.part, "localvolume-provisioner", &l->recorder, err);
+}
+
+int local_new(const struct local_options *o, struct local **ret, struct error *err)
+{
+    _cleanup_(local_free_p) struct local *l = calloc(1, sizeof *l);
+    int r;
+
+    if (!l)
+        return error_no_memory(err);
+    l->o = *o;
+    LIST_INIT(&l->cleanings);
+    timer_init(&l->timer, o->part.loop, pass, l);
+    r = local_open(l, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(l);
+    return 0;
+}
+
+void local_start(struct local *l)
+{
+    uint64_t min_ns = l->o.config->resync_min_ns;
+
+    l->volumes_handler =
+        (struct informer_handler){ .on_update = on_volume_update, .on_delete = on_volume_delete, .ctx = l };
+    if (min_ns)
+        l->volumes_handler.resync_ns = min_ns + rng_below(&l->rng, min_ns + 1);
+    informer_add_handler(l->volumes, &l->volumes_handler);
+    timer_arm_after(&l->timer, 0);
+}
+
+struct local *local_free(struct local *l)
+{
+    if (!l)
+        return NULL;
+    informer_remove_handler(&l->volumes_handler);
+    timer_disarm(&l->timer);
+    client_cancel(&l->call);
+    write_cancel(&l->untaint);
+    l->scan = job_drop(l->scan);
+    local_drop_cleanings(l);
+    for (uint32_t i = 0; l->watches && i < l->o.config->classes_count; i++)
+        (void)dirwatch_stop(l->watches[i]);
+    free(l->watches);
+    (void)mount_watch_stop(l->mounts);
+    finds_done(&l->finds);
+    buf_done(&l->failures);
+    recorder_free(l->recorder);
+    free(l->identity);
+    free(l);
+    return NULL;
+}

@@ -1,0 +1,121 @@
+/* What the files of the local provisioner share. */
+#ifndef BERTH_CONTROLLERS_LOCAL_LOCAL_INT_H
+#define BERTH_CONTROLLERS_LOCAL_LOCAL_INT_H
+
+#include <sys/queue.h>
+
+#include "api/node.h"
+#include "api/volume.h"
+#include "base/rng.h"
+#include "base/vec.h"
+#include "controllers/job.h"
+#include "controllers/last_look.h"
+#include "controllers/local/local.h"
+#include "host/files.h"
+#include "host/wipe.h"
+#include "machinery/write.h"
+
+#define LOCAL_FIELD_MANAGER "berth-local-provisioner"
+#define LOCAL_NAME_BYTES 32 /* "local-pv-" and eight digits */
+#define LOCAL_BODY_BYTES_MAX ((size_t)1 << 20)
+#define LOCAL_ENTRIES_MAX 4096 /* of one directory */
+#define LABEL_HOSTNAME "kubernetes.io/hostname"
+
+/* --- discover.c: what is there --- */
+
+struct found {
+    const struct local_class *class;
+    const char *name; /* of the entry */
+    uint64_t bytes;   /* rounded */
+};
+
+/* All of them, with their texts. */
+struct finds {
+    VEC(struct found) list;
+    struct arena arena;
+};
+void finds_done(struct finds *f);
+
+struct scan {
+    struct job job; /* first: freed by it */
+    const struct local_config *config;
+    struct finds finds;
+    struct buf failures; /* a line each */
+};
+
+/* NULL without memory. */
+struct scan *scan_new(const struct local_config *config);
+
+/* Down to whole GiB from 10 GiB on, to whole MiB from 10 MiB on. */
+uint64_t local_round_capacity(uint64_t bytes);
+void local_volume_name(const char *entry, const char *node, const char *class, char ret[LOCAL_NAME_BYTES]);
+bool local_name_matches(const char *patterns, const char *name);
+/* Where the directory is, once no link is on the way, and the entry in it. */
+int local_entry_path(const struct local_class *k, const char *name, char ret[PATH_MAX], struct error *err);
+
+/* --- clean.c: erasing --- */
+
+struct local;
+
+/* A volume that is being cleaned, or waits for another try. */
+struct cleaning {
+    LIST_ENTRY(cleaning) link;
+    struct local *local;
+    struct object *volume;
+    struct last_look look;
+    struct job *job;
+    struct client_call call;
+    struct timer timer; /* tells how far it is */
+    bool is_running;
+    unsigned failures;
+    uint64_t retry_at_ns;
+};
+
+/* Cleans what is released; forgets what is gone. */
+void local_clean_all(struct local *l);
+bool local_is_cleaning(const struct local *l, const char *volume);
+void local_drop_cleanings(struct local *l);
+/* The inside of a directory or a device, on a worker. */
+struct clean_job {
+    struct job job; /* first: freed by it */
+    const struct local_class *class;
+    struct object *volume;
+    char *state_dir;
+    const char *commands_path;
+    uint64_t seed;
+    struct wipe_progress where;
+};
+
+/* --- local.c --- */
+
+struct local {
+    struct local_options o;
+    struct informer *volumes, *classes, *nodes;
+    struct informer_handler volumes_handler;
+    struct recorder *recorder;
+    char *identity; /* "" before the node was seen */
+    struct timer timer;
+    struct job *scan;          /* on the pool */
+    struct finds finds;        /* of the last scan, and the */
+    size_t finds_at;           /* first that has not been looked at */
+    struct client_call call;   /* of the volume that is being made */
+    struct dirwatch **watches; /* a class each; NULL: not watched now */
+    struct mount_watch *mounts;
+    struct buf failures; /* of the last scan: told when they change */
+    struct rng rng;
+    LIST_HEAD(, cleaning) cleanings;
+    struct write untaint;
+    bool is_untainted;
+    bool is_awake; /* the timer fires soon */
+    bool is_dirty; /* something happened during the pass */
+    bool has_told; /* why nothing is done */
+};
+
+/* A pass is to come soon. */
+void local_wake(struct local *l);
+/* ready_taint.c: after a discovery, once. */
+void local_remove_taint(struct local *l);
+/* Ours by its annotation. */
+bool local_owns(const struct local *l, const struct volume *v);
+
+#endif

@@ -1,0 +1,22 @@
+/* Volumes as directories of an NFS export that is mounted here. */
+#ifndef BERTH_CONTROLLERS_PROVISIONER_NFS_SUBDIR_H
+#define BERTH_CONTROLLERS_PROVISIONER_NFS_SUBDIR_H
+
+#include "controllers/provisioner/provisioner.h"
+
+#define NFS_SUBDIR_MOUNT_DIR "/persistentvolumes"
+
+/* The ctx of the type. */
+struct nfs_subdir {
+    const char *server;
+    const char *path;      /* of the export, on the server: clean and absolute */
+    const char *mount_dir; /* where it is here; no link */
+};
+
+extern const struct provisioner_type nfs_subdir_type;
+
+/* The directory of a claim's volume, relative to the export: the class's pathPattern with its tokens filled
+ * in, or `<namespace>-<claim>-<volume>`. Pure; where the result leads is not judged here. */
+int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error *err);
+
+#endif

@@ -1,0 +1,467 @@
+/* A claim that is to get a volume: storage made on the pool, then the volume saved.
+ *
+ * The name of the volume follows from the claim's uid, so two tries make one volume, and a volume of that
+ * name that is there already is ours. When the volume cannot be saved the storage is removed again, but not
+ * before the server has said that the volume is not there. */
+#include "controllers/provisioner/provisioner_int.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "machinery/merge_patch.h"
+
+#define SAVES_MAX 5
+#define SAVE_PAUSE_NS (10 * NS_PER_S) /* doubled from one to the next */
+
+static const struct storage_class *class_of(const struct object *o)
+{
+    assert(!o || o->kind->kind == KIND_CLASS);
+    return (const struct storage_class *)(const void *)o;
+}
+
+/* --- Claims whose provision may be going on --- */
+
+struct in_progress *provisioner_in_progress(const struct provisioner *p, struct str key)
+{
+    struct in_progress *i;
+
+    LIST_FOREACH(i, &p->in_progress, link)
+    {
+        size_t ns = strlen(i->claim->ns);
+
+        if (key.len > ns && key.s[ns] == '/' && strncmp(key.s, i->claim->ns, ns) == 0 &&
+            str_is((struct str){ key.s + ns + 1, key.len - ns - 1 }, i->claim->name))
+            return i;
+    }
+    return NULL;
+}
+
+static bool is_in_progress(const struct provisioner_op *x)
+{
+    const struct in_progress *i = provisioner_in_progress(x->provisioner, str_of(x->key));
+
+    return i && strcmp(i->claim->uid, x->about->uid) == 0;
+}
+
+static void keep_in_progress(struct provisioner_op *x)
+{
+    struct in_progress *i;
+
+    if (is_in_progress(x))
+        return;
+    i = calloc(1, sizeof *i);
+    if (!i)
+        abort(); /* storage would be lost */
+    i->claim = object_ref(x->about);
+    LIST_INSERT_HEAD(&x->provisioner->in_progress, i, link);
+}
+
+/* It is known how it ended. */
+static void leave_progress(struct provisioner_op *x)
+{
+    struct in_progress *i = provisioner_in_progress(x->provisioner, str_of(x->key));
+
+    if (!i || !is_in_progress(x))
+        return;
+    LIST_REMOVE(i, link);
+    (void)object_unref(i->claim);
+    free(i);
+    /* Another claim may have its name by now. */
+    controller_add(x->queue, str_of(x->key));
+}
+
+/* --- The work on the pool --- */
+
+struct provision_work {
+    struct job job; /* first: freed by it */
+    const struct provisioner_type *type;
+    const void *ctx;
+    char name[320];
+    struct object *claim, *class, *node;
+    struct buf source;
+    enum provision_state state;
+};
+
+static int work_run(struct job *j, struct error *err)
+{
+    struct provision_work *w = (struct provision_work *)j;
+    struct provision_job q = { .volume_name = w->name,
+                               .claim = claim_of(w->claim),
+                               .class = class_of(w->class),
+                               .node = w->node ? node_of(w->node) : NULL };
+
+    return w->type->provision(w->ctx, &q, &j->stop, &w->source, &w->state, err);
+}
+
+static void work_free(struct job *j)
+{
+    struct provision_work *w = (struct provision_work *)j;
+
+    (void)object_unref(w->claim);
+    (void)object_unref(w->class);
+    (void)object_unref(w->node);
+    buf_done(&w->source);
+    free(w);
+}
+
+static const struct job_type work_type = { work_run, work_free };
+
+/* --- The volume --- */
+
+static void write_texts(struct buf *out, struct texts texts)
+{
+    for (uint32_t i = 0; i < texts.count; i++) {
+        (void)buf_add_cstr(out, i ? "," : "");
+        json_write_string(out, str_of(texts.items[i]));
+    }
+}
+
+static void write_modes(struct buf *out, unsigned modes)
+{
+    bool is_first = true;
+
+    for (unsigned i = 0; access_mode_names[i]; i++) {
+        if (!(modes & (1U << i)))
+            continue;
+        (void)buf_addf(out, "%s\"%s\"", is_first ? "" : ",", access_mode_names[i]);
+        is_first = false;
+    }
+}
+
+static void write_claim_ref(struct buf *out, const struct object *claim)
+{
+    (void)buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
+    json_write_string(out, str_of(claim->ns));
+    (void)buf_add_cstr(out, ",\"name\":");
+    json_write_string(out, str_of(claim->name));
+    (void)buf_addf(out, ",\"uid\":\"%s\",\"resourceVersion\":", claim->uid);
+    json_write_string(out, object_version(claim));
+    (void)buf_add_char(out, '}');
+}
+
+static int write_volume(struct provisioner_op *x, struct str source, struct error *err)
+{
+    const struct claim *c = claim_of(x->about);
+    const struct storage_class *k = class_of(x->class);
+    struct buf *out = &x->body;
+
+    buf_clear(out);
+    (void)buf_addf(out,
+                   "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\","
+                   "\"annotations\":{\"" ANN_PROVISIONED_BY "\":",
+                   x->name);
+    json_write_string(out, str_of(x->provisioner->o.name));
+    (void)buf_add_cstr(out, "}},\"spec\":{\"capacity\":{\"storage\":\"");
+    (void)quantity_format(&c->request, out);
+    (void)buf_add_cstr(out, "\"},\"accessModes\":[");
+    write_modes(out, c->modes);
+    (void)buf_add_cstr(out, "],\"mountOptions\":[");
+    write_texts(out, k->mount_options);
+    (void)buf_addf(out, "],\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
+                   reclaim_policy_names[k->reclaim]);
+    json_write_string(out, str_of(k->obj.name));
+    (void)buf_add_cstr(out, ",\"claimRef\":");
+    write_claim_ref(out, x->about);
+    (void)buf_add_char(out, ',');
+    (void)buf_add_str(out, source);
+    (void)buf_add_cstr(out, "}}");
+    return buf_check(out, "volume", err);
+}
+
+/* --- Failures --- */
+
+static void op_failed(struct provisioner_op *x, const struct error *err)
+{
+    x->failure = *err;
+    provisioner_op_fail(x, is_in_progress(x));
+}
+
+static void warn(struct provisioner_op *x, const struct error *err)
+{
+    recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
+    log_warn("volume not provisioned", LOG_STR("claim", x->key), LOG_ERR(err));
+}
+
+static void on_node_given_back(void *ctx, const struct client_answer *a)
+{
+    struct provisioner_op *x = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(x->provisioner->claims_cache, a->object);
+    if (a->r == 0 || a->error.code == ERR_NOT_FOUND)
+        provisioner_op_end(x); /* the scheduler's next choice brings it back */
+    else
+        op_failed(x, &a->error);
+}
+
+/* The scheduler is to choose another node. */
+static void give_back_node(struct provisioner_op *x, const struct error *why)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
+    const struct object *c = informer_get_key(x->provisioner->claims_cache, str_of(x->key));
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = x->about->kind,
+                                .ns = x->about->ns,
+                                .name = x->about->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = PROVISIONER_FIELD_MANAGER };
+    struct merge_patch p;
+    struct error err;
+
+    if (!c || strcmp(c->uid, x->about->uid) != 0 || !object_annotation(c, ANN_SELECTED_NODE)) {
+        op_failed(x, why);
+        return;
+    }
+    merge_patch_begin(&p, &body, c);
+    merge_patch_annotation(&p, ANN_SELECTED_NODE, NULL);
+    if (merge_patch_end(&p, &err) < 0) {
+        op_failed(x, &err);
+        return;
+    }
+    q.body = buf_str(&body);
+    client_send(x->provisioner->o.part.client, &x->call, &q, on_node_given_back, x);
+}
+
+static void not_made(struct provisioner_op *x, enum provision_state state, const struct error *why)
+{
+    struct error err;
+
+    if (state == PROVISION_IN_BACKGROUND)
+        keep_in_progress(x);
+    else if (state != PROVISION_NO_CHANGE)
+        leave_progress(x);
+    if (why->code == PROVISIONER_IGNORED) {
+        provisioner_op_end(x);
+        return;
+    }
+    (void)error_set(&err, why->code, "failed to provision volume with StorageClass \"%s\": %s",
+                    claim_of(x->about)->class, why->msg);
+    if (state == PROVISION_FINISHED && why->code == ERR_INVALID) {
+        (void)error_set(
+            &err, ERR_INVALID,
+            "Volume provisioning failed with infeasible error. Retries will be delayed. failed to provision "
+            "volume with StorageClass \"%s\": %s",
+            claim_of(x->about)->class, why->msg);
+        warn(x, &err);
+        provisioner_op_end_slowly(x);
+        return;
+    }
+    warn(x, &err);
+    if (state == PROVISION_RESCHEDULE)
+        give_back_node(x, &err);
+    else
+        op_failed(x, &err);
+}
+
+/* --- Saving --- */
+
+static void save(void *ctx);
+static void give_up_saving(void *ctx);
+
+static void op_saved(struct provisioner_op *x)
+{
+    recorder_event(x->provisioner->recorder, x->about, EVENT_NORMAL, "ProvisioningSucceeded",
+                   "Successfully provisioned volume %s", x->name);
+    log_info("volume provisioned", LOG_STR("claim", x->key), LOG_STR("volume", x->name));
+    leave_progress(x);
+    provisioner_op_end(x);
+}
+
+static void on_cleaned_up(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct provisioner_op *x = ctx;
+
+    (void)j;
+    x->job = NULL;
+    if (r < 0)
+        log_error("storage is left behind", LOG_STR("claim", x->key), LOG_STR("volume", x->name),
+                  LOG_ERR(err));
+    leave_progress(x);
+    op_failed(x, &x->failure);
+}
+
+/* The volume is not there, and will not be: its storage goes. */
+static void clean_up(struct provisioner_op *x)
+{
+    _cleanup_(object_unref_p) struct object *volume = NULL;
+    _cleanup_(json_done_p) struct json d;
+    struct error err;
+
+    (void)error_set(&err, x->failure.code,
+                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", x->key,
+                    x->failure.msg);
+    warn(x, &err);
+    json_init(&d, OBJECT_TEXT_BYTES_MAX);
+    if (object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &d, &volume, &err) < 0)
+        op_failed(x, &err);
+    else
+        provisioner_begin_removal(x, volume, on_cleaned_up);
+}
+
+/* One of the failures may have been a lost answer: without knowing, nothing is removed. */
+static void on_last_try(void *ctx, const struct client_answer *a)
+{
+    struct provisioner_op *x = ctx;
+
+    if (a->r == 0) {
+        op_saved(x);
+    } else if (a->error.code == ERR_NOT_FOUND) {
+        clean_up(x);
+    } else {
+        timer_init(&x->timer, x->provisioner->o.part.loop, give_up_saving, x);
+        timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+    }
+}
+
+static void give_up_saving(void *ctx)
+{
+    struct provisioner_op *x = ctx;
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME), .name = x->name };
+
+    client_send(x->provisioner->o.part.client, &x->call, &q, on_last_try, x);
+}
+
+static void on_saved(void *ctx, const struct client_answer *a)
+{
+    struct provisioner_op *x = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(x->provisioner->volumes_cache, a->object);
+    if (a->r == 0 || a->error.code == ERR_EXISTS) {
+        op_saved(x);
+        return;
+    }
+    x->failure = a->error;
+    if (++x->tries < SAVES_MAX) {
+        timer_init(&x->timer, x->provisioner->o.part.loop, save, x);
+        timer_arm_after(&x->timer, SAVE_PAUSE_NS << (x->tries - 1));
+    } else {
+        give_up_saving(x);
+    }
+}
+
+static void save(void *ctx)
+{
+    struct provisioner_op *x = ctx;
+    struct client_request q = { .verb = CLIENT_CREATE,
+                                .kind = kind_info(KIND_VOLUME),
+                                .body = buf_str(&x->body),
+                                .field_manager = PROVISIONER_FIELD_MANAGER };
+
+    client_send(x->provisioner->o.part.client, &x->call, &q, on_saved, x);
+}
+
+/* --- Making --- */
+
+static void on_made(void *ctx, struct job *j, int r, const struct error *err)
+{
+    const struct provision_work *w = (const struct provision_work *)j;
+    struct provisioner_op *x = ctx;
+    struct error failed;
+
+    x->job = NULL;
+    if (r < 0)
+        not_made(x, w->state, err);
+    else if (write_volume(x, buf_str(&w->source), &failed) < 0)
+        op_failed(x, &failed);
+    else
+        save(x);
+}
+
+static void make(struct provisioner_op *x)
+{
+    struct provision_work *w = calloc(1, sizeof *w);
+    struct provisioner *p = x->provisioner;
+
+    if (!w)
+        abort();
+    recorder_event(p->recorder, x->about, EVENT_NORMAL, "Provisioning",
+                   "External provisioner is provisioning volume for claim \"%s\"", x->key);
+    w->job.type = &work_type;
+    w->type = p->o.type;
+    w->ctx = p->o.ctx;
+    memcpy(w->name, x->name, sizeof w->name);
+    w->claim = object_ref(x->about);
+    w->class = object_ref(x->class);
+    w->node = x->node ? object_ref(x->node) : NULL;
+    w->source = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
+    w->state = PROVISION_FINISHED;
+    x->job = &w->job;
+    job_begin(&w->job, p->o.part.loop, p->o.pool, on_made, x);
+}
+
+/* The node that was selected, if one was. */
+static bool find_node(struct provisioner_op *x, struct error *err)
+{
+    const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
+    const struct object *node;
+
+    if (!selected || selected[0] == '\0')
+        return true;
+    node = informer_get(x->provisioner->nodes, "", selected);
+    if (!node) {
+        (void)error_set(err, ERR_NOT_FOUND, "failed to get target node: node \"%s\" not found", selected);
+        return false;
+    }
+    x->node = object_ref(node);
+    return true;
+}
+
+/* A claim that waits for its first pod has none before the scheduler has chosen a node. */
+static bool should_provision(const struct provisioner *p, const struct claim *c)
+{
+    const char *by = object_annotation(&c->obj, ANN_PROVISIONER);
+    const char *node = object_annotation(&c->obj, ANN_SELECTED_NODE);
+    const struct storage_class *k = class_of(informer_get(p->classes, "", c->class));
+
+    by = by ? by : object_annotation(&c->obj, ANN_PROVISIONER_BETA);
+    if (c->volume_name[0] != '\0' || !by || strcmp(by, p->o.name) != 0)
+        return false;
+    return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
+}
+
+static void op_begin(struct provisioner_op *x)
+{
+    const struct provisioner *p = x->provisioner;
+    const struct claim *c = claim_of(x->about);
+    const struct object *class = informer_get(p->classes, "", c->class);
+    struct error err;
+
+    (void)snprintf(x->name, sizeof x->name, "pvc-%s", x->about->uid);
+    if (informer_get(p->volumes_cache, "", x->name)) { /* made before: the binder's turn */
+        leave_progress(x);
+        provisioner_op_end(x);
+    } else if (!class) {
+        (void)informer_not_found(p->classes, c->class, &err);
+        warn(x, &err);
+        op_failed(x, &err);
+    } else if (strcmp(class_of(class)->provisioner, p->o.name) != 0) {
+        log_warn("the claim's class names another provisioner", LOG_STR("claim", x->key),
+                 LOG_STR("provisioner", class_of(class)->provisioner));
+        leave_progress(x);
+        provisioner_op_end(x);
+    } else {
+        x->class = object_ref(class);
+        if (find_node(x, &err))
+            make(x);
+        else
+            not_made(x, is_in_progress(x) ? PROVISION_NO_CHANGE : PROVISION_RESCHEDULE, &err);
+    }
+}
+
+enum sync_result provisioner_sync_claim(void *ctx, struct str key)
+{
+    struct provisioner *p = ctx;
+    const struct in_progress *i = provisioner_in_progress(p, key);
+    const struct object *o = informer_get_key(p->claims_cache, key);
+
+    if (i && (!o || strcmp(o->uid, i->claim->uid) != 0))
+        o = i->claim; /* it went meanwhile; what was begun for it is brought to an end */
+    else if (!o || (o->is_deleting && !i) || !should_provision(p, claim_of(o)))
+        return SYNC_DONE;
+    op_begin(provisioner_op_new(p, p->claims, key, o));
+    return SYNC_LATER;
+}

@@ -1,0 +1,235 @@
+#include "controllers/provisioner/provisioner.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "controllers/provisioner/provisioner_int.h"
+
+#define RETRY_MIN_NS (15 * NS_PER_S)
+#define RETRY_MAX_NS (1000 * NS_PER_S)
+#define QPS 10
+#define BURST 100
+#define WORKERS 4
+#define RESYNC_NS (15 * 60 * NS_PER_S)
+
+/* --- Operations --- */
+
+struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controller *queue, struct str key,
+                                          const struct object *about)
+{
+    struct provisioner_op *x = calloc(1, sizeof *x);
+
+    if (!x)
+        abort(); /* as a queue without memory does: the item would never be looked at again */
+    x->provisioner = p;
+    x->queue = queue;
+    x->key = strndup(key.s, key.len);
+    if (!x->key)
+        abort();
+    x->about = object_ref(about);
+    x->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
+    LIST_INSERT_HEAD(&p->ops, x, link);
+    return x;
+}
+
+static void op_free(struct provisioner_op *x)
+{
+    LIST_REMOVE(x, link);
+    x->job = job_drop(x->job);
+    timer_disarm(&x->timer);
+    client_cancel(&x->call);
+    last_look_cancel(&x->look);
+    (void)object_unref(x->about);
+    (void)object_unref(x->class);
+    (void)object_unref(x->node);
+    buf_done(&x->body);
+    free(x->key);
+    free(x);
+}
+
+void provisioner_op_end(struct provisioner_op *x)
+{
+    controller_finish(x->queue, str_of(x->key), SYNC_DONE);
+    op_free(x);
+}
+
+void provisioner_op_fail(struct provisioner_op *x, bool must_go_on)
+{
+    struct workqueue *q = controller_queue(x->queue);
+    bool is_enough = workqueue_failures(q, str_of(x->key)) + 1 >= PROVISIONER_FAILURES_MAX && !must_go_on;
+
+    if (is_enough)
+        log_warn("given up until the next resync", LOG_STR("key", x->key), LOG_ERR(&x->failure));
+    controller_finish(x->queue, str_of(x->key), is_enough ? SYNC_DONE : SYNC_AGAIN);
+    op_free(x);
+}
+
+void provisioner_op_end_slowly(struct provisioner_op *x)
+{
+    controller_finish_after(x->queue, str_of(x->key), PROVISIONER_SLOW_NS);
+    op_free(x);
+}
+
+/* --- What to look at --- */
+
+/* What waits for its next try keeps its delay, whatever is written meanwhile. */
+static void mark(struct controller *c, const struct object *o)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
+
+    object_key(o, &key);
+    if (!key.failed && workqueue_failures(controller_queue(c), buf_str(&key)) == 0)
+        controller_add(c, buf_str(&key));
+}
+
+static bool is_named(const struct provisioner *p, const struct object *claim)
+{
+    return object_annotation_is(claim, ANN_PROVISIONER, p->o.name) ||
+           object_annotation_is(claim, ANN_PROVISIONER_BETA, p->o.name);
+}
+
+static void on_claim(void *ctx, const struct object *o, bool is_initial)
+{
+    struct provisioner *p = ctx;
+
+    (void)is_initial;
+    if (is_named(p, o))
+        mark(p->claims, o);
+}
+
+static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    on_claim(ctx, o, false);
+}
+
+/* Another of the same name begins without its failures. */
+static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    struct provisioner *p = ctx;
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
+
+    (void)is_final_unknown;
+    object_key(o, &key);
+    if (!key.failed && !provisioner_in_progress(p, buf_str(&key)))
+        workqueue_forget(controller_queue(p->claims), buf_str(&key));
+}
+
+static void on_volume(void *ctx, const struct object *o, bool is_initial)
+{
+    struct provisioner *p = ctx;
+
+    (void)is_initial;
+    if (provisioner_may_delete(p, volume_of(o)))
+        mark(p->volumes, o);
+}
+
+static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    on_volume(ctx, o, false);
+}
+
+static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    struct provisioner *p = ctx;
+
+    (void)is_final_unknown;
+    workqueue_forget(controller_queue(p->volumes), str_of(o->name));
+}
+
+/* --- Life --- */
+
+static int open_queue(struct provisioner *p, const char *name,
+                      enum sync_result (*sync)(void *ctx, struct str key), struct controller **ret,
+                      struct error *err)
+{
+    struct controller_options c = { .queue = { .loop = p->o.part.loop,
+                                               .name = name,
+                                               .seed = part_seed(&p->o.part, name),
+                                               .base_ns = RETRY_MIN_NS,
+                                               .max_ns = RETRY_MAX_NS,
+                                               .bucket_qps = QPS,
+                                               .bucket_burst = BURST },
+                                    .sync = sync,
+                                    .ctx = p,
+                                    .in_flight_max = WORKERS };
+
+    return controller_new(&c, ret, err);
+}
+
+static int provisioner_open(struct provisioner *p, struct error *err)
+{
+    struct informers *all = p->o.part.informers;
+    int r;
+
+    p->claims_cache = informers_get(all, KIND_CLAIM, err);
+    p->volumes_cache = p->claims_cache ? informers_get(all, KIND_VOLUME, err) : NULL;
+    p->classes = p->volumes_cache ? informers_get(all, KIND_CLASS, err) : NULL;
+    p->nodes = p->classes ? informers_get(all, KIND_NODE, err) : NULL;
+    if (!p->nodes)
+        return -(int)err->code;
+    r = part_recorder(&p->o.part, p->o.name, &p->recorder, err);
+    if (r == 0)
+        r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
+    if (r == 0)
+        r = open_queue(p, "volumes", provisioner_sync_volume, &p->volumes, err);
+    return r;
+}
+
+int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err)
+{
+    _cleanup_(provisioner_free_p) struct provisioner *p = calloc(1, sizeof *p);
+    int r;
+
+    if (!p)
+        return error_no_memory(err);
+    p->o = *o;
+    LIST_INIT(&p->ops);
+    LIST_INIT(&p->in_progress);
+    r = provisioner_open(p, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(p);
+    return 0;
+}
+
+void provisioner_start(struct provisioner *p)
+{
+    p->claims_handler = (struct informer_handler){ .on_add = on_claim,
+                                                   .on_update = on_claim_update,
+                                                   .on_delete = on_claim_delete,
+                                                   .ctx = p,
+                                                   .resync_ns = RESYNC_NS };
+    p->volumes_handler = (struct informer_handler){ .on_add = on_volume,
+                                                    .on_update = on_volume_update,
+                                                    .on_delete = on_volume_delete,
+                                                    .ctx = p,
+                                                    .resync_ns = RESYNC_NS };
+    informer_add_handler(p->claims_cache, &p->claims_handler);
+    informer_add_handler(p->volumes_cache, &p->volumes_handler);
+}
+
+struct provisioner *provisioner_free(struct provisioner *p)
+{
+    struct in_progress *i;
+
+    if (!p)
+        return NULL;
+    informer_remove_handler(&p->claims_handler);
+    informer_remove_handler(&p->volumes_handler);
+    while (!LIST_EMPTY(&p->ops))
+        op_free(LIST_FIRST(&p->ops));
+    while ((i = LIST_FIRST(&p->in_progress))) {
+        LIST_REMOVE(i, link);
+        (void)object_unref(i->claim);
+        free(i);
+    }
+    controller_free(p->claims);
+    controller_free(p->volumes);
+    recorder_free(p->recorder);
+    free(p);
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* What the files of a provisioner share. */
+#ifndef BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_INT_H
+#define BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_INT_H
+
+#include <sys/queue.h>
+
+#include "controllers/job.h"
+#include "controllers/last_look.h"
+#include "controllers/provisioner/provisioner.h"
+
+#define PROVISIONER_FIELD_MANAGER "berth-provisioner"
+#define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)
+#define PROVISIONER_KEY_BYTES_MAX 1024
+#define PROVISIONER_FAILURES_MAX 15
+#define PROVISIONER_SLOW_NS (1000 * NS_PER_S)
+
+/* One claim or one volume under way. */
+struct provisioner_op {
+    LIST_ENTRY(provisioner_op) link;
+    struct provisioner *provisioner;
+    struct controller *queue;
+    char *key;            /* in the queue */
+    struct object *about; /* the claim or the volume that it began with */
+    struct object *class; /* NULL for none */
+    struct object *node;
+    struct client_call call;
+    struct last_look look;
+    struct job *job;
+    struct timer timer;
+    struct buf body; /* of the volume to be made */
+    char name[320];  /* of the volume */
+    unsigned tries;
+    struct error failure; /* of the last try */
+};
+
+/* A claim whose provision may be going on, whatever became of the claim. */
+struct in_progress {
+    LIST_ENTRY(in_progress) link;
+    struct object *claim;
+};
+
+struct provisioner {
+    struct provisioner_options o;
+    struct informer *claims_cache, *volumes_cache, *classes, *nodes;
+    struct informer_handler claims_handler, volumes_handler;
+    struct controller *claims, *volumes;
+    struct recorder *recorder;
+    LIST_HEAD(, provisioner_op) ops;
+    LIST_HEAD(, in_progress) in_progress; /* few */
+};
+
+/* The op is its own from here on; its end is op_end(), op_fail() or op_end_slowly(). */
+struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controller *queue, struct str key,
+                                          const struct object *about);
+void provisioner_op_end(struct provisioner_op *x);
+/* Again after the key's delay; after too many failures at the next resync, unless it must go on. */
+void provisioner_op_fail(struct provisioner_op *x, bool must_go_on);
+void provisioner_op_end_slowly(struct provisioner_op *x);
+
+/* provision.c */
+enum sync_result provisioner_sync_claim(void *ctx, struct str key);
+struct in_progress *provisioner_in_progress(const struct provisioner *p, struct str key);
+/* unprovision.c */
+enum sync_result provisioner_sync_volume(void *ctx, struct str key);
+bool provisioner_may_delete(const struct provisioner *p, const struct volume *v);
+/* Storage of a volume that could not be saved: a job for the op; done as for any. */
+void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume,
+                               void (*done)(void *ctx, struct job *j, int r, const struct error *err));
+
+#endif

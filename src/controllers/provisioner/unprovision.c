@@ -1,0 +1,128 @@
+/* A volume whose claim is gone, and that this provisioner made: its storage goes on the pool, then the
+ * object. */
+#include "controllers/provisioner/provisioner_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+struct removal_work {
+    struct job job; /* first: freed by it */
+    const struct provisioner_type *type;
+    const void *ctx;
+    struct object *volume, *class;
+};
+
+static int removal_run(struct job *j, struct error *err)
+{
+    struct removal_work *w = (struct removal_work *)j;
+
+    return w->type->remove(w->ctx, volume_of(w->volume), (const struct storage_class *)(const void *)w->class,
+                           &j->stop, err);
+}
+
+static void removal_free(struct job *j)
+{
+    struct removal_work *w = (struct removal_work *)j;
+
+    (void)object_unref(w->volume);
+    (void)object_unref(w->class);
+    free(w);
+}
+
+static const struct job_type removal_type = { removal_run, removal_free };
+
+void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume,
+                               void (*done)(void *ctx, struct job *j, int r, const struct error *err))
+{
+    struct provisioner *p = x->provisioner;
+    const char *class = volume_of(volume)->class;
+    const struct object *k = class[0] ? informer_get(p->classes, "", class) : NULL;
+    struct removal_work *w = calloc(1, sizeof *w);
+
+    if (!w)
+        abort();
+    w->job.type = &removal_type;
+    w->type = p->o.type;
+    w->ctx = p->o.ctx;
+    w->volume = object_ref(volume);
+    w->class = k ? object_ref(k) : NULL;
+    x->job = &w->job;
+    job_begin(&w->job, p->o.part.loop, p->o.pool, done, x);
+}
+
+bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
+{
+    return volume_is_to_go(v) && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, p->o.name);
+}
+
+static void op_failed(struct provisioner_op *x, const struct error *err)
+{
+    x->failure = *err;
+    provisioner_op_fail(x, /* must_go_on= */ false);
+}
+
+static void op_warn(struct provisioner_op *x, const struct error *err)
+{
+    recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "VolumeFailedDelete", "%s", err->msg);
+    log_warn("volume not deleted", LOG_STR("volume", x->key), LOG_ERR(err));
+    op_failed(x, err);
+}
+
+static void on_deleted(void *ctx, const struct client_answer *a)
+{
+    struct provisioner_op *x = ctx;
+
+    if (a->r < 0 && a->error.code != ERR_NOT_FOUND && !client_is_conflict(a)) {
+        op_failed(x, &a->error);
+        return;
+    }
+    log_info("volume deleted with its storage", LOG_STR("volume", x->key));
+    provisioner_op_end(x);
+}
+
+static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct provisioner_op *x = ctx;
+    struct client_request q = {
+        .verb = CLIENT_DELETE, .kind = x->about->kind, .name = x->about->name, .if_uid = x->about->uid
+    };
+
+    (void)j;
+    x->job = NULL;
+    if (r == -PROVISIONER_IGNORED)
+        provisioner_op_end(x);
+    else if (r < 0)
+        op_warn(x, err);
+    else
+        client_send(x->provisioner->o.part.client, &x->call, &q, on_deleted, x);
+}
+
+static void on_looked(void *ctx, const struct volume *v, const struct error *err)
+{
+    struct provisioner_op *x = ctx;
+
+    if (v && provisioner_may_delete(x->provisioner, v))
+        provisioner_begin_removal(x, &v->obj, on_removed);
+    else if (v)
+        provisioner_op_end(x); /* not ours any more */
+    else
+        op_failed(x, err);
+}
+
+enum sync_result provisioner_sync_volume(void *ctx, struct str key)
+{
+    struct provisioner *p = ctx;
+    const struct object *o = informer_get_key(p->volumes_cache, key);
+    struct provisioner_op *x;
+
+    if (!o || !provisioner_may_delete(p, volume_of(o)))
+        return SYNC_DONE;
+    x = provisioner_op_new(p, p->volumes, key, o);
+    x->look.done = on_looked;
+    x->look.ctx = x;
+    last_look_begin(&x->look, p->o.part.client, volume_of(o));
+    return SYNC_LATER;
+}

@@ -1,0 +1,638 @@
+/* Local volumes from discovery directories: real mounts and loop devices, in time that is moved by hand. */
+#include "tests/unit/test_mounts.h"
+
+#include "tests/unit/test_provisioner.h"
+
+#include "controllers/local/local_int.h"
+#include "host/device.h"
+#include "io/file.h"
+
+static struct test_dir *d;
+static struct local_class classes[2];
+static struct local_config config;
+static char fast_dir[TEST_PATH_BYTES * 2], raw_dir[TEST_PATH_BYTES * 2], state_dir[TEST_PATH_BYTES * 2];
+static const char *cleaner[4];
+
+static int make(const struct part_options *o, void **ret, struct error *e)
+{
+    struct local_options p = { .part = *o, .config = &config, .node_name = "n", .state_dir = state_dir };
+    struct local *x = NULL;
+    int r;
+
+    pool_open(o);
+    p.pool = the_pool;
+    r = local_new(&p, &x, e);
+    if (r == 0)
+        *ret = x;
+    return r;
+}
+
+static void start(void *part)
+{
+    local_start(part);
+}
+
+static void end(void *part)
+{
+    (void)local_free(part);
+    the_pool = pool_free(the_pool);
+}
+
+static const struct part_type type = { make, start, end };
+
+#define NODE "{'metadata':{'name':'n','labels':{'kubernetes.io/hostname':'host-n','zone':'z1','rack':'r'}}}"
+
+static void put_classes(struct parts *w)
+{
+    ASSERT_SENT(&w->served, 201, "POST", CLASSES,
+                "{'metadata':{'name':'fast'},'provisioner':'kubernetes.io/no-provisioner'}");
+    ASSERT_SENT(&w->served, 201, "POST", CLASSES,
+                "{'metadata':{'name':'raw'},'provisioner':'kubernetes.io/no-provisioner'}");
+}
+
+/* Directories, two classes, and the part; the node comes when it is put. */
+static void begin(struct parts *w)
+{
+    d = mounts_dir_new();
+    (void)snprintf(fast_dir, sizeof fast_dir, "%s/fast", d->path);
+    (void)snprintf(raw_dir, sizeof raw_dir, "%s/raw", d->path);
+    (void)snprintf(state_dir, sizeof state_dir, "%s/state/local", d->path);
+    assert_int_equal(mkdir(fast_dir, 0755), 0);
+    assert_int_equal(mkdir(raw_dir, 0755), 0);
+    classes[0] = (struct local_class){ .name = "fast",
+                                       .host_dir = "/mnt/fast",
+                                       .mount_dir = fast_dir,
+                                       .mode = VOLUME_MODE_FILESYSTEM,
+                                       .access_mode = "ReadWriteOnce",
+                                       .fs_type = "",
+                                       .name_pattern = "*",
+                                       .selector = "" };
+    classes[1] = classes[0];
+    classes[1].name = "raw";
+    classes[1].host_dir = raw_dir;
+    classes[1].mount_dir = raw_dir;
+    classes[1].mode = VOLUME_MODE_BLOCK;
+    config = (struct local_config){ .classes = classes, .classes_count = 2 };
+    parts_init(w, &type);
+    put_classes(w);
+}
+
+static void finish(struct parts *w)
+{
+    parts_done(w);
+    d = mounts_dir_free(d);
+}
+
+static void put_node(struct parts *w)
+{
+    ASSERT_SENT(&w->served, 201, "POST", NODES, NODE);
+}
+
+static void mount_tmpfs(const char *name, const char *options)
+{
+    (void)mkdir(in_dir(d, name), 0755);
+    assert_int_equal(mount("tmpfs", in_dir(d, name), "tmpfs", 0, options), 0);
+}
+
+static const char *path_of(const char *entry, const char *class)
+{
+    static char path[128];
+    char name[LOCAL_NAME_BYTES];
+
+    local_volume_name(entry, "n", class, name);
+    (void)snprintf(path, sizeof path, VOLUMES "/%s", name);
+    return path;
+}
+
+/* As the binder would leave it behind when its claim is gone. */
+static void use_and_release(struct parts *w, const char *path)
+{
+    ASSERT_SENT(
+        &w->served, 200, "MERGE", path,
+        "{'metadata':{'finalizers':null},'spec':{'claimRef':{'namespace':'default','name':'c','uid':'u'}}}");
+    release(w, path);
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+/* --- Names and sizes --- */
+
+TEST(local_names)
+{
+    static const struct {
+        const char *entry, *node, *class, *name;
+    } rows[] = {
+        { "", "", "", "local-pv-811c9dc5" },
+        { "a", "", "", "local-pv-e40c292c" },
+        { "foo", "bar", "", "local-pv-bf9cf968" },
+        { "f", "oob", "ar", "local-pv-bf9cf968" },
+    };
+    char name[LOCAL_NAME_BYTES];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        local_volume_name(rows[i].entry, rows[i].node, rows[i].class, name);
+        ASSERT_STR(rows[i].name, name);
+    }
+}
+
+TEST(local_patterns)
+{
+    static const struct {
+        const char *patterns, *name;
+        bool matches;
+    } rows[] = {
+        { "*", "vol1", true },        { "*", ".hidden", true },   { "nvme*", "sda", false },
+        { "nvme*,sd?", "sda", true }, { "sd[ab]", "sdc", false }, { " a , b ", "b", true },
+        { "", "a", false },           { ",,", "a", false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_int_equal(local_name_matches(rows[i].patterns, rows[i].name), rows[i].matches);
+}
+
+/* plugins-57: 10.9 GiB are 10 GiB */
+TEST(local_capacities)
+{
+    static const uint64_t mib = 1 << 20, gib = 1 << 30;
+
+    assert_true(local_round_capacity(10 * gib + gib * 9 / 10) == 10 * gib);
+    assert_true(local_round_capacity(10 * gib - 1) == 10 * gib - mib);
+    assert_true(local_round_capacity(10 * mib + 5) == 10 * mib);
+    assert_true(local_round_capacity(10 * mib - 1) == 10 * mib - 1);
+    assert_true(local_round_capacity(0) == 0);
+}
+
+/* --- Discovery --- */
+
+/* plugins-56, plugins-57 */
+TEST(local_discovers_what_is_mounted)
+{
+    skip_without_private_mounts();
+    static const char *const node_labels[] = { "zone", "none" };
+    static const struct kv labels[] = { { "disk", "ssd" } };
+    struct parts w;
+
+    begin(&w);
+    config.node_labels = (struct texts){ node_labels, 2 };
+    config.labels = (struct kvs){ labels, 1 };
+    config.sets_owner = true;
+    config.uses_node_name_only = true;
+    classes[0].fs_type = "xfs";
+    classes[0].selector = "{\"matchExpressions\":[{\"key\":\"zone\",\"operator\":\"Exists\"}]}";
+    assert_int_equal(mkdir(in_dir(d, "fast/plain"), 0755), 0);
+    put_file(in_dir(d, "fast/file"), "x");
+    mount_tmpfs("fast/v2", "size=20m");
+    put_node(&w);
+    pass(&w, 10);
+    ASSERT_THERE(&w, "20Mi", path_of("v2", "fast"), "spec/capacity/storage");
+    ASSERT_GOT(&w.served, "/mnt/fast/v2", "spec/local/path");
+    ASSERT_GOT(&w.served, "xfs", "spec/local/fsType");
+    ASSERT_GOT(&w.served, "fast", "spec/storageClassName");
+    ASSERT_GOT(&w.served, "Filesystem", "spec/volumeMode");
+    ASSERT_GOT(&w.served, "Delete", "spec/persistentVolumeReclaimPolicy");
+    ASSERT_GOT(&w.served, "['ReadWriteOnce']", "spec/accessModes");
+    ASSERT_GOT(&w.served, "{'disk':'ssd','zone':'z1'}", "metadata/labels");
+    ASSERT_GOT(&w.served, "{'pv.kubernetes.io/provisioned-by':'local-volume-provisioner-n'}",
+               "metadata/annotations");
+    ASSERT_GOT(&w.served, "Node", "metadata/ownerReferences/0/kind");
+    ASSERT_GOT(&w.served,
+               "[{'matchExpressions':[{'key':'kubernetes.io/hostname','operator':'In','values':['host-n']}]},"
+               "{'matchExpressions':[{'key':'zone','operator':'Exists'}]}]",
+               "spec/nodeAffinity/required/nodeSelectorTerms");
+    ASSERT_GONE(&w, path_of("plain", "fast"));
+    ASSERT_GONE(&w, path_of("file", "fast"));
+    mount_tmpfs("fast/plain", "size=11161m"); /* 10.9 GiB */
+    pass(&w, 10);
+    ASSERT_THERE(&w, "10Gi", path_of("plain", "fast"), "spec/capacity/storage");
+    finish(&w);
+}
+
+/* Heard of at once: a look every ten seconds is not what finds it. */
+TEST(local_hears_of_mounts_and_links)
+{
+    skip_without_private_mounts();
+    char device[32];
+    struct parts w;
+
+    begin(&w);
+    loop_device_new(d, "disk", 16 << 20, device);
+    assert_int_equal(mkdir(in_dir(d, "fast/v1"), 0755), 0);
+    put_node(&w);
+    pass(&w, 12);
+    mount_tmpfs("fast/v1", "size=20m");
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    pass(&w, 5);
+    assert_int_equal(symlink(device, in_dir(d, "raw/x")), 0);
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("x", "raw"), NULL);
+    finish(&w);
+}
+
+TEST(local_waits_for_its_node)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    pass(&w, 30);
+    assert_asked(&w, "");
+    ASSERT_SENT(&w.served, 201, "POST", NODES, "{'metadata':{'name':'n'}}");
+    pass(&w, 30);
+    assert_asked(&w, ""); /* no label to name it by */
+    ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n",
+                "{'metadata':{'labels':{'kubernetes.io/hostname':'host-n'}}}");
+    pass(&w, 12);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    finish(&w);
+}
+
+/* The start-up taint goes when what is there has become volumes; others stay. */
+TEST(local_removes_the_taint)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    config.ready_taint = "not-ready";
+    mount_tmpfs("fast/v1", "size=20m");
+    ASSERT_SENT(&w.served, 201, "POST", NODES,
+                "{'metadata':{'name':'n','labels':{'kubernetes.io/hostname':'host-n'}},'spec':{'taints':["
+                "{'key':'not-ready','effect':'NoSchedule'},{'key':'other','value':'x','effect':'NoExecute'},"
+                "{'key':'not-ready','effect':'NoExecute'}]}}");
+    pass(&w, 12);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    ASSERT_THERE(&w, "x", NODES "/n", "spec/taints/0/value");
+    ASSERT_GOT(&w.served, "-", "spec/taints/1");
+    /* Once: who puts it there again means it. */
+    ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n",
+                "{'spec':{'taints':[{'key':'not-ready','effect':'NoSchedule'}]}}");
+    pass(&w, 30);
+    ASSERT_THERE(&w, "not-ready", NODES "/n", "spec/taints/0/key");
+    finish(&w);
+}
+
+TEST(local_skips)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    classes[0].name_pattern = "v*";
+    mount_tmpfs("fast/x1", "size=20m");
+    mount_tmpfs("fast/v1", "size=20m");
+    mount_tmpfs("fast/v2", "size=20m");
+    mount_tmpfs("fast/v\xff", "size=20m");
+    mount_tmpfs("raw/dir", "size=20m");
+    /* Somebody's volume on this node has the path; the other is on another. */
+    ASSERT_SENT(&w.served, 201, "POST", VOLUMES,
+                "{'metadata':{'name':'a'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':["
+                "'ReadWriteOnce'],'local':{'path':'/mnt/fast/v1'},'nodeAffinity':{'required':{"
+                "'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname','operator':'In',"
+                "'values':['host-n']}]}]}}}}");
+    ASSERT_SENT(&w.served, 201, "POST", VOLUMES,
+                "{'metadata':{'name':'b'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':["
+                "'ReadWriteOnce'],'local':{'path':'/mnt/fast/v2'},'nodeAffinity':{'required':{"
+                "'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname','operator':'In',"
+                "'values':['host-m']}]}]}}}}");
+    put_node(&w);
+    pass(&w, 20);
+    ASSERT_GONE(&w, path_of("v1", "fast"));
+    ASSERT_GONE(&w, path_of("x1", "fast"));
+    ASSERT_GONE(&w, path_of("dir", "raw"));
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v2", "fast"), NULL);
+    ASSERT_SENT(&w.served, 200, "GET", VOLUMES, NULL);
+    ASSERT_INT(3, got_items(&w.served));
+    finish(&w);
+}
+
+/* --- Cleaning --- */
+
+static void released_fs(struct parts *w)
+{
+    put_node(w);
+    mount_tmpfs("fast/v1", "size=20m");
+    put_file(in_dir(d, "fast/v1/data"), "x");
+    assert_int_equal(mkdir(in_dir(d, "fast/v1/sub"), 0755), 0);
+    put_file(in_dir(d, "fast/v1/sub/data"), "x");
+    pass(w, 10);
+    use_and_release(w, path_of("v1", "fast"));
+}
+
+/* plugins-57 */
+TEST(local_cleans_and_offers_anew)
+{
+    skip_without_private_mounts();
+    struct parts w;
+    char uid[64];
+
+    begin(&w);
+    released_fs(&w);
+    (void)snprintf(uid, sizeof uid, "%s", got(&w.served, "metadata/uid"));
+    pass(&w, 10);
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+    assert_false(is_there(in_dir(d, "fast/v1/sub")));
+    ASSERT_THERE(&w, "-", path_of("v1", "fast"), "spec/claimRef");
+    assert_string_not_equal(uid, got(&w.served, "metadata/uid"));
+    finish(&w);
+}
+
+/* Nothing is erased that may be wanted, and nothing that is in use. */
+TEST(local_erases_nothing_in_use)
+{
+    skip_without_private_mounts();
+    char message[512], name[LOCAL_NAME_BYTES];
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    put_file(in_dir(d, "fast/v1/data"), "x");
+    pass(&w, 10);
+    mount_tmpfs("fast/v1/sub", "size=20m");
+    use_and_release(&w, path_of("v1", "fast"));
+    pass(&w, 1);
+    assert_true(is_there(in_dir(d, "fast/v1/data")));
+    local_volume_name("v1", "n", "fast", name);
+    ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+    (void)snprintf(message, sizeof message, "Error cleaning PV \"%s\": ", name);
+    assert_non_null(strstr(buf_cstr(&w.served.text), "VolumeFailedDelete"));
+    /* It is tried again, later and later. */
+    assert_int_equal(umount(in_dir(d, "fast/v1/sub")), 0);
+    pass(&w, 30);
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+    finish(&w);
+}
+
+/* The mount is gone: what is below it belongs to somebody else. */
+TEST(local_erases_no_other_file_system)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    released_fs(&w);
+    assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
+    put_file(in_dir(d, "fast/v1/precious"), "x");
+    pass(&w, 60);
+    assert_true(is_there(in_dir(d, "fast/v1/precious")));
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    finish(&w);
+}
+
+static void check_kept(const char *how)
+{
+    struct parts w;
+
+    begin(&w);
+    released_fs(&w);
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"), how);
+    pass(&w, 60);
+    assert_true(is_there(in_dir(d, "fast/v1/data")));
+    finish(&w);
+}
+
+TEST(local_keeps_what_it_must)
+{
+    skip_without_private_mounts();
+    check_kept("{'spec':{'persistentVolumeReclaimPolicy':'Retain'}}");
+    check_kept("{'spec':{'persistentVolumeReclaimPolicy':'Recycle'}}");
+    check_kept("{'metadata':{'annotations':{'pv.kubernetes.io/provisioned-by':'somebody'}}}");
+    check_kept("{'spec':{'claimRef':null}}");
+}
+
+/* The claim is still there, whatever the phase says. */
+TEST(local_asks_for_the_claim)
+{
+    skip_without_private_mounts();
+    char uid[64], body[256];
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    put_file(in_dir(d, "fast/v1/data"), "x");
+    pass(&w, 10);
+    ASSERT_SENT(&w.served, 201, "POST", CLAIMS, "{'metadata':{'name':'c'}," CLAIM_SPEC "}");
+    (void)snprintf(uid, sizeof uid, "%s", got(&w.served, "metadata/uid"));
+    (void)snprintf(body, sizeof body, "{'spec':{'claimRef':{'namespace':'default','name':'c','uid':'%s'}}}",
+                   uid);
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"), body);
+    release(&w, path_of("v1", "fast"));
+    pass(&w, 60);
+    assert_true(is_there(in_dir(d, "fast/v1/data")));
+    drop_claim(&w, CLAIMS "/c");
+    pass(&w, 400);
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+    finish(&w);
+}
+
+/* --- Devices --- */
+
+static bool device_is_blank(const char *device)
+{
+    static char bytes[1 << 20];
+    int fd = open(device, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+    bool is_blank = true;
+
+    assert_true(fd >= 0);
+    while ((n = read(fd, bytes, sizeof bytes)) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            is_blank = is_blank && bytes[i] == 0;
+    (void)close(fd);
+    return is_blank;
+}
+
+/* A device with something in its middle, behind a link; released. */
+static void released_device(struct parts *w, char device[32])
+{
+    loop_device_new(d, "disk", 16 << 20, device);
+    sh("dd if=/dev/zero bs=1M count=16 2>/dev/null | tr '\\0' x > %s", device);
+    sh("mkfs.ext4 -q %s", device);
+    assert_int_equal(symlink(device, in_dir(d, "raw/uuid-1")), 0);
+    put_node(w);
+    pass(w, 12);
+    ASSERT_THERE(w, "16Mi", path_of("uuid-1", "raw"), "spec/capacity/storage");
+    ASSERT_GOT(&w->served, "Block", "spec/volumeMode");
+    use_and_release(w, path_of("uuid-1", "raw"));
+}
+
+static void use_cleaner(const char *path, const char *arg)
+{
+    cleaner[0] = path;
+    cleaner[1] = arg;
+    classes[1].cleaner = (struct texts){ cleaner, arg ? 2 : 1 };
+}
+
+TEST(local_wipes_devices)
+{
+    skip_without_private_mounts();
+    static const struct {
+        const char *path, *arg;
+        bool is_blank;
+    } rows[] = {
+        { NULL, NULL, false },
+        { "/scripts/quick_reset.sh", NULL, false },
+        { "/scripts/dd_zero.sh", "2", true },
+        { "/scripts/shred.sh", "1", false },
+        { "/scripts/blkdiscard.sh", NULL, true },
+    };
+    char device[32], message[256], name[LOCAL_NAME_BYTES], format[DEVICE_FORMAT_BYTES];
+
+    local_volume_name("uuid-1", "n", "raw", name);
+    (void)snprintf(message, sizeof message, "Starting cleanup of Block PV \"%s\", this may take a while",
+                   name);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct parts w;
+
+        begin(&w);
+        if (rows[i].path)
+            use_cleaner(rows[i].path, rows[i].arg);
+        released_device(&w, device);
+        pass(&w, 5);
+        ASSERT_EVENT(&w, "Normal", "VolumeDelete", message);
+        ASSERT_THERE(&w, "-", path_of("uuid-1", "raw"), "spec/claimRef");
+        ASSERT_OK(device_probe(device, format, &err));
+        ASSERT_STR("", format);
+        assert_int_equal(device_is_blank(device), rows[i].is_blank);
+        finish(&w);
+    }
+}
+
+TEST(local_runs_a_cleaner)
+{
+    skip_without_private_mounts();
+    char device[32], script[TEST_PATH_BYTES * 2], expected[64];
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(100);
+    struct parts w;
+
+    begin(&w);
+    (void)snprintf(script, sizeof script, "%s", in_dir(d, "cleaner"));
+    put_file(script, "#!/bin/sh\necho \"$LOCAL_PV_BLKDEVICE\" > \"$1\"\n");
+    assert_int_equal(chmod(script, 0755), 0);
+    use_cleaner(script, in_dir(d, "seen"));
+    released_device(&w, device);
+    pass(&w, 5);
+    ASSERT_THERE(&w, "-", path_of("uuid-1", "raw"), "spec/claimRef");
+    ASSERT_OK(io_read_file(in_dir(d, "seen"), 100, &text, &err));
+    (void)snprintf(expected, sizeof expected, "%s\n", device);
+    ASSERT_STR(expected, buf_cstr(&text));
+    finish(&w);
+}
+
+/* How far it is is told; and when the process ends, the next one goes on from there. */
+TEST(local_goes_on_with_a_wipe)
+{
+    skip_without_private_mounts();
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(512);
+    char device[32], name[LOCAL_NAME_BYTES], state[TEST_PATH_BYTES * 3];
+    bool is_told = false;
+    struct parts w;
+
+    begin(&w);
+    use_cleaner("/scripts/dd_zero.sh", "100");
+    released_device(&w, device);
+    for (unsigned i = 0; i < 10000 && !is_told; i++) { /* a worker is at it meanwhile */
+        parts_pass_ns(&w, 10 * NS_PER_S);
+        ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+        is_told = strstr(buf_cstr(&w.served.text), "Cleanup of Block PV") != NULL;
+    }
+    assert_true(is_told);
+    process_kill(&w);
+    local_volume_name("uuid-1", "n", "raw", name);
+    (void)snprintf(state, sizeof state, "%s/%s", state_dir, name);
+    ASSERT_OK(io_read_file(state, 512, &text, &err));
+    assert_non_null(strstr(buf_cstr(&text), "/u 16777216 "));
+    assert_null(strstr(buf_cstr(&text), " 100 0\n"));
+    process_start(&w);
+    pass(&w, 12);
+    ASSERT_THERE(&w, "-", path_of("uuid-1", "raw"), "spec/claimRef");
+    assert_true(device_is_blank(device));
+    ASSERT_OK(io_read_file(state, 512, &text, &err));
+    assert_non_null(strstr(buf_cstr(&text), " 100 0\n"));
+    finish(&w);
+}
+
+/* A device that is mounted is left alone. */
+TEST(local_wipes_no_device_in_use)
+{
+    skip_without_private_mounts();
+    char device[32], format[DEVICE_FORMAT_BYTES];
+    struct parts w;
+
+    begin(&w);
+    loop_device_new(d, "disk", 16 << 20, device);
+    sh("mkfs.ext4 -q %s", device);
+    assert_int_equal(symlink(device, in_dir(d, "raw/uuid-1")), 0);
+    put_node(&w);
+    pass(&w, 12);
+    assert_int_equal(mkdir(in_dir(d, "m"), 0755), 0);
+    assert_int_equal(mount(device, in_dir(d, "m"), "ext4", 0, NULL), 0);
+    use_and_release(&w, path_of("uuid-1", "raw"));
+    pass(&w, 20);
+    ASSERT_OK(device_probe(device, format, &err));
+    ASSERT_STR("ext4", format);
+    assert_int_equal(umount(in_dir(d, "m")), 0);
+    pass(&w, 60);
+    ASSERT_OK(device_probe(device, format, &err));
+    ASSERT_STR("", format);
+    finish(&w);
+}
+
+/* A directory in the place of a device, for a volume of the other mode. */
+TEST(local_erases_nothing_of_another_kind)
+{
+    skip_without_private_mounts();
+    char device[32];
+    struct parts w;
+
+    begin(&w);
+    loop_device_new(d, "disk", 16 << 20, device);
+    assert_int_equal(symlink(device, in_dir(d, "raw/uuid-1")), 0);
+    put_node(&w);
+    pass(&w, 12);
+    assert_int_equal(unlink(in_dir(d, "raw/uuid-1")), 0);
+    mount_tmpfs("raw/uuid-1", "size=20m");
+    put_file(in_dir(d, "raw/uuid-1/data"), "x");
+    use_and_release(&w, path_of("uuid-1", "raw"));
+    pass(&w, 60);
+    assert_true(is_there(in_dir(d, "raw/uuid-1/data")));
+    finish(&w);
+}
+
+/* --- Bad days --- */
+
+static void live_twice(struct parts *w)
+{
+    put_classes(w);
+    put_node(w);
+    pass(w, 30);
+    ASSERT_SENT(&w->served, 200, "GET", path_of("v1", "fast"), NULL);
+    put_file(in_dir(d, "fast/v1/data"), "x");
+    use_and_release(w, path_of("v1", "fast"));
+    pass(w, 60);
+    ASSERT_THERE(w, "-", path_of("v1", "fast"), "spec/claimRef");
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+}
+
+TEST(local_ends_the_same_on_bad_days)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    parts_done(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    config.uses_node_name_only = true; /* a uid would differ from run to run */
+    assert_ends_the_same(&type, live_twice);
+    d = mounts_dir_free(d);
+}
+
+TEST_MAIN()

@@ -1,0 +1,393 @@
+/* Directories of an export as volumes: names, making, archiving, and what claims' people may try. */
+#include "tests/unit/test_plugins.h"
+
+#include <pthread.h>
+
+#include "tests/unit/test_provisioner.h"
+
+#include "controllers/provisioner/nfs_subdir.h"
+
+static struct test_dir dir;
+static struct nfs_subdir export;
+static char mount_dir[TEST_PATH_BYTES * 2];
+
+static void open_export(void)
+{
+    dir = test_dir_new();
+    (void)snprintf(mount_dir, sizeof mount_dir, "%s/export", dir.path);
+    assert_int_equal(mkdir(mount_dir, 0755), 0);
+    export = (struct nfs_subdir){ .server = "nfs.example", .path = "/srv/nfs", .mount_dir = mount_dir };
+}
+
+static void close_export(void)
+{
+    test_dir_done(&dir);
+}
+
+static const char *in_export(const char *name)
+{
+    static char paths[4][TEST_PATH_BYTES * 4];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+
+    (void)snprintf(path, sizeof paths[0], "%s/%s", mount_dir, name);
+    return path;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+/* --- The calls alone --- */
+
+static int provision(const char *pattern, const char *claim_json, struct buf *source, struct error *e)
+{
+    _cleanup_(object_unref_p) struct object *claim = plugin_object(KIND_CLAIM, "%s", claim_json);
+    _cleanup_(object_unref_p) struct object *class =
+        pattern ? plugin_object(KIND_CLASS,
+                                "{'metadata':{'name':'c'},'provisioner':'p','parameters':{'pathPattern':"
+                                "'%s'}}",
+                                pattern)
+                : plugin_object(KIND_CLASS, "{'metadata':{'name':'c'},'provisioner':'p'}");
+    struct provision_job q = { .volume_name = "pvc-u",
+                               .claim = claim_of(claim),
+                               .class = (const struct storage_class *)(const void *)class };
+    enum provision_state state = PROVISION_FINISHED;
+
+    buf_clear(source);
+    return nfs_subdir_type.provision(&export, &q, NULL, source, &state, e);
+}
+
+#define CLAIM                                                                                \
+    "{'metadata':{'namespace':'a','name':'b','uid':'u','labels':{'team':'red','A.b/c':'v'}," \
+    "'annotations':{'up':'../../x','root':'/','abs':'/etc/x','deep':'k/l'}},'spec':{}}"
+
+/* plugins-53, plugins-54 */
+TEST(nfs_subdir_names)
+{
+    static const struct {
+        const char *pattern, *dir;
+    } rows[] = {
+        { NULL, "a-b-pvc-u" },
+        { "", "a-b-pvc-u" },
+        { "${.PVC.annotations.x}", "a-b-pvc-u" },
+        { "${.PVC.namespace}/${.PVC.name}", "a/b" },
+        { "${.PVC.labels.team}-${.PVC.name}", "red-b" },
+        { "${.PVC.labels.A.b/c}", "v" },
+        { "${.PVC.labels.a.b/c}", "a-b-pvc-u" }, /* keys are exact */
+        { "${.PVC.Name}", "a-b-pvc-u" },
+        { "x${.PVC.uid}y", "xy" },
+        { "${.PVC.annotations.deep}/m", "k/l/m" },
+        { "${.PVC.name", "${.PVC.name" },
+        { "${.PVC.name}}", "b}" },
+        { "//n//./o/", "n/o" },
+    };
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+    char expected[512];
+
+    open_export();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ASSERT_OK(provision(rows[i].pattern, CLAIM, &source, &err));
+        (void)snprintf(expected, sizeof expected,
+                       "\"nfs\":{\"server\":\"nfs.example\",\"path\":\"/srv/nfs/%s\"}", rows[i].dir);
+        ASSERT_STR(expected, buf_cstr(&source));
+        assert_true(is_there(in_export(rows[i].dir)));
+    }
+    close_export();
+}
+
+TEST(nfs_subdir_stays_in_its_export)
+{
+    static const char *const patterns[] = { "..", "../x", "${.PVC.annotations.up}",  "a/../../x", "/",
+                                            ".",  "./.",  "${.PVC.annotations.root}" };
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+    char long_pattern[PATH_MAX + 100];
+
+    open_export();
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        ASSERT_ERR(ERR_INVALID, provision(patterns[i], CLAIM, &source, &err));
+        assert_non_null(strstr(err.msg, "unable to create directory to provision new pv: "));
+    }
+    /* An absolute path is one below the export. */
+    ASSERT_OK(provision("${.PVC.annotations.abs}", CLAIM, &source, &err));
+    assert_true(is_there(in_export("etc/x")));
+    memset(long_pattern, 'x', sizeof long_pattern - 1);
+    long_pattern[sizeof long_pattern - 1] = '\0';
+    ASSERT_ERR(ERR_INVALID, provision(long_pattern, CLAIM, &source, &err));
+    assert_false(is_there(in_dir(&dir, "x")));
+    close_export();
+}
+
+/* Links that the export's users put there lead nowhere. */
+TEST(nfs_subdir_follows_no_link)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+    struct stat st;
+
+    open_export();
+    assert_int_equal(mkdir(in_dir(&dir, "outside"), 0700), 0);
+    assert_int_equal(symlink(in_dir(&dir, "outside"), in_export("link")), 0);
+    assert_int_equal(symlink("../outside", in_export("rel")), 0);
+    put_file(in_export("file"), "x");
+    assert_true(provision("link", CLAIM, &source, &err) < 0);
+    assert_true(provision("link/y", CLAIM, &source, &err) < 0);
+    assert_true(provision("rel/y", CLAIM, &source, &err) < 0);
+    assert_true(provision("file/y", CLAIM, &source, &err) < 0);
+    assert_true(provision("file", CLAIM, &source, &err) < 0);
+    assert_int_equal(stat(in_dir(&dir, "outside"), &st), 0);
+    ASSERT_INT(0700, st.st_mode & 07777);
+    assert_false(is_there(in_dir(&dir, "outside/y")));
+    close_export();
+}
+
+TEST(nfs_subdir_is_open_to_all)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+    mode_t before = umask(0077);
+    struct stat st;
+
+    open_export();
+    assert_int_equal(mkdir(in_export("old"), 0700), 0);
+    ASSERT_OK(provision("p/q", CLAIM, &source, &err));
+    ASSERT_OK(provision("old/new", CLAIM, &source, &err));
+    assert_int_equal(stat(in_export("p"), &st), 0);
+    ASSERT_INT(0777, st.st_mode & 07777);
+    assert_int_equal(stat(in_export("p/q"), &st), 0);
+    ASSERT_INT(0777, st.st_mode & 07777);
+    assert_int_equal(stat(in_export("old"), &st), 0);
+    ASSERT_INT(0700, st.st_mode & 07777); /* somebody else's */
+    ASSERT_OK(provision("old", CLAIM, &source, &err));
+    assert_int_equal(stat(in_export("old"), &st), 0);
+    ASSERT_INT(0777, st.st_mode & 07777);
+    (void)umask(before);
+    close_export();
+}
+
+TEST(nfs_subdir_takes_no_selector)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+
+    open_export();
+    ASSERT_ERR(ERR_UNSUPPORTED, provision(NULL,
+                                          "{'metadata':{'namespace':'a','name':'b'},'spec':{'selector':"
+                                          "{'matchLabels':{'a':'b'}}}}",
+                                          &source, &err));
+    ASSERT_STR("claim Selector is not supported", err.msg);
+    close_export();
+}
+
+/* --- Removing --- */
+
+/* parameters NULL: no class. */
+static int drop(const char *path, const char *parameters, struct error *e)
+{
+    _cleanup_(object_unref_p) struct object *volume =
+        plugin_object(KIND_VOLUME, "{'metadata':{'name':'v'},'spec':{'nfs':{'server':'s','path':'%s'}%s}}",
+                      path, parameters && strcmp(parameters, "-") == 0 ? "" : ",'storageClassName':'c'");
+    _cleanup_(object_unref_p) struct object *class =
+        parameters
+            ? plugin_object(KIND_CLASS, "{'metadata':{'name':'c'},'provisioner':'p','parameters':{%s}}",
+                            strcmp(parameters, "-") == 0 ? "" : parameters)
+            : NULL;
+
+    return nfs_subdir_type.remove(&export, volume_of(volume),
+                                  (const struct storage_class *)(const void *)class, NULL, e);
+}
+
+/* plugins-53, plugins-55 */
+TEST(nfs_subdir_delete_rules)
+{
+    static const struct {
+        const char *parameters;
+        char end; /* 'a' archived, 'd' deleted, 'k' kept */
+        const char *error;
+    } rows[] = {
+        { "", 'a', NULL },
+        { "'archiveOnDelete':'true'", 'a', NULL },
+        { "'archiveOnDelete':'T'", 'a', NULL },
+        { "'archiveOnDelete':'false'", 'd', NULL },
+        { "'archiveOnDelete':'0'", 'd', NULL },
+        { "'archiveOnDelete':'maybe'", 'k', "strconv.ParseBool: parsing \"maybe\": invalid syntax" },
+        { "'onDelete':'delete'", 'd', NULL },
+        { "'onDelete':'delete','archiveOnDelete':'true'", 'd', NULL },
+        { "'onDelete':'retain','archiveOnDelete':'false'", 'k', NULL },
+        { "'onDelete':'other'", 'a', NULL },
+        { "'onDelete':'','archiveOnDelete':'false'", 'd', NULL },
+        { "-", 'k', "volume has no storage class" },
+        { NULL, 'k', "storageclass.storage.k8s.io \"c\" not found" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int r;
+
+        open_export();
+        assert_int_equal(mkdir(in_export("a-b-pvc-u"), 0777), 0);
+        put_file(in_export("a-b-pvc-u/data"), "x");
+        r = drop("/srv/nfs/a-b-pvc-u", rows[i].parameters, &err);
+        if (rows[i].error) {
+            assert_true(r < 0);
+            ASSERT_STR(rows[i].error, err.msg);
+        } else {
+            ASSERT_OK(r);
+        }
+        assert_int_equal(is_there(in_export("a-b-pvc-u/data")), rows[i].end == 'k');
+        assert_int_equal(is_there(in_export("archived-a-b-pvc-u/data")), rows[i].end == 'a');
+        close_export();
+    }
+}
+
+/* What is not there needs no class. */
+TEST(nfs_subdir_missing_is_done)
+{
+    open_export();
+    ASSERT_OK(drop("/srv/nfs/gone", NULL, &err));
+    ASSERT_OK(drop("/srv/nfs/gone/too", NULL, &err));
+    close_export();
+}
+
+/* Always to the export's own directory, where names may meet. */
+TEST(nfs_subdir_archives_flat)
+{
+    open_export();
+    assert_int_equal(mkdir(in_export("x"), 0777), 0);
+    assert_int_equal(mkdir(in_export("x/b"), 0777), 0);
+    assert_int_equal(mkdir(in_export("y"), 0777), 0);
+    assert_int_equal(mkdir(in_export("y/b"), 0777), 0);
+    ASSERT_OK(drop("/srv/nfs/x/b", "", &err));
+    assert_true(is_there(in_export("archived-b")));
+    ASSERT_ERR(ERR_EXISTS, drop("/srv/nfs/y/b", "", &err));
+    assert_true(is_there(in_export("y/b")));
+    close_export();
+}
+
+TEST(nfs_subdir_removes_nothing_else)
+{
+    static const char *const paths[] = { "/etc",        "/srv/nfs",    "/srv/nfs/",
+                                         "/srv/nfs2/x", "/srv/nfs/..", "/srv/nfs/./",
+                                         "/srv/../x",   "relative",    "" };
+
+    open_export();
+    put_file(in_dir(&dir, "precious"), "x");
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        ASSERT_ERR(ERR_INVALID, drop(paths[i], "'onDelete':'delete'", &err));
+    /* Neither through a link. */
+    assert_int_equal(symlink(dir.path, in_export("link")), 0);
+    assert_int_equal(mkdir(in_dir(&dir, "sub"), 0755), 0);
+    assert_true(drop("/srv/nfs/link", "'onDelete':'delete'", &err) < 0);
+    assert_true(drop("/srv/nfs/link/sub", "'onDelete':'delete'", &err) < 0);
+    assert_true(drop("/srv/nfs/link/sub", "", &err) < 0);
+    assert_true(is_there(in_dir(&dir, "precious")));
+    assert_true(is_there(in_dir(&dir, "sub")));
+    close_export();
+}
+
+/* --- While somebody exchanges directories for links --- */
+
+#define ROUNDS 2000
+
+static atomic_int race_is_over;
+
+/* "p" is a directory, then a link to the world outside, and so on. */
+static void *swap_for_links(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&race_is_over)) {
+        (void)rename(in_dir(&dir, "export/p"), in_dir(&dir, "export/q"));
+        (void)!symlink("../outside", in_dir(&dir, "export/p"));
+        (void)unlink(in_dir(&dir, "export/p"));
+        (void)rename(in_dir(&dir, "export/q"), in_dir(&dir, "export/p"));
+    }
+    return NULL;
+}
+
+TEST(nfs_subdir_stays_in_its_export_while_links_come_and_go)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(65536);
+    unsigned made = 0, refused = 0;
+    pthread_t thread;
+
+    open_export();
+    assert_int_equal(mkdir(in_dir(&dir, "outside"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&dir, "outside/v"), 0755), 0);
+    put_file(in_dir(&dir, "outside/v/precious"), "x");
+    assert_int_equal(mkdir(in_export("p"), 0777), 0);
+    atomic_store(&race_is_over, 0);
+    assert_int_equal(pthread_create(&thread, NULL, swap_for_links, NULL), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct error e;
+        int r = provision("p/v", CLAIM, &source, &e);
+
+        made += r == 0;
+        refused += r < 0;
+        (void)drop("/srv/nfs/p/v", i % 2 ? "'onDelete':'delete'" : "", &e);
+        (void)rmdir(in_export("archived-v"));
+    }
+    atomic_store(&race_is_over, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(is_there(in_dir(&dir, "outside/v/precious")));
+    print_message("%u made, %u refused\n", made, refused);
+    assert_true(made > 0 && refused > 0);
+    close_export();
+}
+
+/* --- On the server --- */
+
+static int make(const struct part_options *o, void **ret, struct error *e)
+{
+    struct provisioner_options p = {
+        .part = *o, .type = &nfs_subdir_type, .ctx = &export, .name = "test.io/p"
+    };
+    struct provisioner *x = NULL;
+    int r;
+
+    pool_open(o);
+    p.pool = the_pool;
+    r = provisioner_new(&p, &x, e);
+    if (r == 0)
+        *ret = x;
+    return r;
+}
+
+static void start(void *part)
+{
+    provisioner_start(part);
+}
+
+static void end(void *part)
+{
+    (void)provisioner_free(part);
+    the_pool = pool_free(the_pool);
+}
+
+static const struct part_type type = { make, start, end };
+
+/* plugins-53: made for a claim, archived when that is gone; kept when the class says so. */
+TEST(nfs_subdir_from_claim_to_archive)
+{
+    char uid[64], path[256], name[256];
+    struct parts w;
+
+    open_export();
+    parts_init(&w, &type);
+    put_class(&w, "c", "");
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 1);
+    (void)snprintf(name, sizeof name, "default-x-pvc-%s", uid);
+    assert_true(is_there(in_export(name)));
+    (void)snprintf(path, sizeof path, "%s", volume_path(uid));
+    ASSERT_SENT(&w.served, 200, "GET", path, NULL);
+    drop_claim(&w, CLAIMS "/x");
+    release(&w, path);
+    pass(&w, 1);
+    ASSERT_GONE(&w, path);
+    assert_false(is_there(in_export(name)));
+    (void)snprintf(name, sizeof name, "archived-default-x-pvc-%s", uid);
+    assert_true(is_there(in_export(name)));
+    parts_done(&w);
+    close_export();
+}
+
+TEST_MAIN()
