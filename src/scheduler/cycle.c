@@ -123,10 +123,10 @@ static bool is_level(const struct cycle *c)
 /* Best score, then fewest pods, then by name, which is the order they come in. */
 static struct sched_node *choose(const struct contest *f)
 {
-    const struct scored *best = &f->items.items[0];
+    const struct scored *best = f->items.items;
     int64_t best_total;
 
-    assert(best); /* without one that will do nobody chooses */
+    assert(best); /* one will do */
     best_total = total(f, best);
     for (size_t i = 1; i < f->items.count; i++) {
         const struct scored *x = &f->items.items[i];
