@@ -8,7 +8,7 @@
 #include "io/env.h"
 
 #define TEXTS_BYTES_MAX ((size_t)4 << 20)
-#define RESYNC_DEFAULT_NS (5 * 60 * NS_PER_S)
+#define RESYNC_DEFAULT_NS (300 * NS_PER_S)
 #define RESYNC_MIN_NS NS_PER_S
 
 /* One section, and what it is called in errors. The first failure sticks. */
@@ -280,7 +280,7 @@ static void read_classes(struct section *s, struct local_config *ret)
     classes = arena_array(s->arena, json_count(s->d, map.at), sizeof *classes);
     if (!classes && map.r == 0)
         fail(&map, "", "has no class");
-    for (json_ref m = json_first(s->d, map.at); m && map.r == 0; m = json_next(s->d, m), i++) {
+    for (json_ref m = json_first(s->d, map.at); m && classes && map.r == 0; m = json_next(s->d, m), i++) {
         struct section item;
 
         classes[i].name = keep(&map, json_key(s->d, m));
@@ -320,18 +320,19 @@ static void read_local(struct section *s, struct local_config *ret)
 
 /* --- Both --- */
 
-int provisioners_read(const struct json *d, json_ref at, struct provisioner_settings *ret, struct error *err)
+int provisioners_read(const struct json *d, json_ref section, struct provisioner_settings *ret,
+                      struct error *err)
 {
     static const char *const keys[] = { "nfsSubdir", "local", NULL };
-    struct section s = { .d = d, .at = at, .arena = &ret->arena, .place = "provisioners", .err = err };
+    struct section s = { .d = d, .at = section, .arena = &ret->arena, .place = "provisioners", .err = err };
     json_ref nfs, local;
 
     *ret = (struct provisioner_settings){ .arena = ARENA_INIT(TEXTS_BYTES_MAX) };
-    if (json_type(d, at) != JSON_OBJECT)
+    if (json_type(d, section) != JSON_OBJECT)
         fail(&s, "", "not a map of settings");
     check_keys(&s, keys);
-    nfs = json_get(d, at, "nfsSubdir");
-    local = json_get(d, at, "local");
+    nfs = json_get(d, section, "nfsSubdir");
+    local = json_get(d, section, "local");
     if (nfs && s.r == 0)
         read_all_nfs(&s, nfs, ret);
     if (local && s.r == 0) {

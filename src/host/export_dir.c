@@ -21,6 +21,8 @@ static int place_of(const char *path, struct place *ret, struct error *err)
     char rooted[PATH_MAX];
     int n = snprintf(rooted, sizeof rooted, "/%s", path), r;
 
+    ret->path[0] = '\0';
+    ret->name = ret->path;
     if (n < 0 || (size_t)n >= sizeof rooted)
         return error_set(err, ERR_INVALID, "the path has more than %d bytes", PATH_MAX - 1);
     r = host_clean_path(rooted, ret->path, err);

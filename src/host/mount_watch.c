@@ -30,7 +30,7 @@ static void on_event(void *ctx, unsigned events)
 
 int mount_watch_start(struct loop *l, loop_fn fn, void *ctx, struct mount_watch **ret, struct error *err)
 {
-    _cleanup_(mount_watch_stop_p) struct mount_watch *w = calloc(1, sizeof *w);
+    struct mount_watch *w = calloc(1, sizeof *w);
     int r;
 
     if (!w)
@@ -38,13 +38,13 @@ int mount_watch_start(struct loop *l, loop_fn fn, void *ctx, struct mount_watch 
     w->fn = fn;
     w->ctx = ctx;
     w->fd = open(MOUNTINFO, O_RDONLY | O_CLOEXEC);
-    if (w->fd < 0)
-        return error_set_errno(err, errno, "cannot open '%s'", MOUNTINFO);
-    r = fd_watch_start(l, w->fd, FD_DISCONNECT, on_event, w, &w->watch, err);
+    r = w->fd < 0 ? error_set_errno(err, errno, "cannot open '%s'", MOUNTINFO)
+                  : fd_watch_start(l, w->fd, FD_DISCONNECT, on_event, w, &w->watch, err);
     if (r < 0)
-        return r;
-    *ret = TAKE(w);
-    return 0;
+        mount_watch_stop(w);
+    else
+        *ret = w;
+    return r;
 }
 
 struct mount_watch *mount_watch_stop(struct mount_watch *w)

@@ -243,28 +243,32 @@ static int wipe_discard(struct wiping *x, struct error *err)
     return r < 0 ? r : wipe_quick(x, err);
 }
 
-int device_wipe(const char *device, const struct wipe *w, struct error *err)
+static int wipe_by_kind(struct wiping *x, struct error *err)
 {
-    _cleanup_(freep) char *chunk = calloc(1, CHUNK_BYTES);
-    _cleanup_(closep) int fd = -1;
-    struct wiping x = { .w = w, .device = device, .fd = -1, .chunk = chunk };
-    int r;
-
-    if (!chunk)
-        return error_no_memory(err);
-    rng_init(&x.rng, w->seed);
-    r = wipe_open(&x, err);
-    fd = x.fd;
-    if (r < 0)
-        return r;
-    switch (w->kind) {
+    switch (x->w->kind) {
     case WIPE_QUICK:
-        return wipe_quick(&x, err);
+        return wipe_quick(x, err);
     case WIPE_ZERO:
     case WIPE_RANDOM:
-        return wipe_all(&x, err);
+        return wipe_all(x, err);
     case WIPE_DISCARD:
         break;
     }
-    return wipe_discard(&x, err);
+    return wipe_discard(x, err);
+}
+
+int device_wipe(const char *device, const struct wipe *w, struct error *err)
+{
+    struct wiping x = { .w = w, .device = device, .fd = -1, .chunk = calloc(1, CHUNK_BYTES) };
+    int r;
+
+    if (!x.chunk)
+        return error_no_memory(err);
+    rng_init(&x.rng, w->seed);
+    r = wipe_open(&x, err);
+    if (r == 0)
+        r = wipe_by_kind(&x, err);
+    closep(&x.fd);
+    free(x.chunk);
+    return r;
 }

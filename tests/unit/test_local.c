@@ -545,9 +545,14 @@ TEST(local_goes_on_with_a_wipe)
         is_told = strstr(buf_cstr(&w.served.text), "Cleanup of Block PV") != NULL;
     }
     assert_true(is_told);
-    process_kill(&w);
     local_volume_name("uuid-1", "n", "raw", name);
     (void)snprintf(state, sizeof state, "%s/%s", state_dir, name);
+    (void)signal(SIGALRM, test_on_deadline);
+    (void)alarm(TEST_DEADLINE_S);
+    while (!is_there(state)) /* the first position */
+        (void)sched_yield();
+    (void)alarm(0);
+    process_kill(&w);
     ASSERT_OK(io_read_file(state, 512, &text, &err));
     assert_non_null(strstr(buf_cstr(&text), "/u 16777216 "));
     assert_null(strstr(buf_cstr(&text), " 100 0\n"));

@@ -4,7 +4,7 @@
 #include "host/wipe.h"
 #include "io/file.h"
 
-#define MIB (1 << 20)
+#define MIB 1048576L
 #define SIZE (80 * MIB) /* more than one stretch */
 
 static struct error err;
@@ -15,7 +15,7 @@ static struct test_dir *begin(char device[32])
     struct test_dir *d = mounts_dir_new();
 
     loop_device_new(d, "disk", SIZE, device);
-    sh("head -c %d /dev/zero | tr '\\0' x > %s", SIZE, device);
+    sh("head -c %ld /dev/zero | tr '\\0' x > %s", SIZE, device);
     return d;
 }
 

@@ -211,8 +211,12 @@ bool local_is_cleaning(const struct local *l, const char *volume)
 
 void local_drop_cleanings(struct local *l)
 {
-    while (!LIST_EMPTY(&l->cleanings))
-        cleaning_free(LIST_FIRST(&l->cleanings));
+    struct cleaning *c, *next;
+
+    for (c = LIST_FIRST(&l->cleanings); c; c = next) {
+        next = LIST_NEXT(c, link);
+        cleaning_free(c);
+    }
 }
 
 /* Another try after 10 s, 20 s, … five minutes. */

@@ -25,7 +25,7 @@ static const char *token_value(const struct object *claim, struct str token)
     static const struct str labels = STR_LIT("labels."), annotations = STR_LIT("annotations.");
     const char *value = NULL;
     char key[512];
-    struct str rest = token;
+    struct str rest;
 
     if (str_is(token, "name"))
         return claim->name;

@@ -12,7 +12,7 @@
 #define QPS 10
 #define BURST 100
 #define WORKERS 4
-#define RESYNC_NS (15 * 60 * NS_PER_S)
+#define RESYNC_NS (900 * NS_PER_S)
 
 /* --- Operations --- */
 
@@ -181,7 +181,7 @@ static int provisioner_open(struct provisioner *p, struct error *err)
 
 int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err)
 {
-    _cleanup_(provisioner_free_p) struct provisioner *p = calloc(1, sizeof *p);
+    struct provisioner *p = calloc(1, sizeof *p);
     int r;
 
     if (!p)
@@ -191,9 +191,10 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     LIST_INIT(&p->in_progress);
     r = provisioner_open(p, err);
     if (r < 0)
-        return r;
-    *ret = TAKE(p);
-    return 0;
+        provisioner_free(p);
+    else
+        *ret = p;
+    return r;
 }
 
 void provisioner_start(struct provisioner *p)
@@ -214,16 +215,19 @@ void provisioner_start(struct provisioner *p)
 
 struct provisioner *provisioner_free(struct provisioner *p)
 {
-    struct in_progress *i;
+    struct provisioner_op *x, *next_op;
+    struct in_progress *i, *next;
 
     if (!p)
         return NULL;
     informer_remove_handler(&p->claims_handler);
     informer_remove_handler(&p->volumes_handler);
-    while (!LIST_EMPTY(&p->ops))
-        op_free(LIST_FIRST(&p->ops));
-    while ((i = LIST_FIRST(&p->in_progress))) {
-        LIST_REMOVE(i, link);
+    for (x = LIST_FIRST(&p->ops); x; x = next_op) {
+        next_op = LIST_NEXT(x, link);
+        op_free(x);
+    }
+    for (i = LIST_FIRST(&p->in_progress); i; i = next) {
+        next = LIST_NEXT(i, link);
         (void)object_unref(i->claim);
         free(i);
     }
