@@ -210,8 +210,7 @@ struct trial {
     struct scheduler_world *x;
     const struct node *node;
     const struct claim *claim;
-    const struct volume *kept; /* of the claim at hand */
-    const struct volume *best; /* the same, of what is free */
+    const struct volume *best; /* for the claim at hand */
     const struct volume *taken[2];
 };
 
@@ -224,8 +223,7 @@ static bool try_volume(void *ctx, const struct object *o)
 
     if (v == t->taken[0] || v == t->taken[1] || strcmp(v->class, t->claim->class) != 0)
         return true;
-    if (v->claim.is_set && (why == REJECT_NONE || why == REJECT_NODE)) {
-        t->kept = v;
+    if (v->claim.is_set && (why == REJECT_NONE || why == REJECT_NODE)) { /* kept for it: this or none */
         t->best = why == REJECT_NONE ? v : NULL;
         return false;
     }
@@ -258,7 +256,7 @@ static bool try_claim(struct trial *t, const char *name)
     if (selected)
         return strcmp(selected, t->node->obj.name) == 0 && is_provisioned(k);
     t->claim = c;
-    t->best = t->kept = NULL;
+    t->best = NULL;
     (void)objects_each(t->x->sim, KIND_VOLUME, try_volume, t);
     if (t->best)
         t->taken[t->taken[0] ? 1 : 0] = t->best;
