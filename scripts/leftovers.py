@@ -1,7 +1,8 @@
 """What tests leave behind: temporary files, mounts, loop devices, processes.
 
-A Watch looks when the tests begin and again when they have ended. Temporary files are those in a directory of
-its own, which the tests get as TMPDIR; processes are orphans, which come to us because we say that we take them.
+A Watch looks when the tests begin and again when they have ended. Temporary files are those in a directory
+of its own, which the tests get as TMPDIR; processes are orphans, which come to us because we say that we take
+them.
 """
 
 import ctypes
