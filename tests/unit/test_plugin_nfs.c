@@ -134,6 +134,7 @@ TEST(recycle_passes_options)
     ASSERT_STR("mount -t nfs -o ro [::1]:/e @/mounts/p\n", calls(&n));
 }
 
+/* plugins-15: a scrub that fails says why, and leaves nothing behind. */
 TEST(a_failing_mount_is_told_in_its_words)
 {
     _cleanup_(nfs_done) struct nfs_fixture n =
@@ -180,6 +181,7 @@ TEST(servers_that_are_options_are_refused)
     ASSERT_STR("", calls(&n));
 }
 
+/* plugins-14: no pod scrubs here, so that none of an earlier try can be in the way; its mount can. */
 TEST(what_a_crash_left_mounted_is_unmounted_first)
 {
     skip_without_mounts();

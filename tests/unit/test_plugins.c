@@ -98,6 +98,7 @@ TEST(registry_finds_by_name)
     assert_ptr_equal(found, &host_path_plugin); /* failures leave it alone */
 }
 
+/* plugins-13 */
 TEST(scrub_limits_go_by_whole_gibibytes)
 {
     static const struct {
