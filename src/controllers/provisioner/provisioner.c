@@ -25,9 +25,10 @@ struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controll
         abort(); /* as a queue without memory does: the item would never be looked at again */
     x->provisioner = p;
     x->queue = queue;
-    x->key = strndup(key.s, key.len);
+    x->key = calloc(1, key.len + 1);
     if (!x->key)
         abort();
+    memcpy(x->key, key.s, key.len); /* no string: nothing ends it */
     x->about = object_ref(about);
     x->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     LIST_INSERT_HEAD(&p->ops, x, link);
