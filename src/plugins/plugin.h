@@ -259,8 +259,7 @@ struct volume_plugin {
                        const char *pod_uid, bool is_block, struct object **ret, struct error *err);
     unsigned access_modes; /* ACCESS_*: those a PersistentVolume may have; 0 for pods' volumes only */
     bool takes_mount_options;
-    bool requires_remount;           /* its contents follow objects: set up again at every sync of the pod */
-    const char *attach_limit_prefix; /* "attachable-volumes-csi-"; NULL: nodes have no limit of them */
+    bool requires_remount; /* its contents follow objects: set up again at every sync of the pod */
 
     const struct provision_table *provision;
     const struct delete_table *remove;
