@@ -205,17 +205,19 @@ static void ties_drop_if_empty(struct free_volumes *f, struct class_ties *t)
 /* The key is one that nodes are asked for. Stays as long as the class has volumes. */
 static int ties_note(struct class_ties *t, const char *key)
 {
-    char *copy;
+    char **place;
 
     for (size_t i = 0; i < t->keys.count; i++)
         if (strcmp(t->keys.items[i], key) == 0)
             return 0;
-    copy = strdup(key);
-    if (!copy || vec_push(&t->keys, copy) < 0) {
-        free(copy);
+    if (vec_push(&t->keys, NULL) < 0)
         return -ERR_NO_MEMORY;
-    }
-    return 0;
+    place = &t->keys.items[t->keys.count - 1];
+    *place = strdup(key);
+    if (*place)
+        return 0;
+    t->keys.count--;
+    return -ERR_NO_MEMORY;
 }
 
 static int put_tied(struct free_volumes *f, struct entry *e)

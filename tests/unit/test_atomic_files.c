@@ -114,7 +114,7 @@ static int cmp_names(const void *a, const void *b)
 static const char *list(const struct place *p, const char *name)
 {
     static char text[LIST_BYTES];
-    char *names[64];
+    char *names[64] = { 0 };
     size_t count = 0, len = 0;
     DIR *d = opendir(in_dir(&p->d, name));
     struct dirent *e;

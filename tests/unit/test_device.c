@@ -14,16 +14,6 @@
 static struct error err;
 static const struct host_tools tools = { 0 };
 
-static struct texts list(const char *const *items)
-{
-    struct texts t = { items, 0 };
-
-    while (items[t.count])
-        t.count++;
-    return t;
-}
-#define LIST(...) list((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
-
 static const char *probe(const char *device)
 {
     static char type[DEVICE_FORMAT_BYTES];

@@ -10,16 +10,6 @@
 static struct error err;
 static const struct host_tools tools = { 0 };
 
-static struct texts list(const char *const *items)
-{
-    struct texts t = { items, 0 };
-
-    while (items[t.count])
-        t.count++;
-    return t;
-}
-#define LIST(...) list((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
-
 static enum host_path_state state_of(const char *path)
 {
     enum host_path_state state;
@@ -216,7 +206,7 @@ TEST(what_needs_a_helper_is_a_command)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(mounts_dir_free_p) struct test_dir *d = DIR_WITH("m");
         struct host_tools own = { .commands_path = d->path };
-        struct mount_plan plan = { rows[i].source, in_dir(d, "m"), rows[i].type, list(rows[i].options) };
+        struct mount_plan plan = { rows[i].source, in_dir(d, "m"), rows[i].type, texts_of(rows[i].options) };
         put_command(d, "mount", "exit 0");
         int r = host_mount(&own, &plan, &err);
         if (strcmp(rows[i].expected, calls(d)) != 0 || (rows[i].expected[0] && r < 0))
@@ -436,7 +426,7 @@ TEST(options_are_joined)
         _cleanup_(arena_done_p) struct arena a = ARENA_INIT(4096);
         char joined[64] = "";
         struct texts all;
-        ASSERT_OK(host_join_options(&a, list(rows[i].user), list(rows[i].ours), &all, &err));
+        ASSERT_OK(host_join_options(&a, texts_of(rows[i].user), texts_of(rows[i].ours), &all, &err));
         for (uint32_t k = 0; k < all.count; k++)
             (void)snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s%s", k ? "," : "",
                            all.items[k]);

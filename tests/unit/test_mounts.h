@@ -15,9 +15,21 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include "api/object.h"
 #include "base/cleanup.h"
 
 #define MOUNTS_DIRS_MAX 64
+
+static inline struct texts texts_of(const char *const *items)
+{
+    struct texts t = { items, 0 };
+
+    while (items[t.count])
+        t.count++;
+    return t;
+}
+/* Options of a mount. */
+#define LIST(...) texts_of((const char *const[]){ __VA_ARGS__, NULL })
 
 /* The calling thread's mounts are its own from now on. False, and a word on why, when we may not. */
 static inline bool in_private_mounts(void)

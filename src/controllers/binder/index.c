@@ -296,7 +296,7 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, bool
     struct kept kept = { .name = BUF_INIT(INDEX_KEY_BYTES_MAX) };
     const struct volume *plain = NULL;
     const struct shelf *shelf = NULL;
-    struct pick best;
+    struct pick best = { .group = GROUPS_COUNT };
     int r;
 
     if (c->selector && c->selector->error && has_group_for(x, c))

@@ -11,8 +11,8 @@
 #define BERTH_CONTROLLERS_LOCAL_LOCAL_H
 
 #include "api/storage.h"
-#include "machinery/parts.h"
 #include "io/pool.h"
+#include "machinery/parts.h"
 
 struct local_class {
     const char *name;

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "controllers/protect/live_pods.h"
-#include "machinery/steps.h"
 #include "machinery/merge_patch.h"
+#include "machinery/steps.h"
 #include "machinery/write.h"
 
 #define UNUSED "Unused"

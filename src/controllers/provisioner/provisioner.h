@@ -14,9 +14,9 @@
 #include "api/class.h"
 #include "api/node.h"
 #include "api/volume.h"
-#include "machinery/parts.h"
 #include "host/remove.h"
 #include "io/pool.h"
+#include "machinery/parts.h"
 
 /* How a try left things. */
 enum provision_state {

@@ -133,18 +133,13 @@ static struct candidate *candidate_free(struct candidate *x)
 }
 DEFINE_CLEANUP(struct candidate, candidate_free)
 
-static int candidate_new(struct flex_prober *p, const char *dir_name, struct candidate **ret,
-                         struct error *err)
+/* All that follows from the directory's name. */
+static int candidate_name(struct candidate *x, const struct flex_prober *p, const char *dir_name,
+                          struct error *err)
 {
-    _cleanup_(candidate_free_p) struct candidate *x = calloc(1, sizeof *x);
     const char *slash;
-    int n, r;
+    int n, r = layout_unescape(dir_name, x->plugin_name, err);
 
-    if (!x)
-        return error_no_memory(err);
-    x->prober = p;
-    x->is_pending = true;
-    r = layout_unescape(dir_name, x->plugin_name, err);
     if (r < 0)
         return r;
     slash = strrchr(x->plugin_name, '/');
@@ -154,6 +149,22 @@ static int candidate_new(struct flex_prober *p, const char *dir_name, struct can
                  slash ? slash + 1 : x->plugin_name);
     if (n < 0 || (size_t)n >= sizeof x->executable)
         return error_set(err, ERR_INVALID, "the path of driver '%s' is too long", dir_name);
+    return 0;
+}
+
+static int candidate_new(struct flex_prober *p, const char *dir_name, struct candidate **ret,
+                         struct error *err)
+{
+    _cleanup_(candidate_free_p) struct candidate *x = calloc(1, sizeof *x);
+    int r;
+
+    if (!x)
+        return error_no_memory(err);
+    r = candidate_name(x, p, dir_name, err);
+    if (r < 0)
+        return r;
+    x->prober = p;
+    x->is_pending = true;
     *ret = TAKE(x);
     return 0;
 }
