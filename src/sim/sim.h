@@ -28,6 +28,9 @@ struct sim_scenario {
     const char *summary;
     /* So many bad days on end, where it takes many steps before anything can go wrong; 0: one. */
     unsigned days;
+    /* Its programs trust their caches: while one of them is behind they undo each other's work as fast as the
+     * network allows, and that is no mistake. */
+    bool may_fight;
     /* Starts the programs and makes the first objects. */
     void *(*begin)(struct sim *s);
     /* Now and then, while things go wrong: somebody changes something. */

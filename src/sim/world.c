@@ -377,7 +377,7 @@ static void count_step(struct sim *s)
         s->second_ns = s->now_ns;
         s->second_steps = 0;
     }
-    if (++s->second_steps > SECOND_STEPS_MAX)
+    if (++s->second_steps > SECOND_STEPS_MAX && !s->options.scenario->may_fight)
         sim_fail(s, "does not come to rest: %d steps in a second", SECOND_STEPS_MAX);
 }
 
