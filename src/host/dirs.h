@@ -1,4 +1,5 @@
-/* The directories in a directory. Blocks a little: for local paths, and else for the pool. */
+/* What is in a directory. Blocks a little: for local paths, and else for the pool. Links on the way are
+ * followed: for directories that people of the machine have set up. */
 #ifndef BERTH_HOST_DIRS_H
 #define BERTH_HOST_DIRS_H
 
@@ -13,6 +14,9 @@
 /* The names of the directories right below path, links to directories too, sorted bytewise, in a. Those that
  * begin with '.' are left out. More than HOST_DIRS_MAX are ERR_TOO_LARGE. */
 int host_list_dirs(const char *path, struct arena *a, struct texts *ret, struct error *err);
+/* The same of whatever is there but "." and ".."; more than count_max is ERR_TOO_LARGE. */
+int host_list_dir(const char *path, struct arena *a, uint32_t count_max, struct texts *ret,
+                  struct error *err);
 
 /* True for a regular file that we may execute; links are followed. */
 bool host_is_executable(const char *path);

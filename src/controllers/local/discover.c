@@ -9,7 +9,7 @@
 
 #include "api/quote.h"
 #include "host/device.h"
-#include "host/list_dir.h"
+#include "host/dirs.h"
 #include "host/mount_table.h"
 #include "host/safe_path.h"
 
