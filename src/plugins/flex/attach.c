@@ -109,41 +109,43 @@ const struct attach_table flex_attach_table = {
 
 /* --- Growing --- */
 
-struct sizes {
-    char new_bytes[NUMBER_BYTES];
-    char old_bytes[NUMBER_BYTES];
-};
-
-static void write_sizes(const struct expand_request *q, struct sizes *ret)
+/* Tells the driver both sizes, of the volume or, with its device, of the file system on it. */
+static int tell_sizes(const struct volume_plugin *self, const struct volume_env *env,
+                      const struct expand_request *q, enum flex_command command, struct error *err)
 {
-    (void)snprintf(ret->new_bytes, sizeof ret->new_bytes, "%" PRIu64, q->new_bytes);
-    (void)snprintf(ret->old_bytes, sizeof ret->old_bytes, "%" PRIu64, q->old_bytes);
+    _cleanup_(buf_done_p) struct buf json = BUF_INIT(FLEX_JSON_BYTES_MAX);
+    char new_bytes[NUMBER_BYTES], old_bytes[NUMBER_BYTES];
+    struct flex_call call = { .command = command };
+    struct flex_answer answer;
+    size_t n = 0;
+    int r = flex_volume_json(&q->spec, /* q= */ NULL, &json, err);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(new_bytes, sizeof new_bytes, "%" PRIu64, q->new_bytes);
+    (void)snprintf(old_bytes, sizeof old_bytes, "%" PRIu64, q->old_bytes);
+    call.args[n++] = buf_cstr(&json);
+    if (command == FLEX_EXPAND_FS)
+        call.args[n++] = q->device_path;
+    call.args[n++] = q->mount_path;
+    call.args[n++] = new_bytes;
+    call.args[n] = old_bytes;
+    return flex_run(flex_driver_of(self), env, &call, &answer, err);
 }
 
 /* The size that a driver answers does not count: what was asked for is what there is. */
 int flex_expand(const struct volume_plugin *self, const struct volume_env *env,
                 const struct expand_request *q, uint64_t *ret_bytes, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf json = BUF_INIT(FLEX_JSON_BYTES_MAX);
-    struct sizes sizes;
-    struct flex_answer answer;
     struct error why = { 0 };
-    int r = flex_volume_json(&q->spec, /* q= */ NULL, &json, err);
+    int r = tell_sizes(self, env, q, FLEX_EXPAND_VOLUME, &why);
 
-    if (r < 0)
+    if (r < 0 && r != -ERR_UNSUPPORTED) {
+        *err = why;
         return r;
-    write_sizes(q, &sizes);
-    const struct flex_call call = {
-        .command = FLEX_EXPAND_VOLUME,
-        .args = { buf_cstr(&json), q->mount_path, sizes.new_bytes, sizes.old_bytes },
-    };
-    r = flex_run(flex_driver_of(self), env, &call, &answer, &why);
-    if (r == 0 || r == -ERR_UNSUPPORTED) {
-        *ret_bytes = q->new_bytes;
-        return 0;
     }
-    *err = why;
-    return r;
+    *ret_bytes = q->new_bytes;
+    return 0;
 }
 
 static int grow_here(const struct volume_env *env, const struct expand_request *q, bool *ret_done,
@@ -159,20 +161,9 @@ static int grow_here(const struct volume_env *env, const struct expand_request *
 int flex_expand_on_node(const struct volume_plugin *self, const struct volume_env *env,
                         const struct expand_request *q, bool *ret_done, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf json = BUF_INIT(FLEX_JSON_BYTES_MAX);
-    struct sizes sizes;
-    struct flex_answer answer;
     struct error why = { 0 };
-    int r = flex_volume_json(&q->spec, /* q= */ NULL, &json, err);
+    int r = tell_sizes(self, env, q, FLEX_EXPAND_FS, &why);
 
-    if (r < 0)
-        return r;
-    write_sizes(q, &sizes);
-    const struct flex_call call = {
-        .command = FLEX_EXPAND_FS,
-        .args = { buf_cstr(&json), q->device_path, q->mount_path, sizes.new_bytes, sizes.old_bytes },
-    };
-    r = flex_run(flex_driver_of(self), env, &call, &answer, &why);
     if (r == -ERR_UNSUPPORTED)
         return grow_here(env, q, ret_done, err);
     if (r == 0)
