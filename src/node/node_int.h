@@ -1,0 +1,134 @@
+/* The agent's insides, for the files of node/ alone. */
+#ifndef BERTH_NODE_NODE_INT_H
+#define BERTH_NODE_NODE_INT_H
+
+#include "base/rng.h"
+#include "machinery/nested.h"
+#include "node/agent.h"
+#include "node/contents.h"
+#include "node/orphans.h"
+#include "node/pod_life.h"
+#include "node/reconstruct.h"
+#include "node/register.h"
+#include "node/static_pods.h"
+#include "node/stats.h"
+#include "node/world.h"
+
+/* More errors of a pod than this are not kept. */
+#define POD_ERRORS_MAX 10
+
+struct populate_round;
+
+/* A pod of this node: one that the server has, or had when it was last heard of, or one whose directory is
+ * here. It stays until it is over, its volumes are gone and the server does not have it. */
+struct node_pod {
+    struct agent *agent;
+    char *uid;
+    struct object *object; /* as last heard of; NULL: nothing but its directory is known */
+    bool is_known;         /* the server has it, on this node */
+    struct node_mounts mounts;
+
+    /* populate.c's. */
+    struct populate_round *round; /* NULL: none under way */
+    bool wants_round;             /* one more, behind the one under way */
+    bool is_processed;            /* all volumes are wanted as they should be */
+    unsigned failures;            /* rounds in a row that ended with errors */
+    char *errors[POD_ERRORS_MAX + 1];
+    unsigned errors_count;
+    struct timer sync; /* the next round without a cause, or after a failure */
+
+    struct pod_life life; /* pod_life.h */
+};
+
+struct agent {
+    struct agent_options o;
+    char root[PATH_MAX];
+    struct volume_env env; /* copied into every job; its stop is the job's */
+    struct rng rng;
+    struct world world;
+    struct nested *ops;
+    TAILQ_HEAD(, node_op) running;
+    struct recorder *recorder; /* "kubelet" */
+    struct informer *pods;     /* of this node */
+    struct informer *self;     /* the Node */
+    struct informer_handler on_pods;
+    struct informer_handler on_self;
+    struct deferred pass; /* of the reconciler */
+
+    /* What is known, and so what may be done. */
+    bool has_scanned;  /* the directories were read */
+    bool has_pods;     /* the first list of pods is in the world, and each had its round */
+    bool has_attached; /* the node's status said what of the found volumes is attached */
+    struct client_call self_call;
+    struct timer self_retry;
+
+    struct registration *registration;
+    struct contents *contents;
+    struct orphans *orphans;
+    struct static_pods *static_pods; /* NULL: none */
+    struct stats *stats;
+    struct reconstruct *scan; /* under way; NULL */
+    struct metric_family *operation_seconds;
+};
+
+/* --- agent.c --- */
+
+/* Something changed: the reconciler looks at the world once this turn is over. */
+void agent_touch(struct agent *a);
+/* The pod's record; NULL for none. */
+struct node_pod *agent_pod(const struct agent *a, const char *uid);
+struct node_pod *agent_add_pod(struct agent *a, const char *uid);
+/* Drops the record if nothing is left of it. */
+void agent_drop_pod(struct node_pod *p);
+/* The Node as last heard of; NULL. */
+const struct node *agent_node(const struct agent *a);
+
+/* --- populate.c --- */
+
+/* The pod is to be looked at: its object changed, it waits, what it shows changed. */
+void populate_pod(struct node_pod *p);
+/* Ends a round under way and the timer: for a pod that goes. */
+void populate_cancel(struct node_pod *p);
+void populate_free_round(struct populate_round *r);
+
+/* --- reconcile.c --- */
+
+void reconcile(void *agent);
+/* Unmounting may begin: all pods are known and so is what is attached. */
+bool reconcile_may_unmount(const struct agent *a);
+
+/* --- operate.c, mount.c, unmount.c: what is done to a volume, each an operation of its own --- */
+
+void operate_verify(struct node_volume *v);
+void operate_attach(struct node_volume *v);
+void operate_mount(struct node_mount *m);
+void operate_unmount(struct node_mount *m);
+void operate_unmount_device(struct node_volume *v);
+void operate_detach(struct node_volume *v);
+void operate_grow(struct node_mount *m);
+/* A volume that could not be reconstructed: its plugin is asked to take it away, once. */
+void operate_force_unmount(struct agent *a, const char *plugin, const char *name, const char *pod_uid);
+/* All that run are dropped: for the end of the agent. */
+void operate_cancel_all(struct agent *a);
+
+/* The key of what is done for the pod, or with NULL for all. */
+struct nested_key volume_key(const struct node_volume *v, const struct node_pod *p);
+
+/* --- wait.c: what a pod waits for --- */
+
+enum volumes_state {
+    VOLUMES_READY,   /* all that its containers use are there */
+    VOLUMES_WAITING, /* some are on their way */
+    VOLUMES_FAILED,  /* some cannot even be wanted: p->errors says why */
+};
+enum volumes_state pod_volumes_state(const struct node_pod *p);
+/* `unmounted volumes=[a b], unattached volumes=[], failed to process volumes=[]: CAUSE`, lists sorted. */
+void pod_volumes_words(const struct node_pod *p, const char *cause, struct buf *out);
+/* The mount that the pod calls so, if it is wanted; NULL. */
+struct node_mount *pod_mount_named(const struct node_pod *p, const char *outer_name);
+/* Nothing of the pod's volumes is there or may be. */
+bool pod_is_unmounted(const struct node_pod *p);
+/* True for a volume that a container of the pod uses: in *ret_is_block, as a device. */
+bool pod_uses_volume(const struct pod *p, const char *outer_name, bool *ret_is_mounted, bool *ret_is_block);
+
+#endif
