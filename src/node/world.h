@@ -120,6 +120,8 @@ bool world_drop_volume(struct world *w, struct node_volume *v);
 
 /* A mount of it is wanted. */
 bool volume_is_wanted(const struct node_volume *v);
+/* Its PersistentVolume is larger than it was, and the node has a part in that. */
+bool volume_has_to_grow(const struct node_volume *v);
 /* Its device step may have been taken. */
 static inline bool volume_has_device_mounted(const struct node_volume *v)
 {
