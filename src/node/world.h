@@ -50,6 +50,7 @@ struct node_volume {
     struct held_spec wanted;
     bool is_attachable;    /* as the plugin says of it now */
     bool has_device;       /* it has a device step */
+    const char *waits_for; /* as said last: a literal; NULL for nothing */
     bool is_reported;      /* in the node's status as in use, and that is acknowledged */
     uint64_t wanted_bytes; /* the PersistentVolume's size; 0: not known */
 
