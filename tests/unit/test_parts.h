@@ -55,6 +55,8 @@ struct parts {
     /* What goes wrong. */
     enum trouble trouble;
     unsigned at;                  /* the request, from 1 */
+    bool is_down;                 /* nobody answers anything */
+    const char *refused;          /* or those that begin like this, "PATCH /path": nobody answers */
     unsigned count;               /* requests of the part so far, of all its lives */
     bool is_dead;                 /* to be started anew */
     struct buf log;               /* "PATCH /path\n" of each request */
@@ -90,11 +92,12 @@ static inline void wire_fail(void *ctx)
     struct wire *x = ctx;
     struct client_attempt *a = x->held[0];
 
-    if (the_parts->is_dead)
+    if (the_parts->is_dead || x->held_count == 0)
         return;
-    ASSERT_INT(1, x->held_count);
-    x->held_count = 0;
-    wire_answer(a, the_parts->trouble);
+    x->held[0] = x->held[--x->held_count];
+    if (x->held_count)
+        loop_defer(&x->failing);
+    wire_answer(a, the_parts->refused || the_parts->is_down ? TROUBLE_REFUSED : the_parts->trouble);
 }
 
 static inline void wire_end(struct client_attempt *a, const struct client_answer *answer)
@@ -158,8 +161,10 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
     struct parts *w = the_parts;
     struct wire *x = (void *)c;
 
-    if (w->is_dead) {
+    if (w->is_dead || w->is_down) {
         wire_hold(x, a);
+        if (!w->is_dead)
+            loop_defer(&x->failing);
         return;
     }
     if (a->request->verb == CLIENT_WATCH) {
@@ -167,9 +172,16 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
         a->on_event = wire_event;
     }
     if (is_counted(a->request)) {
+        size_t before = w->log.len;
+
         (void)buf_addf(&w->log, "%s ", target_method(a->request));
         target_write(a->request, &w->log);
         (void)buf_add_char(&w->log, '\n');
+        if (w->refused && strncmp(buf_cstr(&w->log) + before, w->refused, strlen(w->refused)) == 0) {
+            wire_hold(x, a);
+            loop_defer(&x->failing);
+            return;
+        }
         if (++w->count == w->at) {
             wire_start_bad(x, a);
             return;
