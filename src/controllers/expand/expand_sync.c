@@ -161,7 +161,7 @@ static void write_end(struct expansion *x)
         write_node_pending(x);
         return;
     }
-    r = expand_write_done(claim_of(x->claim), &x->op.size, &body, &err);
+    r = resize_write_done(claim_of(x->claim), &x->op.size, &body, &err);
     patch(x, x->claim, "status", r, &body, &err, on_done_written);
 }
 
