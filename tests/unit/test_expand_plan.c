@@ -2,6 +2,7 @@
 #include "tests/unit/test_kind.h"
 
 #include "controllers/expand/expand_int.h"
+#include "machinery/resize_patch.h"
 
 static bool is_host_path(const struct volume_source *s)
 {

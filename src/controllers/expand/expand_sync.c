@@ -14,6 +14,7 @@
 
 #include "api/migration.h"
 #include "base/log.h"
+#include "machinery/resize_patch.h"
 #include "machinery/write.h"
 
 #define FIELD_MANAGER "berth-expand"
