@@ -55,11 +55,11 @@ struct parts {
     /* What goes wrong. */
     enum trouble trouble;
     unsigned at;                  /* the request, from 1 */
-    bool is_down;                 /* nobody answers anything */
     const char *refused;          /* or those that begin like this, "PATCH /path": nobody answers */
     unsigned count;               /* requests of the part so far, of all its lives */
     bool is_dead;                 /* to be started anew */
     struct buf log;               /* "PATCH /path\n" of each request */
+    bool is_down;                 /* nobody answers what is sent from here on */
     bool is_blind_to[KIND_COUNT]; /* what happens to them is not heard of */
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
     void (*on_event)(struct client_attempt *a, const struct client_event *ev); /* of every watch */
@@ -94,7 +94,7 @@ static inline void wire_fail(void *ctx)
 
     if (the_parts->is_dead || x->held_count == 0)
         return;
-    x->held[0] = x->held[--x->held_count];
+    memmove(x->held, x->held + 1, --x->held_count * sizeof x->held[0]);
     if (x->held_count)
         loop_defer(&x->failing);
     wire_answer(a, the_parts->refused || the_parts->is_down ? TROUBLE_REFUSED : the_parts->trouble);
@@ -161,10 +161,8 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
     struct parts *w = the_parts;
     struct wire *x = (void *)c;
 
-    if (w->is_dead || w->is_down) {
+    if (w->is_dead) {
         wire_hold(x, a);
-        if (!w->is_dead)
-            loop_defer(&x->failing);
         return;
     }
     if (a->request->verb == CLIENT_WATCH) {
@@ -186,6 +184,11 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
             wire_start_bad(x, a);
             return;
         }
+    }
+    if (w->is_down) {
+        wire_hold(x, a);
+        loop_defer(&x->failing);
+        return;
     }
     x->next->type->start(x->next, a);
 }
