@@ -203,6 +203,7 @@ static int open_metrics(struct agent *a, struct error *err)
 static int open_modules(struct agent *a, struct error *err)
 {
     struct registration_options r = { .part = a->o.part,
+                                      .pool = a->o.pool,
                                       .name = a->o.name,
                                       .root = a->root,
                                       .self = a->self,

@@ -10,14 +10,9 @@
 
 #include "api/node.h"
 #include "base/buf.h"
-#include "host/system.h"
+#include "node/machine.h"
 
 #define NODE_PODS_MAX 110
-
-struct node_facts {
-    struct host_system system;
-    uint64_t storage_bytes; /* of the file system that the root is on */
-};
 
 /* What is to stand there. */
 struct node_wish {

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/files.h"
 #include "machinery/write.h"
 #include "node/node_lease.h"
 #include "node/node_status.h"
@@ -30,7 +29,9 @@ enum registration_step { STEP_ADOPT, STEP_CREATE, STEP_STATUS, STEP_COUNT };
 struct registration {
     struct registration_options o;
     char *name;
-    struct node_facts facts;
+    char *root;
+    struct node_facts facts; /* read at the start, and with each heartbeat */
+    struct job *reading;     /* them anew; NULL */
     struct node_lease *lease;
     struct rng rng;
     struct informer_handler on_self;
@@ -43,6 +44,7 @@ struct registration {
     struct object *node; /* as the server last answered, labels in order; NULL: not registered */
     uint64_t written_ns; /* the last status */
     bool is_started;
+    bool has_sent;   /* this write was needed */
     bool is_due;     /* a status is to be written, whatever it says */
     bool is_changed; /* reported since the last decision */
 };
@@ -150,6 +152,7 @@ static void lose_node(struct registration *r)
     loop_defer(&r->look);
 }
 
+/* At this moment, or when the next heartbeat is due. */
 static void arm_beat(struct registration *r, uint64_t at_ns)
 {
     uint64_t last_ns = r->written_ns + STATUS_PERIOD_NS;
@@ -157,10 +160,31 @@ static void arm_beat(struct registration *r, uint64_t at_ns)
     timer_arm(&r->beat, at_ns < last_ns ? at_ns : last_ns);
 }
 
+/* What cannot be read now is what it was. */
+static void on_facts(void *ctx, struct job *j, int result, const struct error *err)
+{
+    struct registration *r = ctx;
+    _cleanup_(asked_done) struct asked a = { 0 };
+
+    r->reading = NULL;
+    if (result < 0) {
+        log_warn("node's facts not read", LOG_STR("node", r->name), LOG_ERR(err));
+        return;
+    }
+    r->facts = *node_facts_of(j);
+    ask(r, &a);
+    if (!r->node || node_status_is_right(&a.wish, node_of(r->node)))
+        return;
+    r->is_due = true;
+    loop_defer(&r->look);
+}
+
 static void on_beat(void *ctx)
 {
     struct registration *r = ctx;
 
+    if (!r->reading)
+        r->reading = node_facts_begin(r->root, r->o.part.loop, r->o.pool, on_facts, r);
     r->is_due = true;
     loop_defer(&r->look);
 }
@@ -240,6 +264,7 @@ static enum write_verdict decide_status(void *ctx, const struct object *now, str
     r->is_changed = false;
     if (!r->is_due && node_status_is_right(&a.wish, node_of(now)))
         return WRITE_ALREADY;
+    r->has_sent = true;
     return node_write_status_patch(&a.wish, node_of(now), body, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
 }
 
@@ -273,14 +298,17 @@ static void after_meta(struct registration *r, const struct object *o)
  */
 static void after_status(struct registration *r, const struct object *o)
 {
+    uint64_t now_ns = loop_now_ns(r->o.part.loop);
     bool is_waiting = r->is_changed;
 
     set_node(r, o);
-    r->is_due = false;
-    r->written_ns = loop_now_ns(r->o.part.loop);
+    if (r->has_sent) {
+        r->is_due = false;
+        r->written_ns = now_ns;
+    }
     patience_end(&r->patience, "node's status written again", r->name);
     node_lease_keep(r->lease, o->uid);
-    arm_beat(r, r->written_ns + (is_waiting || state_is_right(r) ? STATUS_PERIOD_NS : CORRECTION_NS));
+    arm_beat(r, now_ns + (is_waiting || state_is_right(r) ? STATUS_PERIOD_NS : CORRECTION_NS));
     informer_observe(r->o.self, o);
     if (r->node)
         tell(r);
@@ -341,6 +369,7 @@ static void start_step(struct registration *r, enum registration_step step)
         o.request.patch = CLIENT_PATCH_STRATEGIC;
     }
     r->step = step;
+    r->has_sent = false;
     write_start(&r->write, &o);
 }
 
@@ -375,39 +404,26 @@ bool registration_is_done(const struct registration *r)
 
 /* --- Life --- */
 
-static int read_facts(const char *root, struct node_facts *ret, struct error *err)
-{
-    struct node_facts f;
-    struct host_usage usage;
-    int r = host_system_read(&f.system, err);
-
-    if (r == 0)
-        r = host_usage_of_fs(root, &usage, err);
-    if (r < 0)
-        return error_wrap(err, "cannot tell what this machine is");
-    f.storage_bytes = usage.capacity;
-    *ret = f;
-    return 0;
-}
-
 int registration_new(const struct registration_options *o, struct registration **ret, struct error *err)
 {
     _cleanup_(registration_free_p) struct registration *r = calloc(1, sizeof *r);
     int e;
 
+    assert(o->pool);
     if (!r)
         return error_no_memory(err);
     r->o = *o;
     r->is_due = true;
     r->name = strdup(o->name);
-    if (!r->name)
+    r->root = strdup(o->root);
+    if (!r->name || !r->root)
         return error_no_memory(err);
     rng_init(&r->rng, part_seed(&o->part, "registration"));
     patience_init(&r->patience, part_seed(&o->part, "registration's patience"));
     deferred_init(&r->look, o->part.loop, on_look, r);
     timer_init(&r->beat, o->part.loop, on_beat, r);
     timer_init(&r->retry, o->part.loop, on_look, r);
-    e = read_facts(o->root, &r->facts, err);
+    e = node_facts_read(o->root, &r->facts, err);
     if (e == 0)
         e = node_lease_new(&o->part, r->name, &r->lease, err);
     if (e < 0)
@@ -439,7 +455,9 @@ struct registration *registration_free(struct registration *r)
     timer_disarm(&r->beat);
     timer_disarm(&r->retry);
     (void)object_unref(r->node);
+    r->reading = job_drop(r->reading);
     free(r->name);
+    free(r->root);
     free(r);
     return NULL;
 }

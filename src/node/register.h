@@ -9,6 +9,7 @@
 #define BERTH_NODE_REGISTER_H
 
 #include "api/object.h"
+#include "io/pool.h"
 #include "machinery/informer.h"
 #include "machinery/parts.h"
 
@@ -16,6 +17,7 @@ struct registration;
 
 struct registration_options {
     struct part_options part;
+    struct pool *pool;
     const char *name;
     const char *root;      /* its file system's size is the node's ephemeral storage */
     struct informer *self; /* the Node by name; started by its owner */

@@ -2,6 +2,8 @@
  * hand, with each request going wrong in turn. */
 #include "tests/unit/test_parts.h"
 
+#include <unistd.h>
+
 #include "apiserver/user.h"
 #include "base/log.h"
 #include "node/node_lease.h"
@@ -19,11 +21,13 @@ static struct {
     const char *in_use[4]; /* up to a NULL */
     const char *trouble;   /* NULL: ready */
     bool attaches_itself;
-    char told[256]; /* the last list, "a,b"; "-" for never */
+    const char *root; /* NULL: "/" */
+    char told[256];   /* the last list, "a,b"; "-" for never */
     unsigned tells;
 } agent;
 
 struct machine {
+    struct pool *pool;
     struct informer *self;
     struct registration *registration;
 };
@@ -66,7 +70,7 @@ static int machine_make(const struct part_options *o, void **ret, struct error *
                                   .field_selector = "metadata.name=n1" };
     struct registration_options r = { .part = *o,
                                       .name = "n1",
-                                      .root = "/",
+                                      .root = agent.root ? agent.root : "/",
                                       .attaches_itself = agent.attaches_itself,
                                       .in_use = agent_in_use,
                                       .reported = agent_reported,
@@ -75,8 +79,10 @@ static int machine_make(const struct part_options *o, void **ret, struct error *
 
     assert_non_null(m);
     (void)snprintf(agent.told, sizeof agent.told, "-");
+    ASSERT_OK(pool_new(o->loop, 1, 8, &m->pool, e));
     ASSERT_OK(informer_new(&i, &m->self, e));
     r.self = m->self;
+    r.pool = m->pool;
     ASSERT_OK(registration_new(&r, &m->registration, e));
     *ret = m;
     return 0;
@@ -96,6 +102,7 @@ static void machine_free(void *part)
 
     m->registration = registration_free(m->registration);
     m->self = informer_free(m->self);
+    m->pool = pool_free(m->pool);
     free(m);
 }
 
@@ -304,6 +311,43 @@ TEST(a_status_in_which_nothing_changed_is_written_each_five_minutes)
     parts_done(&w);
 }
 
+/* What the machine is may change under the agent: it looks again with each heartbeat. */
+TEST(a_machine_that_changed_says_so)
+{
+    struct parts w;
+    char dir[] = "/tmp/berth-test-XXXXXX", root[64];
+    const char *before;
+
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(root, sizeof root, "%s/root", dir);
+    ASSERT_INT(0, symlink("/proc", root)); /* which has no size */
+    memset(&agent, 0, sizeof agent);
+    agent.root = root;
+    parts_init(&w, &machine_type);
+    ASSERT_THERE(&w, "0", NODE, "status/capacity/ephemeral-storage");
+    ASSERT_INT(0, unlink(root));
+    ASSERT_INT(0, symlink("/", root));
+    buf_clear(&w.log);
+    parts_pass_ns(&w, 301 * S);
+    pool_drain(((struct machine *)w.part)->pool);
+    parts_rest(&w);
+    assert_in_range(count_asked(&w, STATUS_PATCH), 1, 2);
+    ASSERT_SENT(&w.served, 200, "GET", NODE, NULL);
+    before = got(&w.served, "status/capacity/ephemeral-storage");
+    assert_string_not_equal("0", before);
+    ASSERT_STR(before, got(&w.served, "status/allocatable/ephemeral-storage"));
+
+    /* One that cannot be read is what it was. */
+    ASSERT_INT(0, unlink(root));
+    parts_pass_ns(&w, 301 * S);
+    pool_drain(((struct machine *)w.part)->pool);
+    parts_rest(&w);
+    ASSERT_SENT(&w.served, 200, "GET", NODE, NULL);
+    assert_string_not_equal("0", got(&w.served, "status/capacity/ephemeral-storage"));
+    parts_done(&w);
+    ASSERT_INT(0, rmdir(dir));
+}
+
 TEST(a_node_that_is_not_ready_says_why_at_once)
 {
     struct parts w;
@@ -341,6 +385,27 @@ TEST(a_report_that_changes_nothing_asks_nothing)
     assert_asked(&w, "");
     ASSERT_INT(tells + 1, agent.tells); /* whoever waits for the list may have come after it */
     ASSERT_STR("p/a", agent.told);
+    parts_done(&w);
+}
+
+/* The server had it already, unheard of: nothing is written, and the heartbeat is no later for it. */
+TEST(what_stands_there_already_is_not_written)
+{
+    struct parts w;
+
+    world_init(&w);
+    use(&w, NULL, NULL);
+    parts_pass_ns(&w, 200 * S);
+    w.is_blind_to[KIND_NODE] = true;
+    ASSERT_SENT(&w.served, 200, "MERGE", NODE "/status", "{'status':{'volumesInUse':['p/a']}}");
+    buf_clear(&w.log);
+    use(&w, "p/a", NULL);
+    assert_asked(&w, "GET " NODE "\n");
+    ASSERT_STR("p/a", agent.told);
+    parts_pass_ns(&w, 99 * S);
+    ASSERT_INT(0, count_asked(&w, STATUS_PATCH));
+    parts_pass_ns(&w, 2 * S);
+    ASSERT_INT(1, count_asked(&w, STATUS_PATCH));
     parts_done(&w);
 }
 
@@ -802,6 +867,7 @@ TEST(a_root_that_is_not_there_is_refused)
 
     world_init(&w);
     o.part = (struct part_options){ .loop = w.served.loop, .clock = &w.served.clock.clock };
+    o.pool = ((struct machine *)w.part)->pool;
     ASSERT_ERR(ERR_NOT_FOUND, registration_new(&o, &r, &err));
     assert_null(r);
     ASSERT_STR(
