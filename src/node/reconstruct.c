@@ -420,26 +420,38 @@ static int add_counters(struct reconstruct *c, struct error *err)
                        "Volumes on disk that could not be reconstructed.", &c->failures, err);
 }
 
-int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **ret, struct error *err)
+static int begin_look(struct reconstruct *c, struct error *err)
 {
     static const struct job_type look_type = { look_run, scan_job_free };
-    _cleanup_(reconstruct_free_p) struct reconstruct *c = calloc(1, sizeof *c);
     _cleanup_(scan_free_p) struct scan *s = calloc(1, sizeof *s);
     int r;
 
-    if (!c || !s)
+    if (!s)
         return error_no_memory(err);
-    c->o = *o;
     s->arena = ARENA_INIT(SCAN_BYTES_MAX);
-    s->env = volume_env_copy(o->env, /* stop= */ NULL, &s->arena);
+    s->env = volume_env_copy(c->o.env, /* stop= */ NULL, &s->arena);
     r = arena_check(&s->arena, err);
-    if (r == 0)
-        r = add_counters(c, err);
     if (r < 0)
         return r;
     if (begin(c, &look_type, s, on_looked) < 0)
         return error_no_memory(err);
     s = NULL; /* the job's */
+    return 0;
+}
+
+int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **ret, struct error *err)
+{
+    _cleanup_(reconstruct_free_p) struct reconstruct *c = calloc(1, sizeof *c);
+    int r;
+
+    if (!c)
+        return error_no_memory(err);
+    c->o = *o;
+    r = add_counters(c, err);
+    if (r == 0)
+        r = begin_look(c, err);
+    if (r < 0)
+        return r;
     *ret = TAKE(c);
     return 0;
 }

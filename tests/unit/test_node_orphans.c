@@ -161,7 +161,7 @@ TEST(a_mount_keeps_the_whole_directory)
 {
     static const char *const points[] = { "u",
                                           "u/volumes",
-                                          "u/" EMPTY "/v",
+                                          "u/volumes/kubernetes.io~empty-dir/v",
                                           "u/volumes/kubernetes.io~csi/pv/mount",
                                           "u/volume-subpaths/v/c/0",
                                           "u/containers/c" };
