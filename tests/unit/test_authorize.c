@@ -95,15 +95,15 @@ TEST(reader)
         "get pods/log shop/db-0", "get persistentvolumes/status -/x", "list events.events.k8s.io",
         "list events", "get nodes -/n1", "list configmaps kube-system",
         "get volumesnapshots.snapshot.storage.k8s.io/status shop/s", "list leases.coordination.k8s.io",
-        "list services", "get /metrics", "get /livez", "get /readyz/store", "get /api", "get /api/v1",
-        "get /apis/storage.k8s.io/v1", "get /openapi/v3/api/v1", "get /version",
+        "list services", "get /metrics", "get /stats/volumes", "get /livez", "get /readyz/store", "get /api",
+        "get /api/v1", "get /apis/storage.k8s.io/v1", "get /openapi/v3/api/v1", "get /version",
         "create selfsubjectaccessreviews.authorization.k8s.io");
     NO(READER, "get secrets shop/db", "list secrets", "watch secrets shop", "create persistentvolumes",
        "patch pods/status shop/db-0", "delete persistentvolumeclaims shop/db", "deletecollection pods shop",
        "create serviceaccounts/token shop/db", "create pods/exec shop/db-0", "get pods/exec shop/db-0",
        "create subjectaccessreviews.authorization.k8s.io", "create tokenreviews.authentication.k8s.io",
-       "post /metrics", "get /", "get /foo", "get /metricsx", "impersonate users -/bob",
-       "get deployments.apps shop/x");
+       "post /metrics", "post /stats/volumes", "get /stats", "get /", "get /foo", "get /metricsx",
+       "impersonate users -/bob", "get deployments.apps shop/x");
 }
 
 /* Every resource there is, so that a new one is not forgotten. */
