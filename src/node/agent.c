@@ -83,15 +83,19 @@ static void on_reported(void *ctx, struct texts names)
 {
     struct agent *a = ctx;
     struct omap_cursor at;
+    bool is_news = false;
     uint32_t i = 0;
 
     /* Both are sorted. */
     for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
         while (i < names.count && strcmp(names.items[i], v->name) < 0)
             i++;
+        bool was_reported = v->is_reported;
         v->is_reported = i < names.count && strcmp(names.items[i], v->name) == 0;
+        is_news |= v->is_reported != was_reported;
     }
-    agent_touch(a);
+    if (is_news) /* a pass reports, and is told again what it knows */
+        agent_touch(a);
 }
 
 static int is_ready(void *ctx, struct error *err)
@@ -199,6 +203,7 @@ static int open_metrics(struct agent *a, struct error *err)
 static int open_modules(struct agent *a, struct error *err)
 {
     struct registration_options r = { .part = a->o.part,
+                                      .pool = a->o.pool,
                                       .name = a->o.name,
                                       .root = a->root,
                                       .self = a->self,
