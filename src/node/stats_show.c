@@ -1,10 +1,12 @@
 /* The statistics as they are given out: JSON, and series that are asked for when somebody scrapes. */
+#include "node/stats_int.h"
+
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "api/json.h"
 #include "api/times.h"
-#include "node/stats_int.h"
 
 /* Claims with series. */
 #define SERIES_MAX 10000

@@ -189,8 +189,8 @@ TEST(apiserver_83_authenticated_and_nobody)
         "create selfsubjectreviews.authentication.k8s.io",
         "create selfsubjectaccessreviews.authorization.k8s.io",
         "create selfsubjectrulesreviews.authorization.k8s.io");
-    NO(PLAIN, "get pods shop/db-0", "list namespaces", "get /metrics", "get /stats/volumes", "get /", "delete /api",
-       "post /version", "create localsubjectaccessreviews.authorization.k8s.io shop");
+    NO(PLAIN, "get pods shop/db-0", "list namespaces", "get /metrics", "get /stats/volumes", "get /",
+       "delete /api", "post /version", "create localsubjectaccessreviews.authorization.k8s.io shop");
     YES(ANONYMOUS, "get /livez", "get /readyz", "get /healthz", "get /version");
     NO(ANONYMOUS, "get /livez/ping", "get /readyz/store", "get /api", "get /openapi/v2", "get /metrics",
        "list nodes", "create selfsubjectreviews.authentication.k8s.io");
