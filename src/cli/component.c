@@ -261,10 +261,22 @@ static int check_leader(void *ctx, struct error *err)
     return r->leader ? leader_check(r->leader, err) : 0;
 }
 
+static void write_stats(void *ctx, struct buf *out)
+{
+    const struct running *r = ctx;
+
+    manager_write_stats(r->manager, out);
+}
+
 static int open_monitor(struct running *r, struct error *err)
 {
     struct monitor_options o = {
-        .loop = r->loop, .address = r->settings.metrics, .metrics = r->metrics, .health = r->health
+        .loop = r->loop,
+        .address = r->settings.metrics,
+        .metrics = r->metrics,
+        .health = r->health,
+        .write_stats = r->type->parts & MANAGER_NODE ? write_stats : NULL,
+        .ctx = r,
     };
     int e = health_add(r->health, "informer-sync", HEALTH_READY, check_caches, r, err);
 

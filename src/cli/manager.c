@@ -325,6 +325,8 @@ int manager_check_node(const struct manager *m, struct error *err)
 
 void manager_write_stats(const struct manager *m, struct buf *out)
 {
-    if (m->agent)
+    if (m && m->agent)
         agent_write_stats(m->agent, out);
+    else
+        (void)buf_add_cstr(out, "{}");
 }

@@ -62,7 +62,7 @@ void manager_start(struct manager *m);
 
 /* 0, or what the node still waits for. */
 int manager_check_node(const struct manager *m, struct error *err);
-/* The node's statistics, as JSON; nothing without a node. */
+/* The node's statistics, as JSON; an empty object without a node. Takes NULL, as on the way up and down. */
 void manager_write_stats(const struct manager *m, struct buf *out);
 
 /* The name of the first kind whose cache is not filled yet; NULL when all are. */

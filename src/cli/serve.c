@@ -280,6 +280,13 @@ static int open_http(struct running *r, struct error *err)
     return e < 0 ? e : http_new(&o, &r->http, err);
 }
 
+static void write_stats(void *ctx, struct buf *out)
+{
+    const struct running *r = ctx;
+
+    manager_write_stats(r->manager, out);
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -287,7 +294,9 @@ static int open_server(struct running *r, struct error *err)
                                    .store = r->store,
                                    .metrics = r->metrics,
                                    .authenticator = r->authenticator,
-                                   .event_ttl_seconds = r->event_ttl_seconds };
+                                   .event_ttl_seconds = r->event_ttl_seconds,
+                                   .write_stats = r->parts & MANAGER_NODE ? write_stats : NULL,
+                                   .stats_ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     if (e == 0)

@@ -4,7 +4,7 @@
  * answer comes; the last one ends the fetch. A change in between is told as a change: what was filled may be
  * old by a moment, never for good. Costs: a fetch O(log n) an item in the objects that are shown; a change a
  * step for each pod that shows the object. */
-#include "node/contents_int.h"
+#include "node/contents.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 
 #include "api/config.h"
 #include "api/names.h"
+#include "node/contents_int.h"
 
 /* Of a fetch: items, waits and tokens. */
 #define FETCH_BYTES_MAX ((size_t)64 << 20)

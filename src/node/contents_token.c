@@ -69,7 +69,7 @@ static int token_take(struct shown_token *t, struct str text, struct error *err)
 {
     struct contents *c = t->pod->contents;
     _cleanup_(json_done_p) struct json d;
-    struct timestamp expires;
+    struct timestamp expires = { 0 };
     int64_t life_s = 0;
     json_ref root;
     int r;
