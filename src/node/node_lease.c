@@ -4,12 +4,9 @@
 #include "node/node_lease.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/lease.h"
-#include "api/namespace.h"
 #include "base/log.h"
 #include "node/register_int.h"
 
