@@ -126,7 +126,7 @@ static void finish(struct node_op *op)
 {
     struct error err;
 
-    if (op->is_remount || !volume_has_to_grow(op->volume)) {
+    if (op->is_remount || !expand_is_due(op->mount)) {
         mark_mounted(op);
         return;
     }
@@ -360,10 +360,13 @@ void operate_mount(struct node_mount *m)
 static void on_grown_in_use(void *ctx, enum expand_end end, const struct error *err)
 {
     struct node_op *op = ctx;
+    struct error later;
 
     op->expand = NULL;
     if (end == EXPAND_FAILED)
         op_fail(op, "VolumeResizeFailed", "NodeExpandVolume.NodeExpandVolume failed", -(int)err->code, err);
+    else if (end == EXPAND_LATER)
+        op_end(op, error_set(&later, ERR_BACKOFF, "it is not the node's turn"), &later);
     else
         op_end(op, 0, NULL);
 }

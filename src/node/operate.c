@@ -210,9 +210,9 @@ static void op_observe(const struct node_op *op, int r)
     const char *plugin = op->volume ? op->volume->plugin->name : "<n/a>";
 
     if (a->operation_seconds)
-        metric_observe(
-            metric_of(a->operation_seconds, plugin, op->name, r < 0 ? PART_FAILURE : PART_SUCCESS, "false"),
-            seconds);
+        metric_observe(metric_of(a->operation_seconds, plugin, op->name,
+                                 r < 0 && !error_is_expected(r) ? PART_FAILURE : PART_SUCCESS, "false"),
+                       seconds);
 }
 
 void op_end(struct node_op *op, int r, const struct error *err)
@@ -221,7 +221,7 @@ void op_end(struct node_op *op, int r, const struct error *err)
     struct node_pod *p = op->mount ? op->mount->pod : NULL;
 
     op_observe(op, r);
-    if (r < 0)
+    if (r < 0 && !error_is_expected(r))
         log_warn("operation failed", LOG_STR("operation", op->name),
                  LOG_STR("volume", op->volume ? op->volume->name : ""), LOG_STR("pod", p ? p->uid : ""),
                  LOG_ERR(err));

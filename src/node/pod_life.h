@@ -9,7 +9,9 @@
  *             container is reported to run, is_over is set: the volumes may go
  *   cleanup   the volumes are gone: the directory is removed, and the pod, if it is being deleted, too
  *
- * All of it can begin anew after a crash: the state file says whether the hook was called. */
+ * All of it can begin anew after a crash: the state file says whether the hook was called. Nothing happens
+ * before the directories were read (has_scanned), and nothing to a pod that the server has not told of before
+ * all pods are known (has_pods): the agent has every pod looked at when either comes. */
 #ifndef BERTH_NODE_POD_LIFE_H
 #define BERTH_NODE_POD_LIFE_H
 
@@ -17,10 +19,19 @@
 #include "base/str.h"
 #include "client/client.h"
 #include "io/loop.h"
+#include "node/state_file.h"
 
 struct node_pod;
 struct job;
 struct process;
+
+/* How long volumes may take before the pod's people are told, each time. */
+#define POD_WAIT_NS (123 * NS_PER_S)
+/* … and before the pod's condition says so: most are there sooner, and need no word. */
+#define POD_WAIT_QUIET_NS (1 * NS_PER_S)
+/* After a failure: from, doubled up to. */
+#define POD_RETRY_NS (10 * NS_PER_S)
+#define POD_RETRY_NS_MAX (300 * NS_PER_S)
 
 enum pod_stage {
     POD_STAGE_VOLUMES,
@@ -34,17 +45,32 @@ enum pod_stage {
 
 struct pod_life {
     enum pod_stage stage;
-    bool is_over;    /* nothing runs any more: its volumes may be taken away */
-    bool is_set_up;  /* the hook's setup was begun, now or before a restart: its teardown is owed */
-    bool is_told;    /* the condition on the server says what it should */
-    struct job *job; /* prepares, or cleans up; NULL */
+    bool is_over;   /* nothing runs any more: its volumes may be taken away */
+    bool is_set_up; /* the hook's setup was begun, now or before a restart: its teardown is owed */
+    bool is_clean;  /* its directory is gone */
+    bool is_sent;   /* the server was asked to remove it, and agreed */
+    bool has_asked; /* its pod.json was looked for */
+
+    struct job *job; /* prepares, writes, or cleans up; NULL */
     struct process *hook;
-    struct client_call call;
     struct timer timer; /* of the wait for volumes, and of tries after failures */
     struct deferred look;
-    unsigned failures;
-    uint64_t waiting_ns;  /* since when the volumes are waited for */
-    struct error trouble; /* what the last try ended with */
+    unsigned failures;   /* in a row, of this stage */
+    uint64_t waiting_ns; /* since when the volumes are waited for */
+    uint32_t containers; /* so many were prepared */
+    char *told_words;    /* of the last event about volumes that cannot be wanted, */
+    unsigned told_round; /* and of which of populate's tries */
+
+    struct pod_state state;  /* the state file */
+    struct object *manifest; /* of pod.json, where the pod's object is not known */
+
+    /* What the condition says: pod_tell.c's. */
+    const char *reason; /* one of the literals there; NULL: nothing yet */
+    char *message;
+    const char *said; /* the reason that the server has */
+    unsigned refusals;
+    struct client_call call; /* of the status, or of the pod's end */
+    struct timer again;      /* the next try to write it */
 };
 
 void pod_life_init(struct node_pod *p);

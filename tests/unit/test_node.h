@@ -1,5 +1,5 @@
-/* For the tests of the node: the whole API server and an agent with real directories, in time that is moved by
- * hand, and a plugin that does what a test tells it.
+/* For the tests of the node: the whole API server and an agent with real directories, in time that is moved
+ * by hand, and a plugin that does what a test tells it.
  *
  * The scripted plugin stands for whatever has a device, is attached, shows objects or can grow; it serves the
  * FlexVolume driver test.io/disk. Every call is logged: "set-up disk-1 POD". */
@@ -75,12 +75,12 @@ static inline void disk_fails(const char *slot, unsigned times, enum err code, c
 }
 
 /* The calls since the last time, each on a line. */
-#define ASSERT_CALLS(expected)                    \
-    do {                                          \
-        pthread_mutex_lock(&disk.lock);           \
+#define ASSERT_CALLS(expected)                     \
+    do {                                           \
+        pthread_mutex_lock(&disk.lock);            \
         ASSERT_STR(expected, buf_cstr(&disk.log)); \
-        buf_clear(&disk.log);                     \
-        pthread_mutex_unlock(&disk.lock);         \
+        buf_clear(&disk.log);                      \
+        pthread_mutex_unlock(&disk.lock);          \
     } while (0)
 
 static inline bool disk_can_support(const struct volume_plugin *self, const struct volume_spec *s)
@@ -405,7 +405,8 @@ static inline void put_pod(const char *name, const char *volumes, const char *mo
     char body[4096];
 
     (void)snprintf(body, sizeof body,
-                   "{'metadata':{'name':'%s'},'spec':{'nodeName':'" NODE "','containers':[{'name':'c','image':"
+                   "{'metadata':{'name':'%s'},'spec':{'nodeName':'" NODE
+                   "','containers':[{'name':'c','image':"
                    "'i'%s%s}],'volumes':[%s]}}",
                    name, mounts[0] ? "," : "", mounts, volumes);
     ASSERT_SENT(&bench.w.served, 201, "POST", PODS, body);

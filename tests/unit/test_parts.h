@@ -57,10 +57,12 @@ struct parts {
     /* What goes wrong. */
     enum trouble trouble;
     unsigned at;                  /* the request, from 1 */
+    const char *refused;          /* or those that begin like this, "PATCH /path": nobody answers */
     unsigned count;               /* requests of the part so far, of all its lives */
     bool is_missing;              /* TROUBLE_REFUSED is a 404 */
     bool is_dead;                 /* to be started anew */
     struct buf log;               /* "PATCH /path\n" of each request */
+    bool is_down;                 /* nobody answers what is sent from here on */
     bool is_blind_to[KIND_COUNT]; /* what happens to them is not heard of */
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
     void (*on_event)(struct client_attempt *a, const struct client_event *ev); /* of every watch */
@@ -96,11 +98,12 @@ static inline void wire_fail(void *ctx)
     struct wire *x = ctx;
     struct client_attempt *a = x->held[0];
 
-    if (the_parts->is_dead)
+    if (the_parts->is_dead || x->held_count == 0)
         return;
-    ASSERT_INT(1, x->held_count);
-    x->held_count = 0;
-    wire_answer(a, the_parts->trouble);
+    memmove(x->held, x->held + 1, --x->held_count * sizeof x->held[0]);
+    if (x->held_count)
+        loop_defer(&x->failing);
+    wire_answer(a, the_parts->refused || the_parts->is_down ? TROUBLE_REFUSED : the_parts->trouble);
 }
 
 static inline void wire_end(struct client_attempt *a, const struct client_answer *answer)
@@ -173,13 +176,25 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
         a->on_event = wire_event;
     }
     if (is_counted(a->request)) {
+        size_t before = w->log.len;
+
         (void)buf_addf(&w->log, "%s ", target_method(a->request));
         target_write(a->request, &w->log);
         (void)buf_add_char(&w->log, '\n');
+        if (w->refused && strncmp(buf_cstr(&w->log) + before, w->refused, strlen(w->refused)) == 0) {
+            wire_hold(x, a);
+            loop_defer(&x->failing);
+            return;
+        }
         if (++w->count == w->at) {
             wire_start_bad(x, a);
             return;
         }
+    }
+    if (w->is_down) {
+        wire_hold(x, a);
+        loop_defer(&x->failing);
+        return;
     }
     x->next->type->start(x->next, a);
 }
