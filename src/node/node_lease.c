@@ -82,6 +82,7 @@ static bool has_owner(const struct node_lease *l)
 
 static void write_renewal(const struct node_lease *l, struct buf *out)
 {
+    assert(l->lease);
     (void)buf_add_cstr(out, "{\"metadata\":{");
     add_member(out, "uid", str_of(l->lease->uid));
     (void)buf_add_char(out, ',');

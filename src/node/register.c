@@ -405,31 +405,39 @@ bool registration_is_done(const struct registration *r)
 
 /* --- Life --- */
 
-int registration_new(const struct registration_options *o, struct registration **ret, struct error *err)
+static int registration_init(struct registration *r, const struct registration_options *o, struct error *err)
 {
-    _cleanup_(registration_free_p) struct registration *r = calloc(1, sizeof *r);
     int e;
 
-    assert(o->pool);
-    if (!r)
-        return error_no_memory(err);
     r->o = *o;
     r->is_due = true;
-    r->name = strdup(o->name);
-    r->root = strdup(o->root);
-    if (!r->name || !r->root)
-        return error_no_memory(err);
     rng_init(&r->rng, part_seed(&o->part, "registration"));
     patience_init(&r->patience, part_seed(&o->part, "registration's patience"));
     deferred_init(&r->look, o->part.loop, on_look, r);
     timer_init(&r->beat, o->part.loop, on_beat, r);
     timer_init(&r->retry, o->part.loop, on_look, r);
+    r->name = strdup(o->name);
+    r->root = strdup(o->root);
+    if (!r->name || !r->root)
+        return error_no_memory(err);
     e = node_facts_read(o->root, &r->facts, err);
-    if (e == 0)
-        e = node_lease_new(&o->part, r->name, &r->lease, err);
-    if (e < 0)
+    return e < 0 ? e : node_lease_new(&o->part, r->name, &r->lease, err);
+}
+
+int registration_new(const struct registration_options *o, struct registration **ret, struct error *err)
+{
+    struct registration *r = calloc(1, sizeof *r);
+    int e;
+
+    assert(o->pool);
+    if (!r)
+        return error_no_memory(err);
+    e = registration_init(r, o, err);
+    if (e < 0) {
+        (void)registration_free(r);
         return e;
-    *ret = TAKE(r);
+    }
+    *ret = r;
     return 0;
 }
 
