@@ -199,7 +199,7 @@ static void on_seen(struct registration *r, const struct object *o)
         lose_node(r);
     } else if (version_cmp(object_version(o), object_version(r->node)) == 1) {
         set_node(r, o);
-        if (!write_is_active(&r->write) && !state_is_right(r))
+        if (!state_is_right(r))
             arm_beat(r, r->written_ns + CORRECTION_NS);
     }
 }

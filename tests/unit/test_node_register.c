@@ -274,6 +274,29 @@ TEST(a_node_that_is_there_is_adopted)
     parts_done(&w);
 }
 
+/* Somebody makes the Node between our look and our write. */
+TEST(a_node_that_came_meanwhile_is_adopted)
+{
+    struct parts w;
+
+    world_init(&w);
+    process_kill(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
+    buf_clear(&w.log);
+    process_start(&w);
+    while (count_asked(&w, "GET " NODE) == 0) {
+        (void)loop_poll(w.served.loop);
+        process_care(&w);
+    }
+    ASSERT_SENT(&w.served, 201, "POST", "/api/v1/nodes", STRANGER);
+    parts_pass_ns(&w, S);
+    ASSERT_INT(1, count_asked(&w, "POST /api/v1/nodes"));
+    ASSERT_STR("n1", meta(&w, "labels", "kubernetes.io/hostname"));
+    ASSERT_STR("a", meta(&w, "labels", "zone"));
+    ASSERT_STR("True", condition(&w, "Ready", "status"));
+    parts_done(&w);
+}
+
 TEST(a_node_that_attaches_itself_says_so)
 {
     struct parts w;
