@@ -535,7 +535,7 @@ static void on_deleted(void *ctx, const struct client_answer *a)
 {
     struct node_pod *p = ctx;
 
-    if (a->r == 0 || a->r == -ERR_NOT_FOUND || client_is_conflict(a)) {
+    if (a->r == 0 || a->r == -ERR_NOT_FOUND) {
         p->life.is_sent = true; /* the watch tells when it is gone */
     } else {
         log_warn("cannot remove a pod that has ended, trying again", LOG_STR("pod", p->object->name),

@@ -1,0 +1,2 @@
+#include "tests/unit/test.h"
+TEST_MAIN()
