@@ -503,12 +503,14 @@ static void look_at_teardown(struct node_pod *p)
         return;
     }
     if (p->is_known && p->object && !pod_is_terminated(pod_of(p->object))) {
-        log_debug("pod's volumes stay: its containers are not reported to have ended",
-                  LOG_STR("pod", p->object->name));
+        log_info("pod's volumes stay: its containers are not reported to have ended",
+                 LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name));
         return; /* its status will change */
     }
     l->is_over = true;
     set_stage(p, POD_STAGE_CLEANUP);
+    if (!pod_is_unmounted(p))
+        log_info("pod waits for its volumes to be taken away", LOG_STR("uid", p->uid));
     agent_touch(p->agent);
     look_at_cleanup(p);
 }
