@@ -45,6 +45,7 @@ struct running {
     uint64_t lease_ns, renew_ns, retry_ns; /* 0: the default */
     uint64_t qps, burst;
     uint64_t bind_timeout_ns;
+    uint64_t sync_ns; /* of a node's pods */
     struct logger logger;
     char host[IO_HOST_NAME_BYTES];
     char identity[IDENTITY_BYTES];
@@ -109,8 +110,13 @@ static int check_settings(struct running *r)
         read_seconds(r, "leader-elect-lease-duration", s->lease_duration, 1, &r->lease_ns) != CLI_OK ||
         read_seconds(r, "leader-elect-renew-deadline", s->renew_deadline, 1, &r->renew_ns) != CLI_OK ||
         read_seconds(r, "leader-elect-retry-period", s->retry_period, 1, &r->retry_ns) != CLI_OK ||
-        read_seconds(r, "bind-timeout", s->bind_timeout, 0, &r->bind_timeout_ns) != CLI_OK)
+        read_seconds(r, "bind-timeout", s->bind_timeout, 0, &r->bind_timeout_ns) != CLI_OK ||
+        node_flags_check(r->type->verb->name, &s->node, &r->sync_ns) != CLI_OK)
         return CLI_USAGE;
+    if (r->type->parts & MANAGER_NODE && !s->node.root)
+        return cli_fail_usage("%s: --root is needed: a directory where nothing but this node keeps pods' "
+                              "volumes, such as /var/lib/berth/node",
+                              r->type->verb->name);
     if (leader_check_times(r->lease_ns, r->renew_ns, r->retry_ns, &err) < 0)
         return cli_fail_usage("%s: %s", r->type->verb->name, err.msg);
     return CLI_OK;
@@ -203,6 +209,9 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
                                  .scheduler_name = r->settings.scheduler_name,
                                  .bind_timeout_ns = r->bind_timeout_ns,
                                  .host = r->host,
+                                 .node = &r->settings.node,
+                                 .node_name = r->settings.node.name ? r->settings.node.name : r->host,
+                                 .sync_ns = r->sync_ns,
                                  .on_synced = on_synced,
                                  .ctx = r };
 

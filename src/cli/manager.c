@@ -3,13 +3,17 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cli/node_flags.h"
 #include "cli/provisioners.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "controllers/stranded/stranded.h"
+#include "host/files.h"
 #include "io/pool.h"
+#include "node/agent.h"
+#include "plugins/flex/prober.h"
 #include "plugins/registry.h"
 #include "scheduler/scheduler.h"
 
@@ -21,6 +25,8 @@
 #define WORKERS_QUEUE_MAX 1024
 /* Of provisioners: their own, since erasing a disk takes hours. */
 #define PROVISIONER_WORKERS 8
+/* Of a node: a driver that hangs keeps one of them, and its own volume. */
+#define NODE_WORKERS 32
 
 #define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
 
@@ -56,6 +62,10 @@ struct manager {
     struct pool *provisioner_pool; /* NULL: none is configured */
     struct provisioner *nfs[PROVISIONERS_NFS_MAX];
     struct local *local;
+    struct pool *node_pool; /* NULL: no node */
+    struct flex_prober *prober;
+    struct plugin_registry *node_plugins;
+    struct agent *agent;
     struct timer timer;
     uint64_t say_at_ns;
 };
@@ -176,6 +186,46 @@ static int open_provisioners(struct manager *m, struct error *err)
     return r;
 }
 
+/* A machine where drivers cannot be looked for does without them; the usual place is not made for them. */
+static void open_prober(struct manager *m)
+{
+    const char *dir = m->o.node->flex_dir ? m->o.node->flex_dir : FLEX_DIR;
+    struct host_tools tools = { 0 };
+    enum file_kind kind;
+    struct error err;
+
+    if (!m->o.node->flex_dir && (host_file_kind(dir, &kind, &err) < 0 || kind != FILE_DIR))
+        return;
+    if (flex_prober_new(m->o.loop, m->node_pool, dir, &tools, &m->prober, &err) < 0)
+        log_warn("no FlexVolume drivers", LOG_STR("dir", dir), LOG_ERR(&err));
+    else
+        flex_prober_settle(m->prober);
+}
+
+static int open_node(struct manager *m, struct error *err)
+{
+    const struct node_flags *f = m->o.node;
+    struct agent_options o = { .part = part_options(m),
+                               .name = m->o.node_name,
+                               .root = f->root,
+                               .hook = f->hook,
+                               .static_pods = f->static_pods,
+                               .sync_ns = m->o.sync_ns,
+                               .attaches_itself = f->attaches_itself,
+                               .streams_lists = m->o.streams_lists };
+    int r = pool_new(m->o.loop, NODE_WORKERS, WORKERS_QUEUE_MAX, &m->node_pool, err);
+
+    if (r < 0)
+        return r;
+    open_prober(m);
+    r = registry_new(plugins_of_node, m->prober ? flex_prober_of(m->prober) : NULL, &m->node_plugins, err);
+    if (r < 0)
+        return r;
+    o.pool = m->node_pool;
+    o.plugins = m->node_plugins;
+    return agent_new(&o, &m->agent, err);
+}
+
 static int open_parts(struct manager *m, struct error *err)
 {
     struct part_options part = part_options(m);
@@ -204,6 +254,8 @@ int manager_new(const struct manager_options *o, struct manager **ret, struct er
         r = open_parts(m, err);
     if (r == 0 && o->parts & MANAGER_CONTROLLERS)
         r = open_provisioners(m, err);
+    if (r == 0 && o->parts & MANAGER_NODE)
+        r = open_node(m, err);
     if (r < 0)
         return r;
     *ret = TAKE(m);
@@ -215,6 +267,7 @@ struct manager *manager_free(struct manager *m)
     if (!m)
         return NULL;
     timer_disarm(&m->timer);
+    m->agent = agent_free(m->agent);
     m->scheduler = scheduler_free(m->scheduler);
     m->stranded = stranded_free(m->stranded);
     m->local = local_free(m->local);
@@ -225,6 +278,9 @@ struct manager *manager_free(struct manager *m)
     m->protect = protect_free(m->protect);
     m->binder = binder_free(m->binder);
     m->informers = informers_free(m->informers);
+    m->node_plugins = registry_free(m->node_plugins);
+    m->prober = flex_prober_free(m->prober);
+    m->node_pool = pool_free(m->node_pool);
     m->provisioner_pool = pool_free(m->provisioner_pool);
     m->pool = pool_free(m->pool);
     free(m);
@@ -258,4 +314,17 @@ void manager_start(struct manager *m)
         start_controllers(m);
     if (m->o.parts & MANAGER_SCHEDULER)
         scheduler_start(m->scheduler);
+    if (m->o.parts & MANAGER_NODE)
+        agent_start(m->agent);
+}
+
+int manager_check_node(const struct manager *m, struct error *err)
+{
+    return m->agent ? agent_check(m->agent, err) : 0;
+}
+
+void manager_write_stats(const struct manager *m, struct buf *out)
+{
+    if (m->agent)
+        agent_write_stats(m->agent, out);
 }

@@ -20,6 +20,7 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/node_flags.h"
 #include "cli/provisioners.h"
 #include "io/clock.h"
 #include "io/file.h"
@@ -41,8 +42,7 @@ struct settings {
     const char *data;
     const char *listen;
     const char *without;
-    const char *node_name;
-    const char *root;
+    struct node_flags node;
     const char *log_level;
     const char *log_format;
     const char *config;
@@ -61,9 +61,10 @@ static const struct flag serve_flags[] = {
             "plain HTTP and no authentication; loopback addresses only"),
     FLAG(struct settings, without, "without", "LIST",
          "parts not to run, with commas between: api, controllers, scheduler, node"),
-    FLAG(struct settings, node_name, "node-name", "NAME",
+    FLAG(struct settings, node.name, "node-name", "NAME",
          "what this machine's node is called; default its host name"),
-    FLAG(struct settings, root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
+    FLAG(struct settings, node.root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
+    NODE_FLAGS(struct settings),
     CLI_LOG_FLAGS(struct settings),
     FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
             "provision hostPath volumes, for tests"),
@@ -85,8 +86,9 @@ struct running {
     uint64_t bind_timeout_ns;
     struct json config_doc;
     struct provisioner_settings provisioners;
-    char node_name[IO_HOST_NAME_BYTES];
     char state_dir[PATH_MAX + 16];
+    char node_root[PATH_MAX + 16];
+    uint64_t sync_ns;
     struct logger logger;
     struct loop *loop;
     struct metrics *metrics;
@@ -148,7 +150,7 @@ static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_par
     struct str rest = str_of(without);
 
     *ret_has_api = true;
-    *ret_parts = MANAGER_CONTROLLERS | MANAGER_SCHEDULER;
+    *ret_parts = MANAGER_CONTROLLERS | MANAGER_SCHEDULER | MANAGER_NODE;
     while (rest.s && rest.len) {
         struct str part = str_trim(str_next(&rest, ','));
         int i = 0;
@@ -165,6 +167,8 @@ static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_par
             *ret_parts &= ~(unsigned)MANAGER_CONTROLLERS;
         if (i == 2)
             *ret_parts &= ~(unsigned)MANAGER_SCHEDULER;
+        if (i == 3)
+            *ret_parts &= ~(unsigned)MANAGER_NODE;
     }
     return CLI_OK;
 }
@@ -205,7 +209,9 @@ static int check_settings(struct running *r)
             s->listen);
     if (cli_logger("serve", s->log_level, s->log_format, &r->logger) != CLI_OK)
         return CLI_USAGE;
-    if (check_seconds(r) != CLI_OK ||
+    (void)snprintf(r->node_root, sizeof r->node_root, "%s/node", r->data); /* a path */
+    s->node.root = s->node.root ? s->node.root : r->node_root;
+    if (check_seconds(r) != CLI_OK || node_flags_check("serve", &s->node, &r->sync_ns) != CLI_OK ||
         check_parts(s->without ? s->without : "", &has_api, &r->parts) != CLI_OK)
         return CLI_USAGE;
     if (!has_api)
@@ -316,16 +322,14 @@ static int open_manager(struct running *r, struct error *err)
                                  .is_local = true,
                                  .provisions_host_path = r->settings.has_hostpath_provisioner,
                                  .provisioners = &r->provisioners,
-                                 .node_name = r->settings.node_name,
+                                 .node_name = r->settings.node.name ? r->settings.node.name : r->host,
+                                 .node = &r->settings.node,
+                                 .sync_ns = r->sync_ns,
                                  .state_dir = r->state_dir,
                                  .on_synced = on_synced,
                                  .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
-    if (!o.node_name && e == 0) {
-        e = io_host_name(r->node_name, err);
-        o.node_name = r->node_name;
-    }
     (void)snprintf(r->state_dir, sizeof r->state_dir, "%s/local", r->settings.data); /* a path */
     if (e == 0)
         e = local_client_new(r->server, NULL, &c.carrier, err);

@@ -32,12 +32,20 @@ struct node_pod {
     struct populate_round *round; /* NULL: none under way */
     bool wants_round;             /* one more, behind the one under way */
     bool is_processed;            /* all volumes are wanted as they should be */
+    bool had_round;               /* the first one is over, or was not needed */
     unsigned failures;            /* rounds in a row that ended with errors */
     char *errors[POD_ERRORS_MAX + 1];
     unsigned errors_count;
     struct timer sync; /* the next round without a cause, or after a failure */
 
     struct pod_life life; /* pod_life.h */
+};
+
+/* A volume on disk that could not be reconstructed. */
+struct failed_volume {
+    char *plugin;
+    char *name;
+    char *pod_uid;
 };
 
 struct agent {
@@ -53,7 +61,8 @@ struct agent {
     struct informer *self;     /* the Node */
     struct informer_handler on_pods;
     struct informer_handler on_self;
-    struct deferred pass; /* of the reconciler */
+    struct deferred pass;  /* of the reconciler */
+    struct timer warnings; /* of workers: told now and then */
 
     /* What is known, and so what may be done. */
     bool has_scanned;  /* the directories were read */
@@ -67,21 +76,39 @@ struct agent {
     struct orphans *orphans;
     struct static_pods *static_pods; /* NULL: none */
     struct stats *stats;
-    struct reconstruct *scan; /* under way; NULL */
+    struct reconstruct *scan;         /* under way; NULL */
+    VEC(struct failed_volume) failed; /* until they are asked to go, once */
     struct metric_family *operation_seconds;
+    struct metric *forced, *forced_failures;
 };
 
 /* --- agent.c --- */
 
 /* Something changed: the reconciler looks at the world once this turn is over. */
 void agent_touch(struct agent *a);
+/* The Node as last heard of; NULL. */
+const struct node *agent_node(const struct agent *a);
+
+/* --- pods.c --- */
+
+void pods_listen(struct agent *a);
 /* The pod's record; NULL for none. */
 struct node_pod *agent_pod(const struct agent *a, const char *uid);
 struct node_pod *agent_add_pod(struct agent *a, const char *uid);
 /* Drops the record if nothing is left of it. */
 void agent_drop_pod(struct node_pod *p);
-/* The Node as last heard of; NULL. */
-const struct node *agent_node(const struct agent *a);
+void pod_free(struct node_pod *p);
+/* Notes when every pod had its first round. */
+void pods_check_known(struct agent *a);
+/* Of pods that are over nothing is wanted. */
+void pods_unwant_over(struct agent *a);
+
+/* --- found.c --- */
+
+void found_take(struct agent *a, const struct found *found);
+/* Asks whether what was found is attached, until there is an answer. A timer's callback. */
+void found_ask_attached(void *agent);
+void agent_clear_failed(struct agent *a);
 
 /* --- populate.c --- */
 
@@ -97,17 +124,20 @@ void reconcile(void *agent);
 /* Unmounting may begin: all pods are known and so is what is attached. */
 bool reconcile_may_unmount(const struct agent *a);
 
-/* --- operate.c, mount.c, unmount.c: what is done to a volume, each an operation of its own --- */
+/* --- operate.c, attach.c, mount.c, unmount.c: what is done to a volume, each an operation of its own --- */
 
-void operate_verify(struct node_volume *v);
-void operate_attach(struct node_volume *v);
-void operate_mount(struct node_mount *m);
+void volume_mark_unattachable(struct node_volume *v); /* at once */
+void operate_verify(struct agent *a, struct node_volume *v);
+void operate_attach(struct agent *a, struct node_volume *v);
+void operate_mount(struct node_mount *m); /* or maps a block volume */
 void operate_unmount(struct node_mount *m);
-void operate_unmount_device(struct node_volume *v);
-void operate_detach(struct node_volume *v);
+void operate_unmount_device(struct agent *a, struct node_volume *v);
+void operate_detach(struct agent *a, struct node_volume *v);
 void operate_grow(struct node_mount *m);
 /* A volume that could not be reconstructed: its plugin is asked to take it away, once. */
 void operate_force_unmount(struct agent *a, const char *plugin, const char *name, const char *pod_uid);
+/* What workers have to say. A timer's callback. */
+void operate_tell_warnings(void *agent);
 /* All that run are dropped: for the end of the agent. */
 void operate_cancel_all(struct agent *a);
 

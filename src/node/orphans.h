@@ -1,20 +1,18 @@
-/* Directories of pods that are no more: removed once nothing is mounted beneath, and never with data in them.
- *
- * Volumes' directories go by rmdir alone: a file that was left in one blocks the removal and is told, instead
- * of being lost. */
+/* Directories of pods that are no more: looked for, and removed by the rules of pod_dir.h. What stays is told
+ * with the reason. */
 #ifndef BERTH_NODE_ORPHANS_H
 #define BERTH_NODE_ORPHANS_H
 
 #include "io/pool.h"
 #include "machinery/parts.h"
-#include "plugins/plugin.h"
+#include "node/pod_dir.h"
 
 struct orphans;
 
 struct orphans_options {
     struct part_options part;
     struct pool *pool;
-    const struct volume_env *env; /* without stop */
+    const struct volume_env *env; /* without stop; copied for each look */
     /* The pod is known, runs, or a volume of it may be mounted: its directory stays. Asked on the loop. */
     bool (*is_held)(void *ctx, const char *pod_uid);
     void *ctx;
@@ -25,13 +23,9 @@ int orphans_new(const struct orphans_options *o, struct orphans **ret, struct er
 struct orphans *orphans_free(struct orphans *o);
 DEFINE_CLEANUP(struct orphans, orphans_free)
 
-/* The first look; then one each time it is asked for, and where something could not be removed after a while,
- * at most every two seconds. */
+/* The first look; then one each time it is asked for, and where something could not be removed after a while.
+ * Two looks are two seconds apart at least: what is asked for in between is one. */
 void orphans_start(struct orphans *o);
 void orphans_look(struct orphans *o);
-
-/* Removes the directory of one pod, by the rules above. One that is not there is done. Blocks: for the pool.
- * `orphaned pod "U" found, but …`. */
-int pod_dir_remove(const struct volume_env *env, const char *pod_uid, struct error *err);
 
 #endif

@@ -5,23 +5,27 @@
  *
  * A directory is enough: whether something is mounted there does not count, since tearing down what is not
  * mounted is done too. The directories are read on a worker, plugins are found on the loop, volumes are
- * reconstructed on a worker. */
+ * reconstructed on a worker.
+ *
+ * No link is followed. What is no directory (of devices, no link) is no volume; a directory that cannot be
+ * read, or has more in it than any node needs, is left out with a word in the log. */
 #ifndef BERTH_NODE_RECONSTRUCT_H
 #define BERTH_NODE_RECONSTRUCT_H
 
 #include "io/pool.h"
+#include "machinery/metrics.h"
 #include "plugins/registry.h"
 
 struct reconstruct;
 
 struct found_volume {
     const char *pod_uid;
-    const char *plugin_name; /* as the directory says */
+    const char *plugin_name; /* "kubernetes.io/empty-dir", as the directory says */
     const char *name;        /* of the volume: the last directory */
     bool is_block;
     const struct volume_plugin *plugin; /* a reference while the list lives; NULL: there is no such plugin */
     struct object *object;              /* a PersistentVolume, or a Pod with that one volume; NULL: failed */
-    char *device_mount_path;            /* where its device would be mounted, or mapped; "" for none */
+    const char *device_mount_path;      /* where its device would be mounted, or mapped; "" for none */
     int r;                              /* why it could not be reconstructed; 0 */
     struct error err;
 };
@@ -34,7 +38,7 @@ struct found_pod {
 };
 
 struct found {
-    struct found_volume *volumes; /* by pod, plugin and name */
+    struct found_volume *volumes; /* by pod, devices last, then by plugin and name */
     size_t volumes_count;
     struct found_pod *pods; /* every directory in pods/, by name */
     size_t pods_count;
@@ -44,8 +48,10 @@ struct reconstruct_options {
     struct loop *loop;
     struct pool *pool;
     struct plugin_registry *plugins;
-    const struct volume_env *env; /* without stop */
-    /* Once, on the loop. found lives until reconstruct_free(). r < 0: the root could not be read. */
+    const struct volume_env *env; /* without stop; copied */
+    struct metrics *metrics;      /* NULL: nothing is counted */
+    /* Once, on the loop. found lives until reconstruct_free(). r < 0: pods/ could not be read; one that is
+     * not there is empty. */
     void (*done)(void *ctx, const struct found *found, int r, const struct error *err);
     void *ctx;
 };

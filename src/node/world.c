@@ -138,6 +138,14 @@ bool volume_is_wanted(const struct node_volume *v)
     return false;
 }
 
+bool volume_has_to_grow(const struct node_volume *v)
+{
+    const struct expand_table *t = v->plugin->expand;
+
+    return v->wanted_bytes > v->bytes && v->bytes > 0 && !v->refuses_growth && v->wanted.spec.volume && t &&
+           t->expand_on_node && t->needs_fs_resize;
+}
+
 /* --- Mounts --- */
 
 struct node_mount *world_mount(const struct node_volume *v, const char *pod_uid)

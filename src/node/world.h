@@ -50,6 +50,7 @@ struct node_volume {
     struct held_spec wanted;
     bool is_attachable;    /* as the plugin says of it now */
     bool has_device;       /* it has a device step */
+    const char *waits_for; /* as said last: a literal; NULL for nothing */
     bool is_reported;      /* in the node's status as in use, and that is acknowledged */
     uint64_t wanted_bytes; /* the PersistentVolume's size; 0: not known */
 
@@ -120,6 +121,8 @@ bool world_drop_volume(struct world *w, struct node_volume *v);
 
 /* A mount of it is wanted. */
 bool volume_is_wanted(const struct node_volume *v);
+/* Its PersistentVolume is larger than it was, and the node has a part in that. */
+bool volume_has_to_grow(const struct node_volume *v);
 /* Its device step may have been taken. */
 static inline bool volume_has_device_mounted(const struct node_volume *v)
 {
