@@ -291,6 +291,7 @@ void agent_start(struct agent *a)
                                      .pool = a->o.pool,
                                      .plugins = a->o.plugins,
                                      .env = &a->env,
+                                     .metrics = a->o.part.metrics,
                                      .done = on_found,
                                      .ctx = a };
     struct error err;

@@ -30,24 +30,25 @@ static void on_node(void *ctx, const struct client_answer *a)
     if (a->r < 0) {
         err = a->error;
         (void)error_wrap(&err, "VerifyControllerAttachedVolume failed fetching node from API server");
-        op_end(op, a->r, &err);
+        node_op_end(op, a->r, &err);
         return;
     }
     at = node_attached_volume(node_of(a->object), v->name);
     if (!at) {
-        op_end(op, error_set(&err, ERR_UNAVAILABLE, "Volume not attached according to node status"), &err);
+        node_op_end(op, error_set(&err, ERR_UNAVAILABLE, "Volume not attached according to node status"),
+                    &err);
         return;
     }
     if (v->wanted.holder)
         mark_held(v, ATTACH_YES, at->device_path);
-    op_end(op, 0, NULL);
+    node_op_end(op, 0, NULL);
 }
 
 void operate_verify(struct agent *a, struct node_volume *v)
 {
     struct nested_key key = volume_key(v, NULL);
     struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
-    struct node_op *op = op_begin(a, v, NULL, &key, "verify_controller_attached_volume");
+    struct node_op *op = node_op_begin(a, v, NULL, &key, "verify_controller_attached_volume");
 
     if (op)
         client_send(a->o.part.client, &op->call, &q, on_node, op);
@@ -74,25 +75,26 @@ static int stage_attach(struct stage *s, struct error *err)
 static void on_attached(struct node_op *op, struct stage *s, int r, const struct error *err)
 {
     struct error words;
+    char done[ERROR_MSG_BYTES_MAX];
 
     if (r < 0) {
         (void)error_set(&words, err->code, "AttachVolume.Attach failed for volume \"%s\" : %s", s->name,
                         (const char *)err->msg);
         tell_pods(op, EVENT_WARNING, "FailedAttachVolume", words.msg);
-        op_end(op, r, &words);
+        node_op_end(op, r, &words);
         return;
     }
-    (void)error_set(&words, ERR_NONE, "AttachVolume.Attach succeeded for volume \"%s\" ", s->name);
-    tell_pods(op, EVENT_NORMAL, "SuccessfulAttachVolume", words.msg);
+    (void)snprintf(done, sizeof done, "AttachVolume.Attach succeeded for volume \"%s\" ", s->name);
+    tell_pods(op, EVENT_NORMAL, "SuccessfulAttachVolume", done);
     if (op->volume->wanted.holder)
         mark_held(op->volume, ATTACH_YES, s->device_path);
-    op_end(op, 0, NULL);
+    node_op_end(op, 0, NULL);
 }
 
 void operate_attach(struct agent *a, struct node_volume *v)
 {
     struct nested_key key = volume_key(v, NULL);
-    struct node_op *op = op_begin(a, v, NULL, &key, "volume_attach");
+    struct node_op *op = node_op_begin(a, v, NULL, &key, "volume_attach");
     struct stage *s;
     struct error err;
 
@@ -102,7 +104,7 @@ void operate_attach(struct agent *a, struct node_volume *v)
     if (s)
         stage_begin(s, stage_attach, on_attached);
     else
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
 }
 
 static int stage_detach(struct stage *s, struct error *err)
@@ -115,7 +117,7 @@ static void on_detached(struct node_op *op, struct stage *s, int r, const struct
     (void)s;
     if (r == 0)
         op->volume->is_held = false;
-    op_end(op, r, err);
+    node_op_end(op, r, err);
 }
 
 void operate_detach(struct agent *a, struct node_volume *v)
@@ -130,12 +132,12 @@ void operate_detach(struct agent *a, struct node_volume *v)
     if (unique_name_split(v->name, &plugin, &volume, &err) < 0)
         return;
     (void)snprintf(name, sizeof name, "%.*s", STR_ARG(volume));
-    op = op_begin(a, v, NULL, &key, "volume_detach");
+    op = node_op_begin(a, v, NULL, &key, "volume_detach");
     if (!op)
         return;
     s = stage_new(op, v->plugin, &v->spec, name, "");
     if (s)
         stage_begin(s, stage_detach, on_detached);
     else
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
 }

@@ -85,7 +85,8 @@ static void mark_found(struct node_volume *v, struct node_mount *m, const struct
     v->is_held = v->is_found = true;
     if (p->attach && p->attach->can_attach(p, &h->spec))
         v->attach = ATTACH_UNCERTAIN;
-    if (f->is_block || (p->devices && p->devices->can_mount(p, &h->spec))) {
+    /* Without a path it is not known whether there is a device: of a local directory there is none. */
+    if (f->device_mount_path[0] && (f->is_block || (p->devices && p->devices->can_mount(p, &h->spec)))) {
         v->device = MOUNT_UNCERTAIN;
         world_set_text(&v->device_mount_path, f->device_mount_path);
     }

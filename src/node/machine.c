@@ -15,7 +15,7 @@ struct facts_job {
 int node_facts_read(const char *root, struct node_facts *ret, struct error *err)
 {
     struct node_facts f = { 0 };
-    struct host_usage usage;
+    struct host_usage usage = { 0 };
     int r = host_system_read(&f.system, err);
 
     if (r == 0)

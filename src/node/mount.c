@@ -102,7 +102,7 @@ static void mark_mounted(struct node_op *op)
     m->is_found = false;
     op->volume->is_found = false;
     observe_overall(op);
-    op_end(op, 0, NULL);
+    node_op_end(op, 0, NULL);
 }
 
 static void on_grown(void *ctx, enum expand_end end, const struct error *err)
@@ -112,10 +112,10 @@ static void on_grown(void *ctx, enum expand_end end, const struct error *err)
     op->expand = NULL;
     if (end == EXPAND_FAILED) {
         op->mount->state = MOUNT_UNCERTAIN;
-        op_fail(op, op->mount->was_block ? FAILED_MAP : FAILED_MOUNT,
-                op->mount->was_block ? "MapVolume.MarkVolumeAsMounted failed while expanding volume"
-                                     : "MountVolume.Setup failed while expanding volume",
-                -(int)err->code, err);
+        node_op_fail(op, op->mount->was_block ? FAILED_MAP : FAILED_MOUNT,
+                     op->mount->was_block ? "MapVolume.MarkVolumeAsMounted failed while expanding volume"
+                                          : "MountVolume.Setup failed while expanding volume",
+                     -(int)err->code, err);
         return;
     }
     mark_mounted(op);
@@ -132,7 +132,7 @@ static void finish(struct node_op *op)
     }
     op->expand = expand_begin(op->agent, op->mount, /* in_use= */ false, on_grown, op);
     if (!op->expand)
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
 }
 
 static void remember_spec(struct node_mount *m, const struct stage *s)
@@ -154,7 +154,7 @@ static void on_set_up(struct node_op *op, struct stage *s, int r, const struct e
         m->state = state_after_failure(m->state, m->is_found, r);
         m->needs_remount = op->is_remount;
         note_mismatch(op, s, err);
-        op_fail(op, FAILED_MOUNT, "MountVolume.SetUp failed", r, err);
+        node_op_fail(op, FAILED_MOUNT, "MountVolume.SetUp failed", r, err);
         return;
     }
     if (s->plugin->pods->path(s->plugin, op->agent->root, s->pod_uid, s->name, &s->spec.spec, path,
@@ -178,7 +178,7 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
     if (r < 0) {
         if (s->mounts_device)
             m->state = MOUNT_UNCERTAIN;
-        op_fail(op, FAILED_MAP, s->prefix, r, err);
+        node_op_fail(op, FAILED_MAP, s->prefix, r, err);
         return;
     }
     world_set_text(&m->path, s->block.pod_link);
@@ -204,7 +204,7 @@ static void on_contents(struct contents_fetch *f, int r, const struct error *err
     if (r < 0 || !op->mount->is_wanted) {
         struct error copy = *err;
 
-        op_end(op, r, &copy); /* frees the stage */
+        node_op_end(op, r, &copy); /* frees the stage */
         return;
     }
     op->stage = NULL; /* the job's from here on */
@@ -219,7 +219,7 @@ static void set_up(struct node_op *op)
     struct error err;
 
     if (!s) {
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
         return;
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", op->volume->device_path);
@@ -247,7 +247,7 @@ static void on_device(struct node_op *op, struct stage *s, int r, const struct e
         if (s->mounts_device && s->prefix && strcmp(s->prefix, "MountVolume.MountDevice failed") == 0)
             v->device = state_after_failure(v->device, v->is_found, r);
         note_mismatch(op, s, err);
-        op_fail(op, FAILED_MOUNT, s->prefix, r, err);
+        node_op_fail(op, FAILED_MOUNT, s->prefix, r, err);
         return;
     }
     if (s->device_path[0])
@@ -259,7 +259,7 @@ static void on_device(struct node_op *op, struct stage *s, int r, const struct e
     if (op->mount->is_wanted)
         set_up(op);
     else
-        op_end(op, 0, NULL); /* the pod is over: what was mounted goes again */
+        node_op_end(op, 0, NULL); /* the pod is over: what was mounted goes again */
 }
 
 /* --- Before anything blocks --- */
@@ -324,7 +324,8 @@ static void begin_device(struct node_op *op)
         int r = s ? -(int)err.code : error_no_memory(&err);
 
         stage_free(s);
-        op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, "MapVolume.GetGlobalMapPath failed", r, &err);
+        node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, "MapVolume.GetGlobalMapPath failed", r,
+                     &err);
         return;
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
@@ -339,7 +340,8 @@ void operate_mount(struct node_mount *m)
     struct node_volume *v = m->volume;
     bool is_shared = v->is_attachable || v->has_device;
     struct nested_key key = volume_key(v, is_shared ? NULL : m->pod);
-    struct node_op *op = op_begin(m->pod->agent, v, m, &key, m->is_block ? "map_volume" : "volume_mount");
+    struct node_op *op =
+        node_op_begin(m->pod->agent, v, m, &key, m->is_block ? "map_volume" : "volume_mount");
     const char *prefix;
     struct error err;
     int r;
@@ -350,7 +352,7 @@ void operate_mount(struct node_mount *m)
     m->needs_remount = false;
     r = check_mount(op, &prefix, &err);
     if (r < 0)
-        op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, prefix, r, &err);
+        node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, prefix, r, &err);
     else
         begin_device(op);
 }
@@ -364,22 +366,23 @@ static void on_grown_in_use(void *ctx, enum expand_end end, const struct error *
 
     op->expand = NULL;
     if (end == EXPAND_FAILED)
-        op_fail(op, "VolumeResizeFailed", "NodeExpandVolume.NodeExpandVolume failed", -(int)err->code, err);
+        node_op_fail(op, "VolumeResizeFailed", "NodeExpandVolume.NodeExpandVolume failed", -(int)err->code,
+                     err);
     else if (end == EXPAND_LATER)
-        op_end(op, error_set(&later, ERR_BACKOFF, "it is not the node's turn"), &later);
+        node_op_end(op, error_set(&later, ERR_BACKOFF, "it is not the node's turn"), &later);
     else
-        op_end(op, 0, NULL);
+        node_op_end(op, 0, NULL);
 }
 
 void operate_grow(struct node_mount *m)
 {
     struct nested_key key = volume_key(m->volume, NULL);
-    struct node_op *op = op_begin(m->pod->agent, m->volume, m, &key, "volume_fs_resize");
+    struct node_op *op = node_op_begin(m->pod->agent, m->volume, m, &key, "volume_fs_resize");
     struct error err;
 
     if (!op)
         return;
     op->expand = expand_begin(op->agent, m, /* in_use= */ true, on_grown_in_use, op);
     if (!op->expand)
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
 }

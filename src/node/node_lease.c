@@ -4,12 +4,9 @@
 #include "node/node_lease.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/lease.h"
-#include "api/namespace.h"
 #include "base/log.h"
 #include "node/register_int.h"
 
@@ -85,6 +82,7 @@ static bool has_owner(const struct node_lease *l)
 
 static void write_renewal(const struct node_lease *l, struct buf *out)
 {
+    assert(l->lease);
     (void)buf_add_cstr(out, "{\"metadata\":{");
     add_member(out, "uid", str_of(l->lease->uid));
     (void)buf_add_char(out, ',');

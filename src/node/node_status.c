@@ -366,9 +366,9 @@ bool node_state_is_right(const struct node_wish *w, const struct node *now)
     return in_use_is_right(w, now);
 }
 
-bool node_status_is_right(const struct node_wish *w, const struct node *now)
+bool node_facts_are_right(const struct node_wish *w, const struct node *now)
 {
-    return node_state_is_right(w, now) && addresses_are_right(w, now) &&
+    return addresses_are_right(w, now) &&
            amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity) &&
            amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable) &&
            info_is_right(&w->facts->system, &now->obj);

@@ -35,8 +35,8 @@ int node_write_meta_patch(const struct node_wish *w, const struct object *now, s
 
 /* What changes in the life of an agent is as it should be: readiness, and what is in use. */
 bool node_state_is_right(const struct node_wish *w, const struct node *now);
-/* And so is what the machine is. */
-bool node_status_is_right(const struct node_wish *w, const struct node *now);
+/* What the machine is stands there as it should. */
+bool node_facts_are_right(const struct node_wish *w, const struct node *now);
 /* A strategic merge patch of the status: the conditions with a new heartbeat, and what else is not right. */
 int node_write_status_patch(const struct node_wish *w, const struct node *now, struct buf *out,
                             struct error *err);

@@ -165,8 +165,8 @@ void operate_tell_warnings(void *agent)
 
 /* --- Operations --- */
 
-struct node_op *op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
-                         const struct nested_key *key, const char *name)
+struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
+                              const struct nested_key *key, const char *name)
 {
     struct node_op *op = calloc(1, sizeof *op);
     struct error err;
@@ -188,7 +188,7 @@ struct node_op *op_begin(struct agent *a, struct node_volume *v, struct node_mou
     return op;
 }
 
-static void op_free(struct node_op *op)
+static void node_op_free(struct node_op *op)
 {
     TAILQ_REMOVE(&op->agent->running, op, link);
     client_cancel(&op->call);
@@ -203,7 +203,7 @@ static void op_free(struct node_op *op)
     free(op);
 }
 
-static void op_observe(const struct node_op *op, int r)
+static void node_op_observe(const struct node_op *op, int r)
 {
     struct agent *a = op->agent;
     double seconds = (double)(loop_now_ns(a->o.part.loop) - op->began_ns) / NS_PER_S;
@@ -215,24 +215,24 @@ static void op_observe(const struct node_op *op, int r)
                        seconds);
 }
 
-void op_end(struct node_op *op, int r, const struct error *err)
+void node_op_end(struct node_op *op, int r, const struct error *err)
 {
     struct agent *a = op->agent;
     struct node_pod *p = op->mount ? op->mount->pod : NULL;
 
-    op_observe(op, r);
+    node_op_observe(op, r);
     if (r < 0 && !error_is_expected(r))
         log_warn("operation failed", LOG_STR("operation", op->name),
                  LOG_STR("volume", op->volume ? op->volume->name : ""), LOG_STR("pod", p ? p->uid : ""),
                  LOG_ERR(err));
     nested_end(op->nested, r, err);
-    op_free(op);
+    node_op_free(op);
     agent_touch(a);
     if (p)
         pod_life_look(p);
 }
 
-void op_fail(struct node_op *op, const char *reason, const char *prefix, int r, const struct error *err)
+void node_op_fail(struct node_op *op, const char *reason, const char *prefix, int r, const struct error *err)
 {
     const struct held_spec *h = op->mount ? &op->mount->wanted : &op->volume->wanted;
     struct error words;
@@ -241,7 +241,7 @@ void op_fail(struct node_op *op, const char *reason, const char *prefix, int r, 
                     h->holder ? spec_name(&h->spec) : "nil", (const char *)err->msg);
     if (op->mount && op->mount->pod->object)
         recorder_event(op->agent->recorder, op->mount->pod->object, EVENT_WARNING, reason, "%s", words.msg);
-    op_end(op, r, &words);
+    node_op_end(op, r, &words);
 }
 
 void operate_cancel_all(struct agent *a)
@@ -249,7 +249,7 @@ void operate_cancel_all(struct agent *a)
     struct node_op *op;
 
     while ((op = TAILQ_FIRST(&a->running)))
-        op_free(op); /* nested goes as a whole */
+        node_op_free(op); /* nested goes as a whole */
 }
 
 /* Whether the work may still be going on, never began, or is over, is said by its code. */

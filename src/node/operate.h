@@ -29,12 +29,12 @@ struct node_op {
 };
 
 /* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */
-struct node_op *op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
-                         const struct nested_key *key, const char *name);
+struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
+                              const struct nested_key *key, const char *name);
 /* Its end: err says why when r < 0. Frees op. */
-void op_end(struct node_op *op, int r, const struct error *err);
+void node_op_end(struct node_op *op, int r, const struct error *err);
 /* The same with an event for the pod's people: `PREFIX for volume "NAME" : ERROR`. */
-void op_fail(struct node_op *op, const char *reason, const char *prefix, int r, const struct error *err);
+void node_op_fail(struct node_op *op, const char *reason, const char *prefix, int r, const struct error *err);
 
 typedef int stage_fn(struct stage *s, struct error *err);
 typedef void stage_done_fn(struct node_op *op, struct stage *s, int r, const struct error *err);

@@ -12,7 +12,7 @@
 /* Beyond the pod's grace period. */
 #define POD_HOOK_TEARDOWN_S 30
 /* A longer grace than this is cut. */
-#define POD_HOOK_GRACE_S_MAX (7 * 24 * 3600)
+#define POD_HOOK_GRACE_S_MAX INT64_C(604800)
 
 struct pod_hook_call {
     struct loop *loop;

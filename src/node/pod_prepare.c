@@ -396,19 +396,6 @@ static void prepare_free(struct job *j)
 
 static const struct job_type prepare_type = { prepare_run, prepare_free };
 
-/* A copy that does not need the agent. A failure sticks in the arena. */
-static void copy_env(const struct agent *a, const host_stop *stop, struct arena *arena,
-                     struct volume_env *ret)
-{
-    *ret = a->env;
-    ret->root = arena_dup(arena, str_of(a->env.root));
-    ret->node_name = arena_dup(arena, str_of(a->env.node_name));
-    if (a->env.tools.commands_path)
-        ret->tools.commands_path = arena_dup(arena, str_of(a->env.tools.commands_path));
-    ret->stop = ret->tools.stop = stop;
-    ret->warn = NULL;
-}
-
 static struct prepare *prepare_alloc(const struct node_pod *p)
 {
     struct prepare *x = calloc(1, sizeof *x);
@@ -419,7 +406,7 @@ static struct prepare *prepare_alloc(const struct node_pod *p)
     x->arena = ARENA_INIT(PREPARE_BYTES_MAX);
     buf_init(&x->old, STATE_BYTES_MAX);
     pod_state_init(&x->state);
-    copy_env(p->agent, &x->job.stop, &x->arena, &x->env);
+    x->env = volume_env_copy(&p->agent->env, &x->job.stop, &x->arena);
     return x;
 }
 
@@ -499,7 +486,7 @@ struct job *pod_remove_new(const struct node_pod *p)
         return NULL;
     x->job.type = &removal_type;
     x->arena = ARENA_INIT(PREPARE_BYTES_MAX);
-    copy_env(p->agent, &x->job.stop, &x->arena, &x->env);
+    x->env = volume_env_copy(&p->agent->env, &x->job.stop, &x->arena);
     x->pod_uid = arena_dup(&x->arena, str_of(p->uid));
     if (x->arena.failed) {
         removal_free(&x->job);

@@ -118,8 +118,7 @@ static void on_told(void *ctx, const struct client_answer *a)
     struct node_pod *p = ctx;
     struct pod_life *l = &p->life;
 
-    if (a->r == 0 || a->r == -ERR_NOT_FOUND || client_is_conflict(a)) {
-        /* Gone, or another pod under its name: the watch tells, and there is nobody to tell. */
+    if (a->r == 0 || a->r == -ERR_NOT_FOUND) { /* gone: nobody is left to be told */
         l->refusals = 0;
         if (a->r == 0 && a->object && p->agent->pods)
             informer_observe(p->agent->pods, a->object);

@@ -75,16 +75,30 @@ static bool make_held(struct agent *a, struct node_volume *v)
     return false;
 }
 
+static void mount_in_turn(struct node_mount *m)
+{
+    struct node_mounts *all = &m->volume->mounts;
+
+    TAILQ_REMOVE(all, m, of_volume);
+    TAILQ_INSERT_TAIL(all, m, of_volume);
+    operate_mount(m);
+}
+
+/* Pods that share a volume's operations take turns: one whose tries fail again and again does not keep the
+ * others from theirs. */
 static void mount_wanted(struct agent *a, struct node_volume *v)
 {
-    for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume)) {
+    struct node_mount *last = TAILQ_LAST(&v->mounts, node_mounts), *m, *next;
+
+    for (m = TAILQ_FIRST(&v->mounts); m; m = m == last ? NULL : next) {
         bool is_shared = v->is_attachable || v->has_device;
 
+        next = TAILQ_NEXT(m, of_volume);
         if (!m->is_wanted || !make_held(a, v) || is_pending(a, v, is_shared ? NULL : m->pod))
             continue;
         say_wait(v, NULL);
         if (m->state != MOUNT_DONE || m->needs_remount)
-            operate_mount(m);
+            mount_in_turn(m);
         else if (volume_has_to_grow(v))
             operate_grow(m);
     }

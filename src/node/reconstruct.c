@@ -307,15 +307,8 @@ static void tell(const struct reconstruct *c, const struct scan *s)
         log_warn("part of what is on disk is left out", LOG_STR("reason", s->complaints.items[i]));
     if (s->complaints_lost)
         log_warn("more of what is on disk is left out", LOG_UINT("directories", s->complaints_lost));
-    for (size_t i = 0; i < s->volumes.count; i++) {
-        const struct found_volume *v = &s->volumes.items[i];
-
-        if (v->r == 0)
-            continue;
-        failed++;
-        log_warn("a volume on disk cannot be reconstructed", LOG_STR("pod", v->pod_uid),
-                 LOG_STR("plugin", v->plugin_name), LOG_STR("volume", v->name), LOG_ERR(&v->err));
-    }
+    for (size_t i = 0; i < s->volumes.count; i++)
+        failed += s->volumes.items[i].r < 0;
     if (c->attempts) {
         metric_add(c->attempts, (double)s->volumes.count);
         metric_add(c->failures, (double)failed);
@@ -441,7 +434,7 @@ static int begin_look(struct reconstruct *c, struct error *err)
 
 int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **ret, struct error *err)
 {
-    _cleanup_(reconstruct_free_p) struct reconstruct *c = calloc(1, sizeof *c);
+    struct reconstruct *c = calloc(1, sizeof *c);
     int r;
 
     if (!c)
@@ -450,9 +443,11 @@ int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **re
     r = add_counters(c, err);
     if (r == 0)
         r = begin_look(c, err);
-    if (r < 0)
+    if (r < 0) {
+        (void)reconstruct_free(c);
         return r;
-    *ret = TAKE(c);
+    }
+    *ret = c;
     return 0;
 }
 

@@ -58,7 +58,7 @@ struct reconstruct_options {
 
 int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **ret, struct error *err);
 /* Ends a scan under way; not from done. Takes NULL. */
-struct reconstruct *reconstruct_free(struct reconstruct *s);
+struct reconstruct *reconstruct_free(struct reconstruct *c);
 DEFINE_CLEANUP(struct reconstruct, reconstruct_free)
 
 #endif

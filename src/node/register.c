@@ -47,6 +47,7 @@ struct registration {
     bool has_sent;   /* this write was needed */
     bool is_due;     /* a status is to be written, whatever it says */
     bool is_changed; /* reported since the last decision */
+    bool is_other;   /* the machine is, since then */
 };
 
 static void start_step(struct registration *r, enum registration_step step);
@@ -111,8 +112,8 @@ static void ask(const struct registration *r, struct asked *ret)
         ret->wish.trouble = ret->trouble.msg;
 }
 
-/* The wish for labels and annotations alone. */
-static struct node_wish wish_for_meta(const struct registration *r)
+/* The wish without what the agent says of itself: for labels, annotations and what the machine is. */
+static struct node_wish wish_for_machine(const struct registration *r)
 {
     return (struct node_wish){ .name = r->name, .facts = &r->facts, .attaches_itself = r->o.attaches_itself };
 }
@@ -164,7 +165,7 @@ static void arm_beat(struct registration *r, uint64_t at_ns)
 static void on_facts(void *ctx, struct job *j, int result, const struct error *err)
 {
     struct registration *r = ctx;
-    _cleanup_(asked_done) struct asked a = { 0 };
+    struct node_wish wish = wish_for_machine(r);
 
     r->reading = NULL;
     if (result < 0) {
@@ -172,10 +173,9 @@ static void on_facts(void *ctx, struct job *j, int result, const struct error *e
         return;
     }
     r->facts = *node_facts_of(j);
-    ask(r, &a);
-    if (!r->node || node_status_is_right(&a.wish, node_of(r->node)))
+    if (!r->node || node_facts_are_right(&wish, node_of(r->node)))
         return;
-    r->is_due = true;
+    r->is_other = true; /* not due: the write under way would make that undone */
     loop_defer(&r->look);
 }
 
@@ -183,7 +183,7 @@ static void on_beat(void *ctx)
 {
     struct registration *r = ctx;
 
-    if (!r->reading)
+    if (!r->reading && loop_now_ns(r->o.part.loop) >= r->written_ns + STATUS_PERIOD_NS)
         r->reading = node_facts_begin(r->root, r->o.part.loop, r->o.pool, on_facts, r);
     r->is_due = true;
     loop_defer(&r->look);
@@ -199,7 +199,7 @@ static void on_seen(struct registration *r, const struct object *o)
         lose_node(r);
     } else if (version_cmp(object_version(o), object_version(r->node)) == 1) {
         set_node(r, o);
-        if (!write_is_active(&r->write) && !state_is_right(r))
+        if (!state_is_right(r))
             arm_beat(r, r->written_ns + CORRECTION_NS);
     }
 }
@@ -230,7 +230,7 @@ static void on_delete(void *ctx, const struct object *o, bool is_final_unknown)
 static enum write_verdict decide_adopt(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
-    struct node_wish wish = wish_for_meta(ctx);
+    struct node_wish wish = wish_for_machine(ctx);
 
     if (node_meta_is_right(&wish, now))
         return WRITE_ALREADY;
@@ -241,7 +241,7 @@ static enum write_verdict decide_adopt(void *ctx, const struct object *now, stru
 static enum write_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
                                         struct error *err)
 {
-    struct node_wish wish = wish_for_meta(ctx);
+    struct node_wish wish = wish_for_machine(ctx);
 
     (void)err;
     if (now)
@@ -261,8 +261,9 @@ static enum write_verdict decide_status(void *ctx, const struct object *now, str
         return WRITE_REFUSE;
     }
     ask(r, &a);
-    r->is_changed = false;
-    if (!r->is_due && node_status_is_right(&a.wish, node_of(now)))
+    r->is_changed = r->is_other = false;
+    if (!r->is_due && node_state_is_right(&a.wish, node_of(now)) &&
+        node_facts_are_right(&a.wish, node_of(now)))
         return WRITE_ALREADY;
     r->has_sent = true;
     return node_write_status_patch(&a.wish, node_of(now), body, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
@@ -280,7 +281,7 @@ static void tell(struct registration *r)
 
 static void after_meta(struct registration *r, const struct object *o)
 {
-    struct node_wish wish = wish_for_meta(r);
+    struct node_wish wish = wish_for_machine(r);
 
     if (!node_meta_is_right(&wish, o)) {
         start_step(r, STEP_ADOPT);
@@ -312,7 +313,7 @@ static void after_status(struct registration *r, const struct object *o)
     informer_observe(r->o.self, o);
     if (r->node)
         tell(r);
-    if (is_waiting)
+    if (is_waiting || r->is_other)
         loop_defer(&r->look);
 }
 
@@ -383,7 +384,7 @@ static void on_look(void *ctx)
         return;
     if (!r->node) {
         start_step(r, STEP_ADOPT);
-    } else if (r->is_due || (r->is_changed && !state_is_right(r))) {
+    } else if (r->is_due || r->is_other || (r->is_changed && !state_is_right(r))) {
         start_step(r, STEP_STATUS);
     } else if (r->is_changed) {
         r->is_changed = false;
@@ -404,31 +405,39 @@ bool registration_is_done(const struct registration *r)
 
 /* --- Life --- */
 
-int registration_new(const struct registration_options *o, struct registration **ret, struct error *err)
+static int registration_init(struct registration *r, const struct registration_options *o, struct error *err)
 {
-    _cleanup_(registration_free_p) struct registration *r = calloc(1, sizeof *r);
     int e;
 
-    assert(o->pool);
-    if (!r)
-        return error_no_memory(err);
     r->o = *o;
     r->is_due = true;
-    r->name = strdup(o->name);
-    r->root = strdup(o->root);
-    if (!r->name || !r->root)
-        return error_no_memory(err);
     rng_init(&r->rng, part_seed(&o->part, "registration"));
     patience_init(&r->patience, part_seed(&o->part, "registration's patience"));
     deferred_init(&r->look, o->part.loop, on_look, r);
     timer_init(&r->beat, o->part.loop, on_beat, r);
     timer_init(&r->retry, o->part.loop, on_look, r);
+    r->name = strdup(o->name);
+    r->root = strdup(o->root);
+    if (!r->name || !r->root)
+        return error_no_memory(err);
     e = node_facts_read(o->root, &r->facts, err);
-    if (e == 0)
-        e = node_lease_new(&o->part, r->name, &r->lease, err);
-    if (e < 0)
+    return e < 0 ? e : node_lease_new(&o->part, r->name, &r->lease, err);
+}
+
+int registration_new(const struct registration_options *o, struct registration **ret, struct error *err)
+{
+    struct registration *r = calloc(1, sizeof *r);
+    int e;
+
+    assert(o->pool);
+    if (!r)
+        return error_no_memory(err);
+    e = registration_init(r, o, err);
+    if (e < 0) {
+        (void)registration_free(r);
         return e;
-    *ret = TAKE(r);
+    }
+    *ret = r;
     return 0;
 }
 

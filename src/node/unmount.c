@@ -53,7 +53,7 @@ static void fail_quietly(struct node_op *op, const char *prefix, const char *nam
     struct error words;
 
     (void)error_set(&words, err->code, "%s for volume \"%s\" : %s", prefix, name, (const char *)err->msg);
-    op_end(op, r, &words);
+    node_op_end(op, r, &words);
 }
 
 static void on_torn_down(struct node_op *op, struct stage *s, int r, const struct error *err)
@@ -70,7 +70,7 @@ static void on_torn_down(struct node_op *op, struct stage *s, int r, const struc
     m->is_found = false;
     held_spec_clear(&m->spec);
     world_set_text(&m->path, "");
-    op_end(op, 0, NULL);
+    node_op_end(op, 0, NULL);
 }
 
 void operate_unmount(struct node_mount *m)
@@ -78,7 +78,7 @@ void operate_unmount(struct node_mount *m)
     struct node_volume *v = m->volume;
     struct nested_key key = volume_key(v, m->pod);
     struct node_op *op =
-        op_begin(m->pod->agent, v, m, &key, m->was_block ? "unmap_volume" : "volume_unmount");
+        node_op_begin(m->pod->agent, v, m, &key, m->was_block ? "unmap_volume" : "volume_unmount");
     const char *name = spec_name(&m->spec.spec);
     struct stage *s;
     struct error err;
@@ -93,7 +93,7 @@ void operate_unmount(struct node_mount *m)
         r = block_paths_of(op->agent->root, v->plugin->name, name, m->pod->uid, &s->block, &err);
     if (r < 0) {
         stage_free(s);
-        op_end(op, r, &err);
+        node_op_end(op, r, &err);
         return;
     }
     if (m->was_block)
@@ -187,7 +187,7 @@ static void on_device_gone(struct node_op *op, struct stage *s, int r, const str
     v->device = MOUNT_NONE;
     v->is_found = false;
     world_set_text(&v->device_mount_path, "");
-    op_end(op, 0, NULL);
+    node_op_end(op, 0, NULL);
 }
 
 static bool is_block_volume(const struct node_volume *v)
@@ -199,7 +199,7 @@ void operate_unmount_device(struct agent *a, struct node_volume *v)
 {
     bool is_block = is_block_volume(v);
     struct nested_key key = volume_key(v, NULL);
-    struct node_op *op = op_begin(a, v, NULL, &key, is_block ? "unmap_device" : "unmount_device");
+    struct node_op *op = node_op_begin(a, v, NULL, &key, is_block ? "unmap_device" : "unmount_device");
     struct stage *s;
     struct error err;
 
@@ -207,7 +207,7 @@ void operate_unmount_device(struct agent *a, struct node_volume *v)
         return;
     s = stage_new(op, v->plugin, &v->spec, v->spec.holder ? spec_name(&v->spec.spec) : v->name, "");
     if (!s) {
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
         return;
     }
     (void)snprintf(s->mount_path, sizeof s->mount_path, "%s", v->device_mount_path);
@@ -228,7 +228,7 @@ static void on_forced(struct node_op *op, struct stage *s, int r, const struct e
     if (r < 0)
         fail_quietly(op, "UnmountVolume failed", s->name, r, err);
     else
-        op_end(op, 0, NULL);
+        node_op_end(op, 0, NULL);
     orphans_look(a->orphans);
 }
 
@@ -249,12 +249,12 @@ void operate_force_unmount(struct agent *a, const char *plugin, const char *name
             metric_add(a->forced_failures, 1);
         return;
     }
-    op = op_begin(a, NULL, NULL, &key, "volume_unmount");
+    op = node_op_begin(a, NULL, NULL, &key, "volume_unmount");
     if (!op)
         return;
     s = stage_new(op, p, NULL, name, pod_uid);
     if (s)
         stage_begin(s, stage_tear_down, on_forced);
     else
-        op_end(op, error_no_memory(&err), &err);
+        node_op_end(op, error_no_memory(&err), &err);
 }

@@ -83,7 +83,7 @@ void world_set_text(char **at, const char *text)
 
 /* --- Volumes --- */
 
-struct node_volume *world_volume(const struct world *w, const char *name)
+struct node_volume *world_find_volume(const struct world *w, const char *name)
 {
     return omap_find(&w->volumes, /* rank= */ 0, name);
 }
@@ -101,7 +101,7 @@ static void volume_free(struct node_volume *v)
 
 struct node_volume *world_add_volume(struct world *w, const char *name, const struct volume_plugin *p)
 {
-    struct node_volume *v = world_volume(w, name);
+    struct node_volume *v = world_find_volume(w, name);
 
     if (v)
         return v;
@@ -148,7 +148,7 @@ bool volume_has_to_grow(const struct node_volume *v)
 
 /* --- Mounts --- */
 
-struct node_mount *world_mount(const struct node_volume *v, const char *pod_uid)
+struct node_mount *world_find_mount(const struct node_volume *v, const char *pod_uid)
 {
     for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
         if (strcmp(m->pod->uid, pod_uid) == 0)
@@ -172,23 +172,9 @@ static void mount_free(struct node_mount *m)
     free(m);
 }
 
-/* Keeps the volume's mounts in the order of uids. */
-static void mount_link(struct node_mount *m)
-{
-    struct node_mount *at = TAILQ_FIRST(&m->volume->mounts);
-
-    while (at && strcmp(at->pod->uid, m->pod->uid) < 0)
-        at = TAILQ_NEXT(at, of_volume);
-    if (at)
-        TAILQ_INSERT_BEFORE(at, m, of_volume);
-    else
-        TAILQ_INSERT_TAIL(&m->volume->mounts, m, of_volume);
-    TAILQ_INSERT_TAIL(&m->pod->mounts, m, of_pod);
-}
-
 struct node_mount *world_add_mount(struct node_volume *v, struct node_pod *p)
 {
-    struct node_mount *m = world_mount(v, p->uid);
+    struct node_mount *m = world_find_mount(v, p->uid);
 
     if (m)
         return m;
@@ -202,7 +188,8 @@ struct node_mount *world_add_mount(struct node_volume *v, struct node_pod *p)
     m->volume = v;
     m->pod = p;
     m->group = m->held_group = -1;
-    mount_link(m);
+    TAILQ_INSERT_TAIL(&v->mounts, m, of_volume);
+    TAILQ_INSERT_TAIL(&p->mounts, m, of_pod);
     return m;
 }
 

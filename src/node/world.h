@@ -66,7 +66,7 @@ struct node_volume {
     bool failed_to_grow;     /* for good, at some size */
     bool is_found;           /* on disk, after a restart, and not set up since */
 
-    struct node_mounts mounts; /* by the pods' uids */
+    struct node_mounts mounts; /* those that were tried last are last */
 };
 
 /* A volume for a pod. */
@@ -104,10 +104,10 @@ void world_init(struct world *w);
 void world_done(struct world *w);
 
 /* NULL when there is none. */
-struct node_volume *world_volume(const struct world *w, const char *name);
+struct node_volume *world_find_volume(const struct world *w, const char *name);
 /* Made when there is none; NULL without memory. */
 struct node_volume *world_add_volume(struct world *w, const char *name, const struct volume_plugin *p);
-struct node_mount *world_mount(const struct node_volume *v, const char *pod_uid);
+struct node_mount *world_find_mount(const struct node_volume *v, const char *pod_uid);
 struct node_mount *world_add_mount(struct node_volume *v, struct node_pod *p);
 
 /* One more name that the pod has for it; false without memory. */

@@ -6,6 +6,7 @@
 #ifndef BERTH_TESTS_TEST_NODE_H
 #define BERTH_TESTS_TEST_NODE_H
 
+#include "tests/unit/test_mounts.h"
 #include "tests/unit/test_parts.h"
 
 #include <pthread.h>
@@ -18,7 +19,6 @@
 #include "plugins/layout.h"
 #include "plugins/reconstruct.h"
 #include "plugins/registry.h"
-#include "tests/unit/test_mounts.h"
 
 #define NODE "n1"
 #define NODE_PATH "/api/v1/nodes/" NODE
@@ -48,7 +48,7 @@ static struct disk {
 } disk = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Logs the call; its failure, if one is due. */
-static inline int disk_call(const char *slot, const char *what, bool *ret_does, struct error *err)
+static inline int disk_call(const char *slot, const char *what, bool *ret_does, struct error *e)
 {
     int r = 0;
 
@@ -62,7 +62,7 @@ static inline int disk_call(const char *slot, const char *what, bool *ret_does, 
             continue;
         f->times--;
         *ret_does = f->is_done;
-        r = error_set(err, f->code, "%s", f->words);
+        r = error_set(e, f->code, "%s", f->words);
     }
     pthread_mutex_unlock(&disk.lock);
     return r;
@@ -92,19 +92,19 @@ static inline bool disk_can_support(const struct volume_plugin *self, const stru
 }
 
 static inline int disk_volume_name(const struct volume_plugin *self, const struct volume_spec *s,
-                                   struct buf *ret, struct error *err)
+                                   struct buf *ret, struct error *e)
 {
     (void)self;
     (void)buf_add_cstr(ret, spec_name(s));
-    return buf_check(ret, "name", err);
+    return buf_check(ret, "name", e);
 }
 
 static inline int disk_path(const struct volume_plugin *self, const char *root, const char *pod_uid,
                             const char *name, const struct volume_spec *spec, char ret[PATH_MAX],
-                            struct error *err)
+                            struct error *e)
 {
     (void)spec;
-    return layout_pod_path(root, pod_uid, "volumes", self->name, name, ret, err);
+    return layout_pod_path(root, pod_uid, "volumes", self->name, name, ret, e);
 }
 
 static inline struct mount_attributes disk_attributes(const struct volume_plugin *self,
@@ -115,7 +115,7 @@ static inline struct mount_attributes disk_attributes(const struct volume_plugin
 }
 
 static inline int disk_set_up(const struct volume_plugin *self, const struct volume_env *env,
-                              const struct set_up_request *q, struct error *err)
+                              const struct set_up_request *q, struct error *e)
 {
     char what[1024], path[PATH_MAX];
     bool does;
@@ -123,22 +123,22 @@ static inline int disk_set_up(const struct volume_plugin *self, const struct vol
 
     (void)snprintf(what, sizeof what, "%s %s%s", spec_name(&q->spec), q->pod->obj.name,
                    q->is_remount ? " again" : "");
-    r = disk_call("set-up", what, &does, err);
+    r = disk_call("set-up", what, &does, e);
     if (does && r == 0)
-        r = disk_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), NULL, path, err);
-    return r < 0 || !does ? r : host_make_path(path, 0755, err);
+        r = disk_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), NULL, path, e);
+    return r < 0 || !does ? r : host_make_path(path, 0755, e);
 }
 
 static inline int disk_tear_down(const struct volume_plugin *self, const struct volume_env *env,
-                                 const char *name, const char *pod_uid, struct error *err)
+                                 const char *name, const char *pod_uid, struct error *e)
 {
     char path[PATH_MAX];
     bool does;
-    int r = disk_call("tear-down", name, &does, err);
+    int r = disk_call("tear-down", name, &does, e);
 
     if (r == 0)
-        r = disk_path(self, env->root, pod_uid, name, NULL, path, err);
-    return r < 0 ? r : host_remove_empty_dir(path, err);
+        r = disk_path(self, env->root, pod_uid, name, NULL, path, e);
+    return r < 0 ? r : host_remove_empty_dir(path, e);
 }
 
 static inline bool disk_can_mount(const struct volume_plugin *self, const struct volume_spec *s)
@@ -149,14 +149,14 @@ static inline bool disk_can_mount(const struct volume_plugin *self, const struct
 }
 
 static inline int disk_mount_path(const struct volume_plugin *self, const struct volume_env *env,
-                                  const struct volume_spec *s, char ret[PATH_MAX], struct error *err)
+                                  const struct volume_spec *s, char ret[PATH_MAX], struct error *e)
 {
-    return layout_plugin_path(env->root, self->name, spec_name(s), ret, err);
+    return layout_plugin_path(env->root, self->name, spec_name(s), ret, e);
 }
 
 static inline int disk_mount_device(const struct volume_plugin *self, const struct volume_env *env,
                                     const struct device_request *q, enum format_failure *ret_why,
-                                    struct error *err)
+                                    struct error *e)
 {
     char what[1024];
     bool does;
@@ -166,22 +166,22 @@ static inline int disk_mount_device(const struct volume_plugin *self, const stru
     (void)env;
     *ret_why = FORMAT_OK;
     (void)snprintf(what, sizeof what, "%s %s", spec_name(&q->spec), q->device_path);
-    r = disk_call("mount-device", what, &does, err);
+    r = disk_call("mount-device", what, &does, e);
     if (r == -ERR_INVALID)
         *ret_why = FORMAT_MISMATCH;
-    return r < 0 ? r : host_make_path(q->mount_path, 0755, err);
+    return r < 0 ? r : host_make_path(q->mount_path, 0755, e);
 }
 
 static inline int disk_unmount_device(const struct volume_plugin *self, const struct volume_env *env,
-                                      const char *mount_path, struct error *err)
+                                      const char *mount_path, struct error *e)
 {
     const char *name = strrchr(mount_path, '/') + 1;
     bool does;
-    int r = disk_call("unmount-device", name, &does, err);
+    int r = disk_call("unmount-device", name, &does, e);
 
     (void)self;
     (void)env;
-    return r < 0 ? r : host_remove_empty_dir(mount_path, err);
+    return r < 0 ? r : host_remove_empty_dir(mount_path, e);
 }
 
 static inline bool disk_can_attach(const struct volume_plugin *self, const struct volume_spec *s)
@@ -193,10 +193,10 @@ static inline bool disk_can_attach(const struct volume_plugin *self, const struc
 
 static inline int disk_attach(const struct volume_plugin *self, const struct volume_env *env,
                               const struct volume_spec *s, const char *node, char *ret_device,
-                              struct error *err)
+                              struct error *e)
 {
     bool does;
-    int r = disk_call("attach", spec_name(s), &does, err);
+    int r = disk_call("attach", spec_name(s), &does, e);
 
     (void)self;
     (void)env;
@@ -206,22 +206,22 @@ static inline int disk_attach(const struct volume_plugin *self, const struct vol
 }
 
 static inline int disk_detach(const struct volume_plugin *self, const struct volume_env *env,
-                              const char *volume, const char *node, struct error *err)
+                              const char *volume, const char *node, struct error *e)
 {
     bool does;
 
     (void)self;
     (void)env;
     (void)node;
-    return disk_call("detach", volume, &does, err);
+    return disk_call("detach", volume, &does, e);
 }
 
 static inline int disk_wait(const struct volume_plugin *self, const struct volume_env *env,
                             const struct volume_spec *s, const char *device, uint64_t limit_ns,
-                            char *ret_device, struct error *err)
+                            char *ret_device, struct error *e)
 {
     bool does;
-    int r = disk_call("wait", spec_name(s), &does, err);
+    int r = disk_call("wait", spec_name(s), &does, e);
 
     (void)self;
     (void)env;
@@ -232,20 +232,19 @@ static inline int disk_wait(const struct volume_plugin *self, const struct volum
 
 static inline int disk_reconstruct(const struct volume_plugin *self, const struct volume_env *env,
                                    const char *name, const char *pod_uid, bool is_block, struct object **ret,
-                                   struct error *err)
+                                   struct error *e)
 {
     bool does;
-    int r = disk_call("reconstruct", name, &does, err);
+    int r = disk_call("reconstruct", name, &does, e);
 
     (void)self;
     (void)env;
     (void)pod_uid;
-    return r < 0 ? r
-                 : reconstruct_volume(name, "\"flexVolume\":{\"driver\":\"" DISK "\"}", is_block, ret, err);
+    return r < 0 ? r : reconstruct_volume(name, "\"flexVolume\":{\"driver\":\"" DISK "\"}", is_block, ret, e);
 }
 
 static inline int disk_grow(const struct volume_plugin *self, const struct volume_env *env,
-                            const struct expand_request *q, bool *ret_done, struct error *err)
+                            const struct expand_request *q, bool *ret_done, struct error *e)
 {
     char what[1024];
     bool does;
@@ -254,7 +253,7 @@ static inline int disk_grow(const struct volume_plugin *self, const struct volum
     (void)env;
     (void)snprintf(what, sizeof what, "%s %llu", spec_name(&q->spec), (unsigned long long)q->new_bytes);
     *ret_done = true;
-    return disk_call("grow", what, &does, err);
+    return disk_call("grow", what, &does, e);
 }
 
 static const struct pod_table disk_pods = {
@@ -291,7 +290,7 @@ static struct node_bench {
     bool is_stopped; /* the agent does not run */
 } bench;
 
-static inline int bench_make(const struct part_options *o, void **ret, struct error *err)
+static inline int bench_make(const struct part_options *o, void **ret, struct error *e)
 {
     static const struct volume_plugin *all[32];
     struct agent_options a = bench.o;
@@ -304,14 +303,14 @@ static inline int bench_make(const struct part_options *o, void **ret, struct er
     disk_plugin.requires_remount = disk.requires_remount;
     all[n] = &disk_plugin;
     all[n + 1] = NULL;
-    ASSERT_OK(pool_new(o->loop, 4, 256, &bench.pool, err));
-    ASSERT_OK(registry_new(all, NULL, &bench.plugins, err));
+    ASSERT_OK(pool_new(o->loop, 4, 256, &bench.pool, &err));
+    ASSERT_OK(registry_new(all, NULL, &bench.plugins, &err));
     a.part = *o;
     a.pool = bench.pool;
     a.plugins = bench.plugins;
     a.name = NODE;
     a.root = bench.root;
-    r = agent_new(&a, &agent, err);
+    r = agent_new(&a, &agent, e);
     if (r == 0)
         *ret = agent;
     return r;
@@ -439,12 +438,12 @@ static inline struct node_mount *bench_mount(const char *volume, const char *pod
     struct node_volume *v;
 
     (void)snprintf(name, sizeof name, DISK "/%s", volume);
-    v = world_volume(&bench_agent()->world, name);
+    v = world_find_volume(&bench_agent()->world, name);
     if (!v) {
         (void)snprintf(name, sizeof name, DISK "/%s-%s", pod_uid, volume);
-        v = world_volume(&bench_agent()->world, name);
+        v = world_find_volume(&bench_agent()->world, name);
     }
-    return v ? world_mount(v, pod_uid) : NULL;
+    return v ? world_find_mount(v, pod_uid) : NULL;
 }
 
 #endif

@@ -26,7 +26,7 @@ static unsigned count_reason(const char *reason)
     unsigned found = 0;
 
     ASSERT_SENT(&bench.w.served, 200, "GET", EVENTS, NULL);
-    for (size_t i = 0; i < got_items(&bench.w.served); i++) {
+    for (uint32_t i = 0; i < got_items(&bench.w.served); i++) {
         const struct json *d = &bench.w.served.doc;
         json_ref e = json_at(d, json_get(d, bench.w.served.root, "items"), i);
 
@@ -243,7 +243,7 @@ TEST(device_that_failed_for_good_is_not_unmounted)
     pass(5);
     ASSERT_CALLS("");
     ASSERT_GONE(&bench.w, PODS "/p");
-    assert_null(world_volume(&bench_agent()->world, DISK "/d"));
+    assert_null(world_find_volume(&bench_agent()->world, DISK "/d"));
     bench_close();
 }
 

@@ -2,6 +2,7 @@
  * hand, with each request going wrong in turn. */
 #include "tests/unit/test_parts.h"
 
+#include <semaphore.h>
 #include <unistd.h>
 
 #include "apiserver/user.h"
@@ -273,6 +274,29 @@ TEST(a_node_that_is_there_is_adopted)
     parts_done(&w);
 }
 
+/* Somebody makes the Node between our look and our write. */
+TEST(a_node_that_came_meanwhile_is_adopted)
+{
+    struct parts w;
+
+    world_init(&w);
+    process_kill(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
+    buf_clear(&w.log);
+    process_start(&w);
+    while (count_asked(&w, "GET " NODE) == 0) {
+        (void)loop_poll(w.served.loop);
+        process_care(&w);
+    }
+    ASSERT_SENT(&w.served, 201, "POST", "/api/v1/nodes", STRANGER);
+    parts_pass_ns(&w, S);
+    ASSERT_INT(1, count_asked(&w, "POST /api/v1/nodes"));
+    ASSERT_STR("n1", meta(&w, "labels", "kubernetes.io/hostname"));
+    ASSERT_STR("a", meta(&w, "labels", "zone"));
+    ASSERT_STR("True", condition(&w, "Ready", "status"));
+    parts_done(&w);
+}
+
 TEST(a_node_that_attaches_itself_says_so)
 {
     struct parts w;
@@ -311,12 +335,41 @@ TEST(a_status_in_which_nothing_changed_is_written_each_five_minutes)
     parts_done(&w);
 }
 
-/* What the machine is may change under the agent: it looks again with each heartbeat. */
+/* Keeps the only worker busy until it is let go. */
+struct hold {
+    struct pool_work work;
+    sem_t sem;
+};
+
+static int hold_run(void *ctx)
+{
+    struct hold *h = ctx;
+
+    while (sem_wait(&h->sem) < 0)
+        continue;
+    return 0;
+}
+
+static void hold_done(void *ctx, int result)
+{
+    (void)ctx;
+    (void)result;
+}
+
+static struct pool *pool_of(const struct parts *w)
+{
+    return ((struct machine *)w->part)->pool;
+}
+
+#define STORAGE "status/capacity/ephemeral-storage"
+
+/* What the machine is may change under the agent: it looks again with each heartbeat, here so slowly that the
+ * heartbeat is on its way when the news comes. */
 TEST(a_machine_that_changed_says_so)
 {
     struct parts w;
     char dir[] = "/tmp/berth-test-XXXXXX", root[64];
-    const char *before;
+    struct hold hold = { 0 };
 
     assert_non_null(mkdtemp(dir));
     (void)snprintf(root, sizeof root, "%s/root", dir);
@@ -324,27 +377,34 @@ TEST(a_machine_that_changed_says_so)
     memset(&agent, 0, sizeof agent);
     agent.root = root;
     parts_init(&w, &machine_type);
-    ASSERT_THERE(&w, "0", NODE, "status/capacity/ephemeral-storage");
+    ASSERT_THERE(&w, "0", NODE, STORAGE);
     ASSERT_INT(0, unlink(root));
     ASSERT_INT(0, symlink("/", root));
+    ASSERT_INT(0, sem_init(&hold.sem, 0, 0));
+    ASSERT_OK(pool_submit(pool_of(&w), &hold.work, hold_run, hold_done, &hold, &err));
+    parts_pass_ns(&w, 299 * S);
     buf_clear(&w.log);
-    parts_pass_ns(&w, 301 * S);
-    pool_drain(((struct machine *)w.part)->pool);
+    manual_clock_advance(&w.served.clock, S);
+    while (count_asked(&w, STATUS_PATCH) == 0)
+        (void)loop_poll(w.served.loop);
+    ASSERT_INT(0, sem_post(&hold.sem));
+    pool_drain(pool_of(&w));
     parts_rest(&w);
-    assert_in_range(count_asked(&w, STATUS_PATCH), 1, 2);
+    ASSERT_INT(2, count_asked(&w, STATUS_PATCH));
     ASSERT_SENT(&w.served, 200, "GET", NODE, NULL);
-    before = got(&w.served, "status/capacity/ephemeral-storage");
-    assert_string_not_equal("0", before);
-    ASSERT_STR(before, got(&w.served, "status/allocatable/ephemeral-storage"));
+    assert_string_not_equal("0", got(&w.served, STORAGE));
+    assert_string_not_equal("0", got(&w.served, "status/allocatable/ephemeral-storage"));
 
     /* One that cannot be read is what it was. */
     ASSERT_INT(0, unlink(root));
     parts_pass_ns(&w, 301 * S);
-    pool_drain(((struct machine *)w.part)->pool);
+    pool_drain(pool_of(&w));
     parts_rest(&w);
+    ASSERT_INT(3, count_asked(&w, STATUS_PATCH));
     ASSERT_SENT(&w.served, 200, "GET", NODE, NULL);
-    assert_string_not_equal("0", got(&w.served, "status/capacity/ephemeral-storage"));
+    assert_string_not_equal("0", got(&w.served, STORAGE));
     parts_done(&w);
+    ASSERT_INT(0, sem_destroy(&hold.sem));
     ASSERT_INT(0, rmdir(dir));
 }
 
@@ -680,6 +740,29 @@ TEST(a_lease_from_before_is_taken_over)
     parts_done(&w);
 }
 
+/* Somebody writes the lease between each of our looks and writes: it is left in peace for a moment. */
+TEST(a_race_for_the_lease_ends)
+{
+    struct parts w;
+
+    world_init(&w);
+    buf_clear(&w.log);
+    w.trouble = TROUBLE_CONFLICT;
+    manual_clock_advance(&w.served.clock, 10 * S);
+    for (unsigned turns = 0; turns < 500; turns++) {
+        if (count_asked(&w, "PATCH " LEASE) == count_asked(&w, "GET " LEASE))
+            w.at = w.count + 1;
+        (void)loop_poll(w.served.loop);
+    }
+    ASSERT_INT(4, count_asked(&w, "PATCH " LEASE));
+    ASSERT_INT(4, count_asked(&w, "GET " LEASE));
+    w.at = 0;
+    parts_pass_ns(&w, S);
+    ASSERT_SENT(&w.served, 200, "GET", LEASE, NULL);
+    assert_true(strcmp(got(&w.served, "spec/renewTime"), "2023-11-14T22:13:30.1") > 0);
+    parts_done(&w);
+}
+
 /* The namespace is not there, as the answer to the creation says. */
 TEST(the_leases_namespace_is_made)
 {
@@ -867,7 +950,7 @@ TEST(a_root_that_is_not_there_is_refused)
 
     world_init(&w);
     o.part = (struct part_options){ .loop = w.served.loop, .clock = &w.served.clock.clock };
-    o.pool = ((struct machine *)w.part)->pool;
+    o.pool = pool_of(&w);
     ASSERT_ERR(ERR_NOT_FOUND, registration_new(&o, &r, &err));
     assert_null(r);
     ASSERT_STR(

@@ -164,16 +164,16 @@ TEST(what_is_right_and_what_is_not)
     static const struct {
         const char *node;
         bool state_is_right;
-        bool status_is_right;
+        bool facts_are_right;
     } rows[] = {
         { RIGHT(",'volumesInUse':['p/a']"), true, true },
         { RIGHT(",'volumesInUse':['p/a'],'images':[{'names':['x']}],'volumesAttached':[{'name':'p/"
                 "a','devicePath':"
                 "''}]"),
           true, true },
-        { RIGHT(""), false, false },
-        { RIGHT(",'volumesInUse':['p/a','p/b']"), false, false },
-        { RIGHT(",'volumesInUse':['p/b']"), false, false },
+        { RIGHT(""), false, true },
+        { RIGHT(",'volumesInUse':['p/a','p/b']"), false, true },
+        { RIGHT(",'volumesInUse':['p/b']"), false, true },
         { "{" META ",'status':{'volumesInUse':['p/a'],"
           "'conditions':[{'type':'Ready','status':'Unknown','reason':'KubeletReady','message':'berth is "
           "posting ready status'}]}}",
@@ -201,7 +201,7 @@ TEST(what_is_right_and_what_is_not)
         _cleanup_(object_unref_p) struct object *o = node_from(rows[i].node);
 
         if (node_state_is_right(&w, node_of(o)) != rows[i].state_is_right ||
-            node_status_is_right(&w, node_of(o)) != rows[i].status_is_right)
+            node_facts_are_right(&w, node_of(o)) != rows[i].facts_are_right)
             fail_msg("%zu: %s", i, rows[i].node);
     }
 }
