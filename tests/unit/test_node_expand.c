@@ -471,6 +471,23 @@ TEST(what_does_not_grow_is_not_asked_about)
     }
 }
 
+/* A pod's own volume, as one that was migrated, has no claim that could grow. */
+TEST(a_pods_own_volume_does_not_grow)
+{
+    struct node_mount *m = scene(RWO_2GI, PENDING, false);
+    struct object *pod = hand_decode(
+        KIND_POD,
+        str_of(kind_row("{'metadata':{'name':'q'},'spec':{'volumes':[{'name':'v','emptyDir':{}}]}}")));
+
+    held_spec_clear(&m->volume->wanted);
+    assert_true(held_spec_set(&m->wanted, pod, "v", false));
+    assert_false(expand_is_due(m));
+    ASSERT_INT(EXPAND_NOT_NEEDED, grow(m, true));
+    assert_asked(&hand.w, "");
+    (void)object_unref(pod);
+    hand_close();
+}
+
 /* A claim that another one has replaced is nobody's business here; one that is gone is told. */
 TEST(another_claim_of_that_name_is_left_alone)
 {
