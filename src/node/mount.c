@@ -335,7 +335,7 @@ static void begin_device(struct node_op *op)
     stage_begin(s, m->is_block ? stage_map : stage_device, m->is_block ? on_mapped : on_device);
 }
 
-void operate_mount(struct node_mount *m)
+bool operate_mount(struct node_mount *m)
 {
     struct node_volume *v = m->volume;
     bool is_shared = v->is_attachable || v->has_device;
@@ -347,7 +347,7 @@ void operate_mount(struct node_mount *m)
     int r;
 
     if (!op)
-        return;
+        return false;
     op->is_remount = m->state == MOUNT_DONE;
     m->needs_remount = false;
     r = check_mount(op, &prefix, &err);
@@ -355,6 +355,7 @@ void operate_mount(struct node_mount *m)
         node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, prefix, r, &err);
     else
         begin_device(op);
+    return true;
 }
 
 /* --- Growing what is in use --- */

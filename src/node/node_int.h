@@ -129,7 +129,8 @@ bool reconcile_may_unmount(const struct agent *a);
 void volume_mark_unattachable(struct node_volume *v); /* at once */
 void operate_verify(struct agent *a, struct node_volume *v);
 void operate_attach(struct agent *a, struct node_volume *v);
-void operate_mount(struct node_mount *m); /* or maps a block volume */
+/* Or maps a block volume. False when it is not its time. */
+bool operate_mount(struct node_mount *m);
 void operate_unmount(struct node_mount *m);
 void operate_unmount_device(struct agent *a, struct node_volume *v);
 void operate_detach(struct agent *a, struct node_volume *v);

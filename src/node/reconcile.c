@@ -79,9 +79,10 @@ static void mount_in_turn(struct node_mount *m)
 {
     struct node_mounts *all = &m->volume->mounts;
 
+    if (!operate_mount(m))
+        return;
     TAILQ_REMOVE(all, m, of_volume);
     TAILQ_INSERT_TAIL(all, m, of_volume);
-    operate_mount(m);
 }
 
 /* Pods that share a volume's operations take turns: one whose tries fail again and again does not keep the
