@@ -11,6 +11,7 @@
 #include "apiserver/local_client.h"
 #include "client/client.h"
 #include "client/target.h"
+#include "io/pool.h"
 #include "machinery/parts.h"
 
 #define WIRE_HELD_MAX 256
@@ -51,6 +52,7 @@ struct parts {
     struct metrics *metrics;
     struct informers *informers;
     void *part;
+    struct pool *pool; /* NULL: none; else what runs on it is waited for before time passes */
     bool is_started;
     /* What goes wrong. */
     enum trouble trouble;
@@ -263,6 +265,8 @@ static inline void parts_rest(struct parts *w)
     do {
         bool was_dead, was_started;
 
+        if (w->pool)
+            pool_drain(w->pool);
         is_busy = loop_poll(w->served.loop);
         was_dead = w->is_dead;
         was_started = w->is_started;
@@ -399,7 +403,7 @@ static inline void drop_chance(struct json *d, json_ref v)
 static inline void parts_dump(struct parts *w, struct buf *out)
 {
     static const char *const paths[] = { VOLUMES, "/api/v1/persistentvolumeclaims", "/api/v1/pods",
-                                         ATTRIBUTES_CLASSES };
+                                         ATTRIBUTES_CLASSES, NODES, ATTACHMENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

@@ -1,0 +1,564 @@
+/* Pairs hang in two sorted arrays, of their volume and of their node: few each, and found by halving. */
+#include "controllers/attach/world.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controllers/attach/attach_int.h"
+
+/* --- Specs --- */
+
+void spec_ref_set(struct spec_ref *to, const struct spec_ref *from)
+{
+    struct object *before = to->object;
+
+    if (from && from->object)
+        *to = (struct spec_ref){ from->spec, object_ref(from->object) };
+    else
+        *to = (struct spec_ref){ .object = NULL };
+    (void)object_unref(before);
+}
+
+void spec_ref_done(struct spec_ref *s)
+{
+    spec_ref_set(s, NULL);
+}
+
+const char *spec_ref_name(const struct spec_ref *s)
+{
+    return s->object ? spec_name(&s->spec) : "nil";
+}
+
+bool spec_ref_is_shared(const struct spec_ref *s)
+{
+    const struct volume *v = s->object ? s->spec.volume : NULL;
+
+    if (!s->object)
+        return true;
+    if (!v)
+        return s->spec.inlined->type != POD_VOLUME_AZURE_DISK && s->spec.inlined->type != POD_VOLUME_CINDER;
+    return v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
+}
+
+/* --- Volumes and nodes by name --- */
+
+static int volume_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct world_volume *)a)->name, ((const struct world_volume *)b)->name);
+}
+
+static int volume_cmp_key(void *ctx, const void *key, const void *volume)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct world_volume *)volume)->name);
+}
+
+static int node_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct world_node *)a)->name, ((const struct world_node *)b)->name);
+}
+
+static int node_cmp_key(void *ctx, const void *key, const void *node)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct world_node *)node)->name);
+}
+
+struct world_node *world_node(const struct attach *a, const char *name)
+{
+    return omap_find(&a->world.nodes, /* rank= */ 0, name);
+}
+
+struct world_volume *world_volume(const struct attach *a, const char *name)
+{
+    return omap_find(&a->world.volumes, /* rank= */ 0, name);
+}
+
+/* "kubernetes.io/csi:DRIVER", or the plugin's name. */
+static char *label_of(const char *name)
+{
+    struct str plugin, volume;
+    struct error err;
+    struct buf b = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+
+    if (unique_name_split(name, &plugin, &volume, &err) < 0)
+        plugin = str_of("UnknownAttachableVolumePlugin");
+    (void)buf_add_str(&b, plugin);
+    if (str_is(plugin, CSI_PLUGIN)) {
+        (void)buf_add_char(&b, ':');
+        (void)buf_add_str(&b, str_next(&volume, '^'));
+    }
+    return buf_take(&b);
+}
+
+static void volume_on_retry(void *ctx)
+{
+    world_mark(ctx);
+}
+
+static struct world_volume *volume_get(struct attach *a, const char *name)
+{
+    struct world_volume *v = world_volume(a, name);
+    size_t len = strlen(name);
+
+    if (v)
+        return v;
+    v = calloc(1, sizeof *v + len + 1);
+    if (!v)
+        return NULL;
+    memcpy(v->name, name, len + 1);
+    v->attach = a;
+    v->label = label_of(name);
+    timer_init(&v->retry, a->o.part.loop, volume_on_retry, v);
+    if (!v->label || omap_insert(&a->world.volumes, /* rank= */ 0, v) < 0) {
+        free(v->label);
+        free(v);
+        return NULL;
+    }
+    attach_metrics_volume(a, v);
+    return v;
+}
+
+struct world_node *world_node_get(struct attach *a, const char *name)
+{
+    struct world_node *n = world_node(a, name);
+    size_t len = strlen(name);
+
+    if (n)
+        return n;
+    n = calloc(1, sizeof *n + len + 1);
+    if (!n)
+        return NULL;
+    memcpy(n->name, name, len + 1);
+    n->attach = a;
+    node_status_init(n);
+    if (omap_insert(&a->world.nodes, /* rank= */ 0, n) < 0) {
+        free(n);
+        return NULL;
+    }
+    return n;
+}
+
+static void volume_free(struct world_volume *v)
+{
+    if (v->is_marked)
+        TAILQ_REMOVE(&v->attach->world.marked_volumes, v, link);
+    timer_disarm(&v->retry);
+    spec_ref_done(&v->spec);
+    vec_done(&v->pairs);
+    free(v->label);
+    free(v);
+}
+
+static void in_use_clear(struct world_node *n)
+{
+    for (size_t i = 0; i < n->in_use.count; i++)
+        free(n->in_use.items[i]);
+    vec_done(&n->in_use);
+}
+
+static void node_free(struct world_node *n)
+{
+    node_status_done(n);
+    in_use_clear(n);
+    vec_done(&n->pairs);
+    free(n);
+}
+
+static void volume_settle(struct world_volume *v)
+{
+    if (v->pairs.count > 0)
+        return;
+    (void)omap_remove(&v->attach->world.volumes, /* rank= */ 0, v);
+    volume_free(v);
+}
+
+/* What is being written of it is still to be answered. */
+void world_node_settle(struct world_node *n)
+{
+    if (n->exists || n->pairs.count > 0 || client_call_is_active(&n->call))
+        return;
+    (void)omap_remove(&n->attach->world.nodes, /* rank= */ 0, n);
+    node_free(n);
+}
+
+/* --- Pairs --- */
+
+/* Where the pair of that node is among a volume's, or would be. */
+static size_t place_in_volume(const struct world_volume *v, const char *node)
+{
+    size_t low = 0, high = v->pairs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(v->pairs.items[middle]->node->name, node) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t place_in_node(const struct world_node *n, const char *volume)
+{
+    size_t low = 0, high = n->pairs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(n->pairs.items[middle]->volume->name, volume) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct world_pair *pair_of(const struct world_volume *v, const char *node)
+{
+    size_t at = place_in_volume(v, node);
+
+    return at < v->pairs.count && strcmp(v->pairs.items[at]->node->name, node) == 0 ? v->pairs.items[at]
+                                                                                    : NULL;
+}
+
+struct world_pair *world_pair(const struct attach *a, const char *volume, const char *node)
+{
+    const struct world_volume *v = world_volume(a, volume);
+
+    return v ? pair_of(v, node) : NULL;
+}
+
+static void pair_on_patience(void *ctx)
+{
+    struct world_pair *p = ctx;
+
+    world_mark(p->volume);
+}
+
+static struct world_pair *pair_new(struct attach *a, struct world_volume *v, struct world_node *n)
+{
+    struct world_pair *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->volume = v;
+    p->node = n;
+    timer_init(&p->patience, a->o.part.loop, pair_on_patience, p);
+    if (vec_reserve(&v->pairs, 1) < 0 || vec_reserve(&n->pairs, 1) < 0) {
+        free(p);
+        return NULL;
+    }
+    (void)vec_insert(&v->pairs, place_in_volume(v, n->name), p); /* there is room */
+    (void)vec_insert(&n->pairs, place_in_node(n, v->name), p);
+    return p;
+}
+
+struct world_pair *world_pair_get(struct attach *a, const char *volume, const char *node)
+{
+    struct world_volume *v = volume_get(a, volume);
+    struct world_node *n = v ? world_node_get(a, node) : NULL;
+    struct world_pair *p = n ? pair_of(v, node) : NULL;
+
+    if (n && !p)
+        p = pair_new(a, v, n);
+    if (!p) {
+        if (n)
+            world_node_settle(n);
+        if (v)
+            volume_settle(v);
+    }
+    return p;
+}
+
+static void pair_free(struct world_pair *p)
+{
+    timer_disarm(&p->patience);
+    for (size_t i = 0; i < p->pods.count; i++)
+        (void)object_unref(p->pods.items[i]);
+    vec_done(&p->pods);
+    spec_ref_done(&p->wanted);
+    free(p->device);
+    free(p);
+}
+
+void world_pair_settle(struct world_pair *p)
+{
+    struct world_volume *v = p->volume;
+    struct world_node *n = p->node;
+
+    if (pair_is_wanted(p) || p->state != PAIR_DETACHED || p->is_busy)
+        return;
+    assert(!p->is_reported);
+    vec_remove(&v->pairs, place_in_volume(v, n->name));
+    vec_remove(&n->pairs, place_in_node(n, v->name));
+    pair_free(p);
+    volume_settle(v);
+    world_node_settle(n);
+}
+
+/* --- Marks --- */
+
+void world_mark(struct world_volume *v)
+{
+    if (!v->is_marked) {
+        v->is_marked = true;
+        TAILQ_INSERT_TAIL(&v->attach->world.marked_volumes, v, link);
+    }
+    attach_wake(v->attach);
+}
+
+void world_mark_node(struct world_node *n)
+{
+    for (size_t i = 0; i < n->pairs.count; i++)
+        world_mark(n->pairs.items[i]->volume);
+}
+
+void world_mark_all(struct attach *a)
+{
+    struct omap_cursor at;
+
+    for (struct world_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
+        world_mark(v);
+}
+
+/* --- Wanted --- */
+
+static bool pair_has_pod(const struct world_pair *p, const char *uid)
+{
+    for (size_t i = 0; i < p->pods.count; i++)
+        if (strcmp(p->pods.items[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
+int world_want(struct attach *a, const char *node, const char *volume, const struct spec_ref *spec,
+               const struct object *pod, struct error *err)
+{
+    struct world_node *n = world_node(a, node);
+    struct world_pair *p;
+
+    if (!n || !n->is_managed)
+        return error_set(err, ERR_NOT_FOUND,
+                         "no node with the name \"%s\" exists in the list of managed nodes", node);
+    p = world_pair_get(a, volume, node);
+    if (!p)
+        return error_no_memory(err);
+    if (pair_has_pod(p, pod->uid))
+        return 0;
+    if (vec_reserve(&p->pods, 1) < 0) {
+        world_pair_settle(p);
+        return error_no_memory(err);
+    }
+    if (!pair_is_wanted(p)) {
+        spec_ref_set(&p->wanted, spec);
+        attach_metrics_wanted(p, 1);
+    }
+    p->pods.items[p->pods.count++] = object_ref(pod);
+    attach_metrics_pod(p, 1);
+    world_mark(p->volume);
+    return 0;
+}
+
+void world_unwant_pod(struct world_pair *p, size_t index)
+{
+    (void)object_unref(p->pods.items[index]);
+    vec_remove(&p->pods, index);
+    attach_metrics_pod(p, -1);
+    if (pair_is_wanted(p))
+        return;
+    attach_metrics_wanted(p, -1);
+    spec_ref_done(&p->wanted);
+    p->is_refusal_told = false;
+    world_mark(p->volume);
+    world_pair_settle(p);
+}
+
+void world_unwant(struct world_pair *p)
+{
+    for (size_t i = p->pods.count; i > 0; i--)
+        world_unwant_pod(p, i - 1);
+}
+
+static void forget_pod(struct world_pair *p, const char *uid)
+{
+    for (size_t i = 0; i < p->pods.count; i++)
+        if (strcmp(p->pods.items[i]->uid, uid) == 0) {
+            world_unwant_pod(p, i);
+            return;
+        }
+}
+
+void world_forget_pod(struct attach *a, const char *node, const char *pod_uid)
+{
+    struct world_node *n = world_node(a, node);
+
+    for (size_t i = n ? n->pairs.count : 0; i > 0; i--)
+        forget_pod(n->pairs.items[i - 1], pod_uid); /* the last one may take the node with it */
+}
+
+/* --- Is --- */
+
+/* The one place where a state changes. */
+static void pair_enter(struct world_pair *p, enum pair_state next)
+{
+    if (p->state == PAIR_DETACHED && next != PAIR_DETACHED) {
+        p->is_assumed_in_use = true;
+        attach_metrics_actual(p, 1);
+    } else if (p->state != PAIR_DETACHED && next == PAIR_DETACHED) {
+        p->is_assumed_in_use = false;
+        p->is_detach_asked = false;
+        timer_disarm(&p->patience);
+        attach_metrics_actual(p, -1);
+    }
+    p->state = next;
+    p->changes = ++p->volume->attach->changes;
+    world_mark(p->volume);
+}
+
+void world_set_attached(struct world_pair *p, const struct spec_ref *spec, char *device)
+{
+    bool is_news = p->state != PAIR_ATTACHED || strcmp(p->device ? p->device : "", device ? device : "") != 0;
+
+    spec_ref_set(&p->volume->spec, spec);
+    free(p->device);
+    p->device = device;
+    if (is_news && p->is_reported)
+        world_report(p, false); /* with another device */
+    pair_enter(p, PAIR_ATTACHED);
+    world_report(p, true);
+}
+
+void world_set_uncertain(struct world_pair *p, const struct spec_ref *spec)
+{
+    spec_ref_set(&p->volume->spec, spec);
+    free(p->device);
+    p->device = NULL;
+    pair_enter(p, PAIR_UNCERTAIN);
+}
+
+void world_set_detached(struct world_pair *p)
+{
+    bool is_anywhere = false;
+
+    world_report(p, false);
+    free(p->device);
+    p->device = NULL;
+    pair_enter(p, PAIR_DETACHED);
+    for (size_t i = 0; i < p->volume->pairs.count; i++)
+        is_anywhere = is_anywhere || p->volume->pairs.items[i]->state != PAIR_DETACHED;
+    if (!is_anywhere)
+        spec_ref_done(&p->volume->spec);
+    world_pair_settle(p);
+}
+
+void world_report(struct world_pair *p, bool is_reported)
+{
+    if (p->is_reported == is_reported)
+        return;
+    p->is_reported = is_reported;
+    p->report = ++p->node->report;
+    node_status_mark(p->node);
+}
+
+bool world_is_unreported(const struct world_pair *p)
+{
+    return !p->is_reported && p->node->acknowledged >= p->report;
+}
+
+/* --- In use --- */
+
+static int name_cmp(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_same(const struct world_node *n, char *const *names, size_t count)
+{
+    if (n->in_use.count != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(n->in_use.items[i], names[i]) != 0)
+            return false;
+    return true;
+}
+
+/* What was assumed is known now. */
+static bool end_assumptions(struct world_node *n)
+{
+    bool had_any = false;
+
+    for (size_t i = 0; i < n->pairs.count; i++) {
+        had_any = had_any || n->pairs.items[i]->is_assumed_in_use;
+        n->pairs.items[i]->is_assumed_in_use = false;
+    }
+    return had_any;
+}
+
+int world_set_in_use(struct world_node *n, struct texts volumes)
+{
+    char **names = calloc(volumes.count ? volumes.count : 1, sizeof *names);
+    bool is_full = names != NULL, is_news;
+
+    for (uint32_t i = 0; is_full && i < volumes.count; i++) {
+        names[i] = strdup(volumes.items[i]);
+        is_full = names[i] != NULL;
+    }
+    if (is_full && volumes.count)
+        qsort(names, volumes.count, sizeof *names, name_cmp);
+    is_news = is_full && !is_same(n, names, volumes.count);
+    if (!is_news) {
+        for (uint32_t i = 0; names && i < volumes.count; i++)
+            free(names[i]);
+        free(names);
+        if (!is_full)
+            return -ERR_NO_MEMORY;
+    } else {
+        in_use_clear(n);
+        n->in_use.items = names;
+        n->in_use.count = volumes.count;
+        n->in_use.cap = volumes.count ? volumes.count : 1;
+    }
+    if (end_assumptions(n) || is_news)
+        world_mark_node(n);
+    return 0;
+}
+
+bool world_is_in_use(const struct world_pair *p)
+{
+    const char *name = p->volume->name;
+
+    if (p->is_assumed_in_use)
+        return true;
+    return p->node->in_use.count > 0 && bsearch(&name, p->node->in_use.items, p->node->in_use.count,
+                                                sizeof p->node->in_use.items[0], name_cmp) != NULL;
+}
+
+/* --- Life --- */
+
+void world_init(struct attach *a)
+{
+    omap_init(&a->world.volumes, (struct omap_order){ volume_cmp, volume_cmp_key, NULL });
+    omap_init(&a->world.nodes, (struct omap_order){ node_cmp, node_cmp_key, NULL });
+    TAILQ_INIT(&a->world.marked_volumes);
+    TAILQ_INIT(&a->world.marked_nodes);
+}
+
+void world_done(struct attach *a)
+{
+    struct omap_cursor at;
+
+    for (struct world_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+        for (size_t i = 0; i < v->pairs.count; i++)
+            pair_free(v->pairs.items[i]);
+        volume_free(v);
+    }
+    for (struct world_node *n = omap_first(&a->world.nodes, &at); n; n = omap_next(&at))
+        node_free(n);
+    omap_done(&a->world.volumes);
+    omap_done(&a->world.nodes);
+}
