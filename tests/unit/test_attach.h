@@ -24,7 +24,8 @@ static struct script {
     unsigned attaches;
     unsigned detaches;
     unsigned checks;
-    char last_node[64];
+    char attached_to[64];
+    char detached_from[64];
     unsigned fails; /* so many attaches and detaches to come */
     enum err fails_with;
     const char *says;
@@ -55,13 +56,13 @@ static inline bool script_can(const struct volume_plugin *self, const struct vol
     return true;
 }
 
-static inline int script_call(unsigned *count, const char *node, struct error *e)
+static inline int script_call(unsigned *count, char node_is[64], const char *node, struct error *e)
 {
     int r = 0;
 
     (void)pthread_mutex_lock(&script.lock);
     (*count)++;
-    (void)snprintf(script.last_node, sizeof script.last_node, "%s", node);
+    (void)snprintf(node_is, 64, "%s", node);
     if (script.fails) {
         script.fails--;
         r = error_set(e, script.fails_with ? script.fails_with : ERR_IO, "%s",
@@ -75,7 +76,7 @@ static inline int script_attach(const struct volume_plugin *self, const struct v
                                 const struct volume_spec *s, const char *node, char *ret_device,
                                 struct error *e)
 {
-    int r = script_call(&script.attaches, node, e);
+    int r = script_call(&script.attaches, script.attached_to, node, e);
 
     (void)self;
     (void)env;
@@ -93,7 +94,7 @@ static inline int script_detach(const struct volume_plugin *self, const struct v
     (void)self;
     (void)env;
     (void)volume;
-    return script_call(&script.detaches, node, e);
+    return script_call(&script.detaches, script.detached_from, node, e);
 }
 
 static inline int script_verify(const struct volume_plugin *self, const struct volume_env *env,
@@ -217,19 +218,17 @@ static inline void add_node(struct parts *w, const char *name)
     set_ready(w, name, true);
 }
 
-/* What the node says it uses: "'a','b'", "" for nothing. Another word of it comes with every call. */
+/* What the node says it uses: "'a','b'", "" for nothing. Said again, it is another word all the same. */
 static inline void set_in_use(struct parts *w, const char *node, const char *names)
 {
-    static unsigned beat;
     char path[128], body[1024];
 
     (void)snprintf(path, sizeof path, NODES "/%s/status", node);
-    (void)snprintf(
-        body, sizeof body,
-        "{'metadata':{'labels':{'beat':'%u'}},'status':{'volumesInUse':[%s],'nodeInfo':{'bootID':'%u'}}}",
-        beat, names, beat);
-    beat++;
+    (void)snprintf(body, sizeof body, "{'status':{'volumesInUse':[%s]}}", names);
     ASSERT_DID(w, 200, "MERGE", path, body);
+    (void)snprintf(path, sizeof path, NODES "/%s", node);
+    ASSERT_DID(w, 200, "MERGE", path, "{'metadata':{'labels':{'beat':'yes'}}}");
+    ASSERT_DID(w, 200, "MERGE", path, "{'metadata':{'labels':{'beat':null}}}");
 }
 
 /* A claim and its volume, bound to each other. */

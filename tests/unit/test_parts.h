@@ -15,6 +15,8 @@
 #include "machinery/parts.h"
 
 #define WIRE_HELD_MAX 256
+/* Turns in which nothing happens: a turn may hand work to the pool and have nothing else to do. */
+#define REST_TURNS 4
 #define SETTLE_S 300 /* longer than any delay between two tries */
 #define ATTRIBUTES_CLASSES "/apis/storage.k8s.io/v1/volumeattributesclasses"
 
@@ -259,11 +261,10 @@ static inline void process_care(struct parts *w)
 /* Turns until all is at rest at this moment. */
 static inline void parts_rest(struct parts *w)
 {
-    unsigned turns = 0;
-    bool is_busy;
+    unsigned turns = 0, idle = 0;
 
-    do {
-        bool was_dead, was_started;
+    while (idle < (w->pool ? REST_TURNS : 1)) {
+        bool is_busy, was_dead, was_started;
 
         if (w->pool)
             pool_drain(w->pool);
@@ -272,9 +273,10 @@ static inline void parts_rest(struct parts *w)
         was_started = w->is_started;
         process_care(w);
         is_busy = is_busy || was_dead || was_started != w->is_started;
+        idle = is_busy ? 0 : idle + 1;
         if (++turns > 100000)
             fail_msg("no rest; the part asked\n%s", buf_cstr(&w->log));
-    } while (is_busy);
+    }
 }
 
 static inline void parts_pass_ns(struct parts *w, uint64_t ns)

@@ -10,6 +10,10 @@
 
 #include "base/log.h"
 
+/* One operation forgets the delay of another: two that go on failing, a detach here and an attach there, are
+ * held apart by this. */
+#define AFTER_FAILURE_NS (100 * NS_PER_MS)
+
 struct attach_op {
     TAILQ_ENTRY(attach_op) link;
     struct attach_work work;
@@ -136,7 +140,10 @@ static void op_end(struct attach_op *op, int r, const struct error *err)
     nested_end(op->nested, r, err);
     op_free(op);
     p->is_busy = false;
-    world_mark(p->volume);
+    if (r < 0)
+        world_mark_at(p->volume, loop_now_ns(a->o.part.loop) + AFTER_FAILURE_NS);
+    else
+        world_mark(p->volume);
     world_pair_settle(p);
 }
 

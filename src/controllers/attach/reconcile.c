@@ -20,13 +20,6 @@ static struct nested_key key_of(const struct world_pair *p, const struct spec_re
                                 .node = spec_ref_is_shared(spec) ? p->node->name : "" };
 }
 
-/* An operation that failed may be tried again then. */
-static void retry_at(struct world_volume *v, uint64_t at_ns)
-{
-    if (!timer_is_armed(&v->retry) || v->retry.node.at_ns > at_ns)
-        timer_arm(&v->retry, at_ns);
-}
-
 /* --- Detaching --- */
 
 /* What speaks for and against taking it away. */
@@ -90,7 +83,7 @@ static void check_unwanted(struct attach *a, struct world_pair *p)
     if (nested_is_pending(a->nested, &key))
         return; /* its end looks again */
     if (nested_is_waiting(a->nested, &key, OP_DETACH, &until_ns)) {
-        retry_at(p->volume, until_ns);
+        world_mark_at(p->volume, until_ns);
         return;
     }
     g = grounds_of(a, p);
@@ -188,7 +181,7 @@ static void check_wanted(struct attach *a, struct world_pair *p)
          * elsewhere is no reason to wait: the storage knows. */
         tell_refusal(a, p);
     } else if (nested_is_waiting(a->nested, &key, OP_ATTACH, &until_ns)) {
-        retry_at(p->volume, until_ns);
+        world_mark_at(p->volume, until_ns);
     } else {
         begin_attach(a, p);
     }

@@ -312,6 +312,12 @@ void world_mark(struct world_volume *v)
     attach_wake(v->attach);
 }
 
+void world_mark_at(struct world_volume *v, uint64_t at_ns)
+{
+    if (!timer_is_armed(&v->retry) || v->retry.node.at_ns > at_ns)
+        timer_arm(&v->retry, at_ns);
+}
+
 void world_mark_node(struct world_node *n)
 {
     for (size_t i = 0; i < n->pairs.count; i++)
@@ -417,7 +423,8 @@ static void pair_enter(struct world_pair *p, enum pair_state next)
     }
     p->state = next;
     p->changes = ++p->volume->attach->changes;
-    world_mark(p->volume);
+    if (next != PAIR_UNCERTAIN) /* whoever failed says when to look again */
+        world_mark(p->volume);
 }
 
 void world_set_attached(struct world_pair *p, const struct spec_ref *spec, char *device)

@@ -123,8 +123,9 @@ struct world_pair *world_pair_get(struct attach *a, const char *volume, const ch
 void world_pair_settle(struct world_pair *p);
 void world_node_settle(struct world_node *n);
 
-/* The volume is to be looked at; all volumes of the node are. */
+/* The volume is to be looked at, or will be at a moment; all volumes of the node are. */
 void world_mark(struct world_volume *v);
+void world_mark_at(struct world_volume *v, uint64_t at_ns);
 void world_mark_node(struct world_node *n);
 void world_mark_all(struct attach *a);
 
