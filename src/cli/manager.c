@@ -4,12 +4,14 @@
 
 #include "base/log.h"
 #include "cli/provisioners.h"
+#include "controllers/attach/attach.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "controllers/stranded/stranded.h"
 #include "io/pool.h"
+#include "plugins/flex/prober.h"
 #include "plugins/registry.h"
 #include "scheduler/scheduler.h"
 
@@ -19,6 +21,9 @@
 /* Workers of plugins: what hangs on one of them holds up no more than its like. */
 #define WORKERS 4
 #define WORKERS_QUEUE_MAX 1024
+/* Of what attaches: a cloud takes its time, and a node that died has many volumes. */
+#define ATTACH_WORKERS 16
+#define ATTACH_QUEUE_MAX 100000
 /* Of provisioners: their own, since erasing a disk takes hours. */
 #define PROVISIONER_WORKERS 8
 
@@ -48,6 +53,10 @@ struct manager {
     struct informers *informers;
     struct informer *caches[ARRAY_LEN(cached_kinds)]; /* NULL: nobody reads it */
     struct binder *binder;
+    struct pool *attach_pool;
+    struct flex_prober *flex; /* NULL: there are no drivers */
+    struct plugin_registry *attachable;
+    struct attach *attach;
     struct protect *protect;
     struct expand *expand;
     struct ephemeral *ephemeral;
@@ -117,6 +126,38 @@ static int open_caches(struct manager *m, struct error *err)
     return r;
 }
 
+/* Without drivers the rest goes on. */
+static void open_flex(struct manager *m)
+{
+    struct host_tools tools = { 0 };
+    struct error err = { 0 };
+
+    if (!m->o.flex_dir)
+        return;
+    if (flex_prober_new(m->o.loop, m->attach_pool, m->o.flex_dir, &tools, &m->flex, &err) < 0)
+        log_warn("going on without FlexVolume drivers", LOG_STR("dir", m->o.flex_dir), LOG_ERR(&err));
+    else
+        flex_prober_settle(m->flex);
+}
+
+static int open_attach(struct manager *m, const struct part_options *part, struct error *err)
+{
+    struct attach_options o = { .part = *part,
+                                .no_force_detach_on_timeout = m->o.no_force_detach_on_timeout,
+                                .sync_period_ns = m->o.attach_sync_period_ns };
+    int r = pool_new(m->o.loop, ATTACH_WORKERS, ATTACH_QUEUE_MAX, &m->attach_pool, err);
+
+    if (r < 0)
+        return r;
+    open_flex(m);
+    r = registry_new(plugins_builtin, m->flex ? flex_prober_of(m->flex) : NULL, &m->attachable, err);
+    if (r == 0 && err->code != ERR_NONE)
+        return error_wrap(err, "could not initialize volume plugins for Attach/Detach Controller");
+    o.pool = m->attach_pool;
+    o.registry = m->attachable;
+    return r < 0 ? r : attach_new(&o, &m->attach, err);
+}
+
 static int open_controllers(struct manager *m, const struct part_options *part, struct error *err)
 {
     struct binder_options b = {
@@ -126,6 +167,8 @@ static int open_controllers(struct manager *m, const struct part_options *part, 
     };
     int r = binder_new(&b, &m->binder, err);
 
+    if (r == 0)
+        r = open_attach(m, part, err);
     if (r == 0)
         r = protect_new(part, &m->protect, err);
     if (r == 0)
@@ -223,9 +266,13 @@ struct manager *manager_free(struct manager *m)
     m->ephemeral = ephemeral_free(m->ephemeral);
     m->expand = expand_free(m->expand);
     m->protect = protect_free(m->protect);
+    m->attach = attach_free(m->attach);
+    m->attachable = registry_free(m->attachable);
+    m->flex = flex_prober_free(m->flex);
     m->binder = binder_free(m->binder);
     m->informers = informers_free(m->informers);
     m->provisioner_pool = pool_free(m->provisioner_pool);
+    m->attach_pool = pool_free(m->attach_pool);
     m->pool = pool_free(m->pool);
     free(m);
     return NULL;
@@ -241,6 +288,7 @@ void manager_open(struct manager *m)
 static void start_controllers(struct manager *m)
 {
     binder_start(m->binder);
+    attach_start(m->attach);
     protect_start(m->protect);
     expand_start(m->expand);
     ephemeral_start(m->ephemeral);

@@ -21,11 +21,13 @@
 #include "cli/logging.h"
 #include "cli/manager.h"
 #include "cli/provisioners.h"
+#include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
 #include "io/random.h"
 #include "machinery/process_metrics.h"
+#include "plugins/flex/prober.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
 
@@ -49,6 +51,7 @@ struct settings {
     const char *event_ttl;
     const char *token_file;
     const char *bind_timeout;
+    const char *flex_dir;
     bool is_insecure;
     bool has_hostpath_provisioner;
 };
@@ -69,6 +72,7 @@ static const struct flag serve_flags[] = {
             "provision hostPath volumes, for tests"),
     FLAG(struct settings, bind_timeout, "bind-timeout", "SECONDS",
          "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
+    FLAG(struct settings, flex_dir, "flex-dir", "DIR", "where FlexVolume drivers are; default " FLEX_DIR),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
@@ -194,6 +198,8 @@ static int check_settings(struct running *r)
 
     if (s->config && read_config(r, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
+    if (s->flex_dir && s->flex_dir[0] != '/')
+        return cli_fail_usage("serve: --flex-dir %s: not an absolute path", s->flex_dir);
     if (cli_data_dir(s->data, r->data, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
@@ -316,6 +322,8 @@ static int open_manager(struct running *r, struct error *err)
                                  .is_local = true,
                                  .provisions_host_path = r->settings.has_hostpath_provisioner,
                                  .provisioners = &r->provisioners,
+                                 .flex_dir = r->settings.flex_dir ? r->settings.flex_dir : FLEX_DIR,
+                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
                                  .node_name = r->settings.node_name,
                                  .state_dir = r->state_dir,
                                  .on_synced = on_synced,

@@ -20,15 +20,15 @@ void attach_wake(struct attach *a)
 static void run_pass(void *ctx)
 {
     struct attach *a = ctx;
-    struct world_volume *v;
+    struct worlds_volume *v;
 
-    for (unsigned n = 0; n < TURN_MAX && (v = TAILQ_FIRST(&a->world.marked_volumes)); n++) {
+    for (unsigned n = 0; n < TURN_MAX && (v = TAILQ_FIRST(&a->worlds.marked_volumes)); n++) {
         v->is_marked = false;
-        TAILQ_REMOVE(&a->world.marked_volumes, v, link);
-        reconcile_volume(a, v);
+        TAILQ_REMOVE(&a->worlds.marked_volumes, v, link);
+        attach_reconcile(a, v);
     }
-    node_status_write(a);
-    if (!TAILQ_EMPTY(&a->world.marked_volumes))
+    attach_status_write(a);
+    if (!TAILQ_EMPTY(&a->worlds.marked_volumes))
         attach_wake(a);
 }
 
@@ -52,7 +52,7 @@ static int open_caches(struct attach *a, struct error *err)
         if (!*caches[i].to)
             return -(int)err->code;
     }
-    return inputs_open(a, err);
+    return attach_inputs_open(a, err);
 }
 
 int attach_new(const struct attach_options *o, struct attach **ret, struct error *err)
@@ -67,8 +67,8 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     TAILQ_INIT(&a->ops);
     TAILQ_INIT(&a->verifications);
     deferred_init(&a->pass, o->part.loop, run_pass, a);
-    world_init(a);
-    csi_init(a);
+    worlds_init(a);
+    csi_attach_init(a);
     r = open_caches(a, err);
     if (r == 0)
         r = part_recorder(&o->part, COMPONENT, &a->recorder, err);
@@ -84,23 +84,23 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
 
 void attach_start(struct attach *a)
 {
-    recover(a);
-    inputs_start(a);
-    populate_start(a);
-    verify_start(a);
-    world_mark_all(a);
+    attach_recover(a);
+    attach_inputs_start(a);
+    attach_populate_start(a);
+    attach_verify_start(a);
+    worlds_mark_all(a);
 }
 
 struct attach *attach_free(struct attach *a)
 {
     if (!a)
         return NULL;
-    inputs_stop(a);
-    populate_stop(a);
-    verify_stop(a);
-    operate_stop(a);
-    world_done(a);
-    csi_done(a);
+    attach_inputs_stop(a);
+    attach_populate_stop(a);
+    attach_verify_stop(a);
+    attach_operate_stop(a);
+    worlds_done(a);
+    csi_attach_done(a);
     loop_undefer(&a->pass);
     nested_free(a->nested);
     recorder_free(a->recorder);

@@ -1,4 +1,4 @@
-/* The parts of the attach controller: what is wanted (inputs, populate), what is (world, recover, verify),
+/* The parts of the attach controller: what is wanted (inputs, populate), what is (worlds, recover, verify),
  * what follows (reconcile, operate, node_status), and the two ways to attach (csi_attach, plugin_attach). */
 #ifndef BERTH_CONTROLLERS_ATTACH_ATTACH_INT_H
 #define BERTH_CONTROLLERS_ATTACH_ATTACH_INT_H
@@ -7,7 +7,7 @@
 #include "api/csi.h"
 #include "api/pod.h"
 #include "controllers/attach/attach.h"
-#include "controllers/attach/world.h"
+#include "controllers/attach/worlds.h"
 #include "machinery/nested.h"
 
 #define ATTACH_MANAGER "berth-attach-detach"
@@ -39,7 +39,7 @@ struct attach {
     struct recorder *recorder;
     struct attach_metrics *metrics; /* NULL: nothing is counted */
     struct nested *nested;
-    struct world world;
+    struct worlds worlds;
     TAILQ_HEAD(, attach_op) ops;
     TAILQ_HEAD(, verification) verifications;
     struct omap csi_works; /* by the names of their attachments */
@@ -64,7 +64,7 @@ struct attach_work {
     struct attach *attach;
     const struct attacher *attacher;
     const struct volume_plugin *plugin; /* a reference; NULL for CSI */
-    struct spec_ref spec;               /* may be unknown for a detach */
+    struct attach_spec spec;            /* may be unknown for a detach */
     char *volume;                       /* its unique name */
     char *node;
 
@@ -91,8 +91,8 @@ extern const struct attacher csi_attacher;
 extern const struct attacher plugin_attacher;
 
 /* The name of what is attached is a copy, as the rest. */
-int attach_work_init(struct attach_work *w, struct attach *a, const struct spec_ref *spec, const char *volume,
-                     const char *node, struct error *err);
+int attach_work_init(struct attach_work *w, struct attach *a, const struct attach_spec *spec,
+                     const char *volume, const char *node, struct error *err);
 /* Drops what runs. Takes a zeroed one. */
 void attach_work_done(struct attach_work *w);
 
@@ -100,72 +100,73 @@ void attach_work_done(struct attach_work *w);
 void attach_work_fail(struct attach_work *w, const struct error *err);
 
 /* Who attaches this volume. */
-struct means {
+struct attach_means {
     const struct attacher *attacher; /* NULL: it is not attachable */
     const struct volume_plugin *plugin;
 };
 
 /* The unique name is appended to ret_name, which may be NULL. */
-int means_find(struct attach *a, const struct spec_ref *spec, struct means *ret, struct buf *ret_name,
-               struct error *err);
+int attach_means_find(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                      struct buf *ret_name, struct error *err);
 /* The same for a volume that is to be detached: it may not be attachable any more, and its spec not known. */
-int means_find_detacher(struct attach *a, const struct world_volume *v, struct means *ret, struct error *err);
-void attach_work_use(struct attach_work *w, const struct means *m);
+int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, struct attach_means *ret,
+                               struct error *err);
+void attach_work_use(struct attach_work *w, const struct attach_means *m);
 
 /* driver^handle of a volume that a CSI driver serves; false: none does. */
-bool csi_volume_name(const struct spec_ref *spec, struct buf *ret);
+bool csi_attach_volume_name(const struct attach_spec *spec, struct buf *ret);
 /* Something happened to the attachment of that name. */
-void csi_on_attachment(struct attach *a, const char *name);
-void csi_init(struct attach *a);
-void csi_done(struct attach *a);
+void csi_attach_on_event(struct attach *a, const char *name);
+void csi_attach_init(struct attach *a);
+void csi_attach_done(struct attach *a);
 
 /* --- What is wanted --- */
 
 /* Asks for the cache of pods, with its indexes. */
-int inputs_open(struct attach *a, struct error *err);
-void inputs_start(struct attach *a);
-void inputs_stop(struct attach *a);
+int attach_inputs_open(struct attach *a, struct error *err);
+void attach_inputs_start(struct attach *a);
+void attach_inputs_stop(struct attach *a);
 /* Every volume of the pod that can be attached is wanted, or none. */
-void inputs_pod(struct attach *a, const struct pod *p);
+void attach_inputs_pod(struct attach *a, const struct pod *p);
 /* The spec of a pod's volume, by its claim if it has one. */
-int inputs_spec(const struct attach *a, const struct pod *p, const struct pod_volume *v, struct spec_ref *ret,
-                struct error *err);
+int attach_inputs_spec(const struct attach *a, const struct pod *p, const struct pod_volume *v,
+                       struct attach_spec *ret, struct error *err);
 
-void populate_start(struct attach *a);
-void populate_stop(struct attach *a);
+void attach_populate_start(struct attach *a);
+void attach_populate_stop(struct attach *a);
 
 /* --- What is --- */
 
-void recover(struct attach *a);
-void verify_start(struct attach *a);
-void verify_stop(struct attach *a);
+void attach_recover(struct attach *a);
+void attach_verify_start(struct attach *a);
+void attach_verify_stop(struct attach *a);
 
 /* --- What follows --- */
 
-void reconcile_volume(struct attach *a, struct world_volume *v);
+void attach_reconcile(struct attach *a, struct worlds_volume *v);
 
 /* Both start, or say why not: error_is_expected(). */
-int operate_attach(struct attach *a, struct world_pair *p, struct error *err);
-int operate_detach(struct attach *a, struct world_pair *p, const struct means *m, bool verifies,
-                   struct error *err);
-void operate_stop(struct attach *a);
+int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error *err);
+int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
+                          bool verifies, struct error *err);
+void attach_operate_stop(struct attach *a);
 
-void node_status_init(struct world_node *n);
-void node_status_done(struct world_node *n);
+void attach_status_init(struct worlds_node *n);
+void attach_status_done(struct worlds_node *n);
 /* What is said of it has changed, or may have. */
-void node_status_mark(struct world_node *n);
+void attach_status_mark(struct worlds_node *n);
 /* Writes what is marked. */
-void node_status_write(struct attach *a);
+void attach_status_write(struct attach *a);
 
 /* --- Numbers. All of them do nothing where nothing is counted. --- */
 
 int attach_metrics_new(struct attach *a, struct error *err);
 void attach_metrics_free(struct attach *a);
 /* Sets what the volume's pairs are counted in. */
-void attach_metrics_volume(struct attach *a, struct world_volume *v);
-void attach_metrics_wanted(const struct world_pair *p, int more);
-void attach_metrics_actual(const struct world_pair *p, int more);
-void attach_metrics_pod(const struct world_pair *p, int more);
+void attach_metrics_volume(struct attach *a, struct worlds_volume *v);
+void attach_metrics_wanted(const struct worlds_pair *p, int more);
+void attach_metrics_actual(const struct worlds_pair *p, int more);
+void attach_metrics_pod(const struct worlds_pair *p, int more);
 void attach_metrics_forced(struct attach *a, const char *reason);
 struct attach_operation {
     const char *label; /* of the plugin */

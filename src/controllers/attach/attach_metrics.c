@@ -69,7 +69,7 @@ void attach_metrics_free(struct attach *a)
 
 /* --- Counting --- */
 
-void attach_metrics_volume(struct attach *a, struct world_volume *v)
+void attach_metrics_volume(struct attach *a, struct worlds_volume *v)
 {
     if (!a->metrics)
         return;
@@ -77,19 +77,19 @@ void attach_metrics_volume(struct attach *a, struct world_volume *v)
     v->actual_count = metric_of(a->metrics->total, v->label, "actual_state_of_world");
 }
 
-void attach_metrics_wanted(const struct world_pair *p, int more)
+void attach_metrics_wanted(const struct worlds_pair *p, int more)
 {
     if (p->volume->wanted_count)
         metric_add(p->volume->wanted_count, more);
 }
 
-void attach_metrics_actual(const struct world_pair *p, int more)
+void attach_metrics_actual(const struct worlds_pair *p, int more)
 {
     if (p->volume->actual_count)
         metric_add(p->volume->actual_count, more);
 }
 
-void attach_metrics_pod(const struct world_pair *p, int more)
+void attach_metrics_pod(const struct worlds_pair *p, int more)
 {
     const struct attach *a = p->volume->attach;
 

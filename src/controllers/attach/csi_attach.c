@@ -38,7 +38,7 @@ static void on_limit(void *ctx);
 
 /* --- Names --- */
 
-bool csi_volume_name(const struct spec_ref *spec, struct buf *ret)
+bool csi_attach_volume_name(const struct attach_spec *spec, struct buf *ret)
 {
     const struct volume *v = spec->spec.volume;
 
@@ -94,12 +94,12 @@ static int work_cmp_key(void *ctx, const void *key, const void *work)
     return strcmp(key, ((const struct csi_work *)work)->name);
 }
 
-void csi_init(struct attach *a)
+void csi_attach_init(struct attach *a)
 {
     omap_init(&a->csi_works, (struct omap_order){ work_cmp, work_cmp_key, NULL });
 }
 
-void csi_done(struct attach *a)
+void csi_attach_done(struct attach *a)
 {
     omap_done(&a->csi_works);
 }
@@ -159,7 +159,7 @@ static int work_open(struct csi_work *c, struct error *err)
 
     if (c->what == CSI_DETACHING)
         r = unique_name_split(w->volume, &plugin, &name, err);
-    else if (csi_volume_name(&w->spec, &of_spec))
+    else if (csi_attach_volume_name(&w->spec, &of_spec))
         name = buf_str(&of_spec);
     else
         name = (struct str){ "", 0 };
@@ -254,7 +254,7 @@ static void on_limit(void *ctx)
     end(c, r, &err);
 }
 
-void csi_on_attachment(struct attach *a, const char *name)
+void csi_attach_on_event(struct attach *a, const char *name)
 {
     struct csi_work *c = omap_find(&a->csi_works, /* rank= */ 0, name);
 
@@ -370,12 +370,13 @@ static void csi_verify(struct attach_work *w)
     struct csi_work *c = work_begin(w, CSI_VERIFYING);
     struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT) };
     const struct attachment *x = c ? cached(c) : NULL;
-    struct means m = { 0 };
+    struct attach_means m = { 0 };
     struct error err;
 
     if (!c)
         return;
-    w->is_attached = means_find(w->attach, &w->spec, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
+    w->is_attached =
+        attach_means_find(w->attach, &w->spec, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
     if (w->is_attached || x) {
         w->is_attached = w->is_attached || x->is_attached;
         loop_defer(&c->later);

@@ -56,12 +56,12 @@ static int volume_of_claim(const struct attach *a, const struct pod *p, const st
     return check_bound(c, *ret, err);
 }
 
-int inputs_spec(const struct attach *a, const struct pod *p, const struct pod_volume *v, struct spec_ref *ret,
-                struct error *err)
+int attach_inputs_spec(const struct attach *a, const struct pod *p, const struct pod_volume *v,
+                       struct attach_spec *ret, struct error *err)
 {
     const char *claim = pod_claim_name(v);
     const struct volume *volume = NULL;
-    struct spec_ref spec = { .spec = { .is_read_only = v->is_read_only } };
+    struct attach_spec spec = { .spec = { .is_read_only = v->is_read_only } };
 
     if (claim && volume_of_claim(a, p, v, &volume, err) < 0)
         return error_wrap(err, "error processing PVC \"%s\"/\"%s\"", p->obj.ns, claim);
@@ -76,27 +76,27 @@ int inputs_spec(const struct attach *a, const struct pod *p, const struct pod_vo
 
 static int want_volume(struct attach *a, const struct pod *p, const struct pod_volume *v, struct error *err)
 {
-    _cleanup_(spec_ref_done_p) struct spec_ref spec = { .object = NULL };
+    _cleanup_(attach_spec_done_p) struct attach_spec spec = { .object = NULL };
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-    struct means m;
-    int r = inputs_spec(a, p, v, &spec, err);
+    struct attach_means m;
+    int r = attach_inputs_spec(a, p, v, &spec, err);
 
     if (r == 0)
-        r = means_find(a, &spec, &m, &name, err);
+        r = attach_means_find(a, &spec, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
-    return world_want(a, p->node_name, buf_cstr(&name), &spec, &p->obj, err);
+    return worlds_want(a, p->node_name, buf_cstr(&name), &spec, &p->obj, err);
 }
 
-void inputs_pod(struct attach *a, const struct pod *p)
+void attach_inputs_pod(struct attach *a, const struct pod *p)
 {
-    const struct world_node *n = p->node_name[0] ? world_node(a, p->node_name) : NULL;
+    const struct worlds_node *n = p->node_name[0] ? worlds_node(a, p->node_name) : NULL;
     struct error err;
 
     if (!n || p->volumes.count == 0)
         return;
     if (pod_is_terminated(p)) {
-        world_forget_pod(a, p->node_name, p->obj.uid);
+        worlds_forget_pod(a, p->node_name, p->obj.uid);
         return;
     }
     for (uint32_t i = 0; n->is_managed && i < p->volumes.count; i++)
@@ -109,7 +109,7 @@ void inputs_pod(struct attach *a, const struct pod *p)
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
 {
     (void)is_initial;
-    inputs_pod(ctx, pod_of(o));
+    attach_inputs_pod(ctx, pod_of(o));
 }
 
 static void on_pod_update(void *ctx, const struct object *old, const struct object *o)
@@ -117,14 +117,14 @@ static void on_pod_update(void *ctx, const struct object *old, const struct obje
     struct attach *a = ctx;
 
     if (strcmp(old->uid, o->uid) != 0) /* its end was not heard of */
-        world_forget_pod(a, pod_of(old)->node_name, old->uid);
-    inputs_pod(a, pod_of(o));
+        worlds_forget_pod(a, pod_of(old)->node_name, old->uid);
+    attach_inputs_pod(a, pod_of(o));
 }
 
 static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unknown)
 {
     (void)is_final_unknown;
-    world_forget_pod(ctx, pod_of(o)->node_name, o->uid);
+    worlds_forget_pod(ctx, pod_of(o)->node_name, o->uid);
 }
 
 /* --- Claims and volumes --- */
@@ -139,7 +139,7 @@ static void look_at_users(struct attach *a, const char *ns, const char *claim)
         return;
     for (const struct object *o = informer_first_by(a->pods, PODS_BY_CLAIM, buf_str(&key), &at); o;
          o = informer_next(&at))
-        inputs_pod(a, pod_of(o));
+        attach_inputs_pod(a, pod_of(o));
 }
 
 static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
@@ -179,7 +179,7 @@ static void look_at_pods_on(struct attach *a, const char *node)
 
     for (const struct object *o = informer_first_by(a->pods, PODS_BY_NODE, str_of(node), &at); o;
          o = informer_next(&at))
-        inputs_pod(a, pod_of(o));
+        attach_inputs_pod(a, pod_of(o));
 }
 
 static bool is_out_of_service(const struct node *n)
@@ -189,7 +189,7 @@ static bool is_out_of_service(const struct node *n)
 
 static void on_node(struct attach *a, const struct node *old, const struct node *is)
 {
-    struct world_node *n = world_node_get(a, is->obj.name);
+    struct worlds_node *n = worlds_node_get(a, is->obj.name);
     bool was_managed = n && n->is_managed;
 
     if (!n) {
@@ -199,28 +199,28 @@ static void on_node(struct attach *a, const struct node *old, const struct node 
     }
     n->exists = true;
     n->is_managed = was_managed || object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES);
-    if (world_set_in_use(n, is->volumes_in_use) < 0)
+    if (worlds_set_in_use(n, is->volumes_in_use) < 0)
         log_error("no memory for what a node has in use", LOG_STR("node", is->obj.name));
     if (!old || node_is_ready(old) != node_is_ready(is) || is_out_of_service(old) != is_out_of_service(is))
-        world_mark_node(n);
+        worlds_mark_node(n);
     if (n->is_managed && !was_managed)
         look_at_pods_on(a, is->obj.name);
 }
 
-/* Of those that were there at the start recover() knows all. */
+/* Of those that were there at the start attach_recover() knows all. */
 static void on_node_add(void *ctx, const struct object *o, bool is_initial)
 {
     struct attach *a = ctx;
-    struct world_node *n = world_node(a, o->name);
+    struct worlds_node *n = worlds_node(a, o->name);
 
     if (is_initial && n && n->exists)
         return;
     on_node(a, NULL, node_of(o));
-    n = world_node(a, o->name);
+    n = worlds_node(a, o->name);
     if (n && n->pairs.count > 0) { /* another one of that name: it knows nothing of what is attached */
         n->may_be_right = true;
         n->report++;
-        node_status_mark(n);
+        attach_status_mark(n);
     }
 }
 
@@ -232,7 +232,7 @@ static void on_node_update(void *ctx, const struct object *old, const struct obj
         on_node(ctx, node_of(old), node_of(o));
 }
 
-static size_t count_wanted(const struct world_node *n)
+static size_t count_wanted(const struct worlds_node *n)
 {
     size_t count = 0;
 
@@ -244,7 +244,7 @@ static size_t count_wanted(const struct world_node *n)
 static void on_node_delete(void *ctx, const struct object *o, bool is_final_unknown)
 {
     struct attach *a = ctx;
-    struct world_node *n = world_node(a, o->name);
+    struct worlds_node *n = worlds_node(a, o->name);
     size_t wanted = n ? count_wanted(n) : 0;
 
     (void)is_final_unknown;
@@ -257,10 +257,10 @@ static void on_node_delete(void *ctx, const struct object *o, bool is_final_unkn
             "contains volumes in its list of volumes to attach",
             LOG_STR("node", o->name), LOG_UINT("volumes", wanted));
     n->is_managed = wanted > 0;
-    (void)world_set_in_use(n, node_of(o)->volumes_in_use); /* else what it said before */
-    world_mark_node(n);
-    node_status_mark(n);
-    world_node_settle(n);
+    (void)worlds_set_in_use(n, node_of(o)->volumes_in_use); /* else what it said before */
+    worlds_mark_node(n);
+    attach_status_mark(n);
+    worlds_node_settle(n);
 }
 
 /* --- Life --- */
@@ -275,7 +275,7 @@ static void index_by_node(const struct object *o, index_emit_fn *emit, void *ctx
 
 static const struct informer_index node_index = { PODS_BY_NODE, index_by_node };
 
-int inputs_open(struct attach *a, struct error *err)
+int attach_inputs_open(struct attach *a, struct error *err)
 {
     a->pods = part_pods(a->o.part.informers, err);
     if (a->pods)
@@ -286,22 +286,22 @@ int inputs_open(struct attach *a, struct error *err)
 static void on_attachment_add(void *ctx, const struct object *o, bool is_initial)
 {
     if (!is_initial)
-        csi_on_attachment(ctx, o->name);
+        csi_attach_on_event(ctx, o->name);
 }
 
 static void on_attachment_update(void *ctx, const struct object *old, const struct object *o)
 {
     (void)old;
-    csi_on_attachment(ctx, o->name);
+    csi_attach_on_event(ctx, o->name);
 }
 
 static void on_attachment_delete(void *ctx, const struct object *o, bool is_final_unknown)
 {
     (void)is_final_unknown;
-    csi_on_attachment(ctx, o->name);
+    csi_attach_on_event(ctx, o->name);
 }
 
-void inputs_start(struct attach *a)
+void attach_inputs_start(struct attach *a)
 {
     a->nodes_handler = (struct informer_handler){
         .on_add = on_node_add, .on_update = on_node_update, .on_delete = on_node_delete, .ctx = a
@@ -324,7 +324,7 @@ void inputs_start(struct attach *a)
     informer_add_handler(a->pods, &a->pods_handler);
 }
 
-void inputs_stop(struct attach *a)
+void attach_inputs_stop(struct attach *a)
 {
     informer_remove_handler(&a->nodes_handler);
     informer_remove_handler(&a->pods_handler);

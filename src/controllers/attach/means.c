@@ -23,8 +23,8 @@ static bool needs_attaching(const struct attach *a, struct str volume_name)
     return !d || d->attach_required;
 }
 
-static int find_csi(struct attach *a, const struct buf *volume_name, struct means *ret, struct buf *ret_name,
-                    struct error *err)
+static int find_csi(struct attach *a, const struct buf *volume_name, struct attach_means *ret,
+                    struct buf *ret_name, struct error *err)
 {
     int r = buf_check(volume_name, "the volume's name", err);
 
@@ -38,8 +38,8 @@ static int find_csi(struct attach *a, const struct buf *volume_name, struct mean
     return buf_check(ret_name, "the volume's name", err);
 }
 
-static int find_plugin(struct attach *a, const struct spec_ref *spec, struct means *ret, struct buf *ret_name,
-                       struct error *err)
+static int find_plugin(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                       struct buf *ret_name, struct error *err)
 {
     const struct volume_plugin *p = NULL;
     struct error why;
@@ -50,22 +50,22 @@ static int find_plugin(struct attach *a, const struct spec_ref *spec, struct mea
     if (r < 0) {
         *err = why;
         return error_wrap(err, "failed to get AttachablePlugin from volumeSpec for volume \"%s\" err=",
-                          spec_ref_name(spec));
+                          attach_spec_name(spec));
     }
     if (!p)
         return 0;
-    *ret = (struct means){ &plugin_attacher, p };
+    *ret = (struct attach_means){ &plugin_attacher, p };
     return ret_name ? registry_unique_name(p, &spec->spec, /* pod_uid= */ "", ret_name, err) : 0;
 }
 
-int means_find(struct attach *a, const struct spec_ref *spec, struct means *ret, struct buf *ret_name,
-               struct error *err)
+int attach_means_find(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                      struct buf *ret_name, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-    struct means m = { 0 };
+    struct attach_means m = { 0 };
     int r = 0;
 
-    if (csi_volume_name(spec, &csi))
+    if (csi_attach_volume_name(spec, &csi))
         r = find_csi(a, &csi, &m, ret_name, err);
     else if (spec_source(&spec->spec).kind != SOURCE_CSI) /* those in pods are never attached */
         r = find_plugin(a, spec, &m, ret_name, err);
@@ -76,14 +76,15 @@ int means_find(struct attach *a, const struct spec_ref *spec, struct means *ret,
 
 /* What is attached must be detached although its driver is not described any more, or says now that there was
  * no need. */
-static int find_by_spec(struct attach *a, const struct spec_ref *spec, struct means *ret, struct error *err)
+static int find_by_spec(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                        struct error *err)
 {
     _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct volume_plugin *p = NULL;
     int r;
 
-    if (csi_volume_name(spec, &csi)) {
-        *ret = (struct means){ &csi_attacher, NULL };
+    if (csi_attach_volume_name(spec, &csi)) {
+        *ret = (struct attach_means){ &csi_attacher, NULL };
         return 0;
     }
     r = registry_by_spec(a->o.registry, &spec->spec, PLUGIN_ATTACHES, &p, err);
@@ -91,12 +92,12 @@ static int find_by_spec(struct attach *a, const struct spec_ref *spec, struct me
         r = error_set(err, ERR_UNSUPPORTED, "no detachable volume plugin matched");
     if (r < 0)
         return error_wrap(err, "DetachVolume.findDetachablePluginBySpec failed for volume \"%s\" ",
-                          spec_ref_name(spec));
-    *ret = (struct means){ &plugin_attacher, p };
+                          attach_spec_name(spec));
+    *ret = (struct attach_means){ &plugin_attacher, p };
     return 0;
 }
 
-static int find_by_name(struct attach *a, const char *unique, struct means *ret, struct error *err)
+static int find_by_name(struct attach *a, const char *unique, struct attach_means *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct volume_plugin *p = NULL;
@@ -106,7 +107,7 @@ static int find_by_name(struct attach *a, const char *unique, struct means *ret,
     if (r < 0)
         return error_wrap(err, "DetachVolume.SplitUniqueName failed for volume \"%s\" ", unique);
     if (str_is(plugin, CSI_PLUGIN)) {
-        *ret = (struct means){ &csi_attacher, NULL };
+        *ret = (struct attach_means){ &csi_attacher, NULL };
         return 0;
     }
     (void)buf_add_str(&name, plugin);
@@ -115,11 +116,12 @@ static int find_by_name(struct attach *a, const char *unique, struct means *ret,
         r = error_set(err, ERR_UNSUPPORTED, "no attachable volume plugin matched");
     if (r < 0)
         return error_wrap(err, "DetachVolume.FindAttachablePluginByName failed for volume \"%s\" ", unique);
-    *ret = (struct means){ &plugin_attacher, p };
+    *ret = (struct attach_means){ &plugin_attacher, p };
     return 0;
 }
 
-int means_find_detacher(struct attach *a, const struct world_volume *v, struct means *ret, struct error *err)
+int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, struct attach_means *ret,
+                               struct error *err)
 {
     return v->spec.object ? find_by_spec(a, &v->spec, ret, err) : find_by_name(a, v->name, ret, err);
 }
@@ -140,18 +142,18 @@ void attach_work_fail(struct attach_work *w, const struct error *err)
     loop_defer(&w->later);
 }
 
-int attach_work_init(struct attach_work *w, struct attach *a, const struct spec_ref *spec, const char *volume,
-                     const char *node, struct error *err)
+int attach_work_init(struct attach_work *w, struct attach *a, const struct attach_spec *spec,
+                     const char *volume, const char *node, struct error *err)
 {
     w->attach = a;
     deferred_init(&w->later, a->o.part.loop, on_failure, w);
     w->volume = strdup(volume);
     w->node = strdup(node);
-    spec_ref_set(&w->spec, spec);
+    attach_spec_set(&w->spec, spec);
     return w->volume && w->node ? 0 : error_no_memory(err);
 }
 
-void attach_work_use(struct attach_work *w, const struct means *m)
+void attach_work_use(struct attach_work *w, const struct attach_means *m)
 {
     assert(m->attacher && !w->attacher);
     w->attacher = m->attacher;
@@ -163,7 +165,7 @@ void attach_work_done(struct attach_work *w)
     if (w->work)
         w->attacher->drop(w);
     loop_undefer(&w->later);
-    spec_ref_done(&w->spec);
+    attach_spec_done(&w->spec);
     w->plugin = plugin_unref(w->plugin);
     free(w->volume);
     free(w->node);

@@ -15,46 +15,46 @@
 #define RETRY_NS (100 * NS_PER_MS)
 #define RETRY_NS_MAX (10 * NS_PER_S)
 
-void node_status_mark(struct world_node *n)
+void attach_status_mark(struct worlds_node *n)
 {
     if (!n->is_marked) {
         n->is_marked = true;
-        TAILQ_INSERT_TAIL(&n->attach->world.marked_nodes, n, link);
+        TAILQ_INSERT_TAIL(&n->attach->worlds.marked_nodes, n, link);
     }
     attach_wake(n->attach);
 }
 
 static void on_retry(void *ctx)
 {
-    node_status_mark(ctx);
+    attach_status_mark(ctx);
 }
 
-void node_status_init(struct world_node *n)
+void attach_status_init(struct worlds_node *n)
 {
     timer_init(&n->retry, n->attach->o.part.loop, on_retry, n);
 }
 
-void node_status_done(struct world_node *n)
+void attach_status_done(struct worlds_node *n)
 {
     if (n->is_marked)
-        TAILQ_REMOVE(&n->attach->world.marked_nodes, n, link);
+        TAILQ_REMOVE(&n->attach->worlds.marked_nodes, n, link);
     timer_disarm(&n->retry);
     client_cancel(&n->call);
 }
 
 /* --- What it says --- */
 
-static const char *device_of(const struct world_pair *p)
+static const char *device_of(const struct worlds_pair *p)
 {
     return p->device ? p->device : "";
 }
 
-static bool says_so(const struct node *is, const struct world_node *n)
+static bool says_so(const struct node *is, const struct worlds_node *n)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < n->pairs.count; i++) {
-        const struct world_pair *p = n->pairs.items[i];
+        const struct worlds_pair *p = n->pairs.items[i];
         const struct attached_volume *v = p->is_reported ? node_attached_volume(is, p->volume->name) : NULL;
 
         if (!p->is_reported)
@@ -66,12 +66,12 @@ static bool says_so(const struct node *is, const struct world_node *n)
     return count == is->volumes_attached_count;
 }
 
-static void write_list(const struct world_node *n, struct buf *out)
+static void write_list(const struct worlds_node *n, struct buf *out)
 {
     const char *separator = "[";
 
     for (size_t i = 0; i < n->pairs.count; i++) {
-        const struct world_pair *p = n->pairs.items[i];
+        const struct worlds_pair *p = n->pairs.items[i];
 
         if (!p->is_reported)
             continue;
@@ -88,17 +88,17 @@ static void write_list(const struct world_node *n, struct buf *out)
 /* --- The write --- */
 
 /* The server has what was sent: detaches may wait for it. */
-static void acknowledge(struct world_node *n, uint64_t report)
+static void acknowledge(struct worlds_node *n, uint64_t report)
 {
     n->acknowledged = report;
     n->is_doubtful = false;
     n->retry_ns = 0;
     for (size_t i = 0; i < n->pairs.count; i++)
         if (!pair_is_wanted(n->pairs.items[i]))
-            world_mark(n->pairs.items[i]->volume);
+            worlds_mark(n->pairs.items[i]->volume);
 }
 
-static void fail(struct world_node *n, const struct error *err)
+static void fail(struct worlds_node *n, const struct error *err)
 {
     n->is_doubtful = true;
     n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
@@ -111,18 +111,18 @@ static void fail(struct world_node *n, const struct error *err)
 
 static void on_answer(void *ctx, const struct client_answer *x)
 {
-    struct world_node *n = ctx;
+    struct worlds_node *n = ctx;
 
     if (x->r == 0 || x->r == -ERR_NOT_FOUND)
         acknowledge(n, n->sent);
     else
         fail(n, &x->error);
     if (n->report != n->acknowledged && !n->is_doubtful)
-        node_status_mark(n);
-    world_node_settle(n);
+        attach_status_mark(n);
+    worlds_node_settle(n);
 }
 
-static void send(struct attach *a, struct world_node *n, const struct object *o)
+static void send_status(struct attach *a, struct worlds_node *n, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
     struct client_request q = { .verb = CLIENT_PATCH,
@@ -148,7 +148,7 @@ static void send(struct attach *a, struct world_node *n, const struct object *o)
     client_send(a->o.part.client, &n->call, &q, on_answer, n);
 }
 
-static void write_one(struct attach *a, struct world_node *n)
+static void write_one(struct attach *a, struct worlds_node *n)
 {
     const struct object *o = informer_get(a->nodes, "", n->name);
 
@@ -160,17 +160,17 @@ static void write_one(struct attach *a, struct world_node *n)
         n->may_be_right = false;
         acknowledge(n, n->report); /* there is nothing to be told, or nobody */
     } else {
-        send(a, n, o);
+        send_status(a, n, o);
     }
 }
 
-void node_status_write(struct attach *a)
+void attach_status_write(struct attach *a)
 {
-    struct world_node *n;
+    struct worlds_node *n;
 
-    while ((n = TAILQ_FIRST(&a->world.marked_nodes))) {
+    while ((n = TAILQ_FIRST(&a->worlds.marked_nodes))) {
         n->is_marked = false;
-        TAILQ_REMOVE(&a->world.marked_nodes, n, link);
+        TAILQ_REMOVE(&a->worlds.marked_nodes, n, link);
         write_one(a, n);
     }
 }

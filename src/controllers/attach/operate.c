@@ -17,7 +17,7 @@
 struct attach_op {
     TAILQ_ENTRY(attach_op) link;
     struct attach_work work;
-    struct world_pair *pair;
+    struct worlds_pair *pair;
     struct nested_op *nested;
     bool is_attach;
     uint64_t began_ns;
@@ -44,11 +44,11 @@ static void op_free(struct attach_op *op)
 }
 
 /* With its pair and its place among the operations. */
-static int op_new(struct attach *a, struct world_pair *p, const struct spec_ref *spec, const char *name,
+static int op_new(struct attach *a, struct worlds_pair *p, const struct attach_spec *spec, const char *name,
                   struct attach_op **ret, struct error *err)
 {
     struct attach_op *op = calloc(1, sizeof *op);
-    struct nested_key key = { p->volume->name, "", spec_ref_is_shared(spec) ? p->node->name : "" };
+    struct nested_key key = { p->volume->name, "", attach_spec_is_shared(spec) ? p->node->name : "" };
     int r;
 
     if (!op)
@@ -83,32 +83,32 @@ static void tell_failure(const struct attach_op *op, const struct error *err)
 
 static void end_attached(struct attach_op *op)
 {
-    world_set_attached(op->pair, &op->work.spec, TAKE(op->work.device));
+    worlds_set_attached(op->pair, &op->work.spec, TAKE(op->work.device));
     for (size_t i = 0; i < op->pair->pods.count; i++)
         recorder_event(op->work.attach->recorder, op->pair->pods.items[i], EVENT_NORMAL,
                        "SuccessfulAttachVolume", "AttachVolume.Attach succeeded for volume \"%s\" ",
-                       spec_ref_name(&op->work.spec));
+                       attach_spec_name(&op->work.spec));
     log_info("attached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
 }
 
 /* It is attached to another node than anybody knew: that attachment is found, and ended, from its pair. */
-static struct world_pair *dangling_pair(struct attach_op *op, int r)
+static struct worlds_pair *dangling_pair(struct attach_op *op, int r)
 {
-    struct world_pair *p = NULL;
+    struct worlds_pair *p = NULL;
 
     if (r == -ERR_EXISTS && op->work.device && op->work.device[0])
-        p = world_pair_get(op->work.attach, op->work.volume, op->work.device);
+        p = worlds_pair_get(op->work.attach, op->work.volume, op->work.device);
     return p ? p : op->pair;
 }
 
 static void end_not_attached(struct attach_op *op, int r, struct error *err)
 {
     /* One that is known to be attached there stays so. */
-    struct world_pair *p = dangling_pair(op, r);
+    struct worlds_pair *p = dangling_pair(op, r);
 
     if (p == op->pair || p->state == PAIR_DETACHED)
-        world_set_uncertain(p, &op->work.spec);
-    (void)error_wrap(err, "AttachVolume.Attach failed for volume \"%s\" ", spec_ref_name(&op->work.spec));
+        worlds_set_uncertain(p, &op->work.spec);
+    (void)error_wrap(err, "AttachVolume.Attach failed for volume \"%s\" ", attach_spec_name(&op->work.spec));
     tell_failure(op, err);
 }
 
@@ -130,7 +130,7 @@ static bool is_migrated(const struct attach_op *op)
 static void op_end(struct attach_op *op, int r, const struct error *err)
 {
     struct attach *a = op->work.attach;
-    struct world_pair *p = op->pair;
+    struct worlds_pair *p = op->pair;
     const char *name = op->is_attach ? OP_ATTACH : OP_DETACH;
 
     if (r < 0)
@@ -141,21 +141,21 @@ static void op_end(struct attach_op *op, int r, const struct error *err)
     op_free(op);
     p->is_busy = false;
     if (r < 0)
-        world_mark_at(p->volume, loop_now_ns(a->o.part.loop) + AFTER_FAILURE_NS);
+        worlds_mark_at(p->volume, loop_now_ns(a->o.part.loop) + AFTER_FAILURE_NS);
     else
-        world_mark(p->volume);
-    world_pair_settle(p);
+        worlds_mark(p->volume);
+    worlds_pair_settle(p);
 }
 
 static void detach_end(struct attach_op *op, int r, struct error *err)
 {
-    struct world_pair *p = op->pair;
+    struct worlds_pair *p = op->pair;
 
     if (r < 0) {
-        world_set_uncertain(p, &op->work.spec);
+        worlds_set_uncertain(p, &op->work.spec);
     } else if (p->state != PAIR_DETACHED) {
         log_info("detached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
-        world_set_detached(p); /* it is busy: it stays */
+        worlds_set_detached(p); /* it is busy: it stays */
     }
     op_end(op, r, err);
 }
@@ -173,7 +173,8 @@ static void on_work_done(struct attach_work *w, int r, const struct error *err)
         op_end(op, r, &why);
     } else {
         if (r < 0)
-            (void)error_wrap(&why, "DetachVolume.Detach failed for volume \"%s\" ", spec_ref_name(&w->spec));
+            (void)error_wrap(&why, "DetachVolume.Detach failed for volume \"%s\" ",
+                             attach_spec_name(&w->spec));
         detach_end(op, r, &why);
     }
 }
@@ -190,21 +191,21 @@ static void on_later(void *ctx)
     op_end(op, -(int)err.code, &err);
 }
 
-int operate_attach(struct attach *a, struct world_pair *p, struct error *err)
+int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error *err)
 {
     struct attach_op *op;
-    struct means m = { 0 };
+    struct attach_means m = { 0 };
     int r = op_new(a, p, &p->wanted, OP_ATTACH, &op, err);
 
     if (r < 0)
         return r;
     op->is_attach = true;
-    r = means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &op->err);
+    r = attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &op->err);
     if (r == 0 && !m.attacher)
         r = error_set(&op->err, ERR_UNSUPPORTED, "plugin do not support attachment");
     if (r < 0) {
         (void)error_wrap(&op->err, "AttachVolume.FindAttachablePluginBySpec failed for volume \"%s\" ",
-                         spec_ref_name(&p->wanted));
+                         attach_spec_name(&p->wanted));
         loop_defer(&op->later);
         return 0;
     }
@@ -228,7 +229,7 @@ static bool uses(const struct node *n, const char *volume)
 static void on_node(void *ctx, const struct client_answer *x)
 {
     struct attach_op *op = ctx;
-    const char *name = spec_ref_name(&op->work.spec);
+    const char *name = attach_spec_name(&op->work.spec);
     struct error err = x->error;
     int r = x->r;
 
@@ -245,8 +246,8 @@ static void on_node(void *ctx, const struct client_answer *x)
         op->work.attacher->detach(&op->work);
 }
 
-int operate_detach(struct attach *a, struct world_pair *p, const struct means *m, bool verifies,
-                   struct error *err)
+int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
+                          bool verifies, struct error *err)
 {
     struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = p->node->name };
     struct attach_op *op;
@@ -254,7 +255,7 @@ int operate_detach(struct attach *a, struct world_pair *p, const struct means *m
 
     if (r < 0)
         return r;
-    assert(world_is_unreported(p));
+    assert(worlds_is_unreported(p));
     attach_work_use(&op->work, m);
     log_info("detaching", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name),
              LOG_BOOL("verified", verifies));
@@ -265,7 +266,7 @@ int operate_detach(struct attach *a, struct world_pair *p, const struct means *m
     return 0;
 }
 
-void operate_stop(struct attach *a)
+void attach_operate_stop(struct attach *a)
 {
     while (!TAILQ_EMPTY(&a->ops))
         op_free(TAILQ_FIRST(&a->ops));

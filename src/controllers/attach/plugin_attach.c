@@ -10,18 +10,19 @@ struct plugin_work {
     struct plugin_call call;
     struct attach_work *owner; /* NULL: nobody waits */
     /* The worker's while it runs; of the loop before and after. */
-    struct spec_ref spec;
+    struct attach_spec spec;
     char *volume; /* as the plugin calls it */
     char *node;
     bool is_attached;
-    char device[PATH_MAX];
+    char *device;
 };
 
 static void work_free(struct plugin_work *x)
 {
-    spec_ref_done(&x->spec);
+    attach_spec_done(&x->spec);
     free(x->volume);
     free(x->node);
+    free(x->device);
     free(x);
 }
 
@@ -36,10 +37,7 @@ static void end(struct plugin_work *x, int r, const struct error *err)
     }
     w->work = NULL;
     w->is_attached = x->is_attached;
-    if (x->device[0])
-        w->device = strdup(x->device);
-    if (x->device[0] && !w->device)
-        r = error_no_memory(&why); /* done, but nobody knows what it is called: once more */
+    w->device = TAKE(x->device);
     work_free(x);
     w->done(w, r, &why);
 }
@@ -58,7 +56,7 @@ static int work_open(struct plugin_work *x, const struct attach_work *w, struct 
         return r;
     x->volume = strndup(volume.s, volume.len);
     x->node = strdup(w->node);
-    spec_ref_set(&x->spec, &w->spec);
+    attach_spec_set(&x->spec, &w->spec);
     if (!x->volume || !x->node)
         return error_no_memory(err);
     if (!w->attach->o.pool)
@@ -109,11 +107,16 @@ static struct plugin_work *work_of(struct plugin_call *c)
     return CONTAINER_OF(c, struct plugin_work, call);
 }
 
+/* A device whose name is lost for lack of memory is attached all the same: a failure, and once more. */
 static int run_attach(struct plugin_call *c, const struct volume_env *env, struct error *err)
 {
     struct plugin_work *x = work_of(c);
+    char device[PATH_MAX] = "";
+    int r = c->plugin->attach->attach(c->plugin, env, &x->spec.spec, x->node, device, err);
 
-    return c->plugin->attach->attach(c->plugin, env, &x->spec.spec, x->node, x->device, err);
+    if (device[0])
+        x->device = strdup(device);
+    return device[0] && !x->device ? error_no_memory(err) : r;
 }
 
 static int run_detach(struct plugin_call *c, const struct volume_env *env, struct error *err)

@@ -16,28 +16,28 @@ static bool is_gone(const struct attach *a, const struct object *pod)
 }
 
 /* A driver may have said meanwhile that its volumes need no attaching. */
-static bool is_attachable(struct attach *a, const struct world_pair *p)
+static bool is_attachable(struct attach *a, const struct worlds_pair *p)
 {
-    struct means m;
+    struct attach_means m;
     struct error err;
 
-    return means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &err) < 0 || m.attacher;
+    return attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &err) < 0 || m.attacher;
 }
 
 /* May take the pair away. */
-static void check_pair(struct attach *a, struct world_pair *p)
+static void check_pair(struct attach *a, struct worlds_pair *p)
 {
     if (pair_is_wanted(p) && !is_attachable(a, p)) {
-        world_unwant(p);
+        worlds_unwant(p);
         return;
     }
     for (size_t i = p->pods.count; i > 0; i--)
         if (is_gone(a, p->pods.items[i - 1]))
-            world_unwant_pod(p, i - 1);
+            worlds_unwant_pod(p, i - 1);
 }
 
 /* From the last pair to the first: whatever goes away stands behind. */
-static void check_node(struct attach *a, struct world_node *n)
+static void check_node(struct attach *a, struct worlds_node *n)
 {
     for (size_t i = n->pairs.count; i > 0; i--)
         check_pair(a, n->pairs.items[i - 1]);
@@ -47,13 +47,13 @@ static void check_node(struct attach *a, struct world_node *n)
 static void check_wishes(struct attach *a)
 {
     struct omap_cursor at;
-    struct world_node *n = omap_first(&a->world.nodes, &at), *next;
+    struct worlds_node *n = omap_first(&a->worlds.nodes, &at), *next;
 
     for (; n; n = next) {
         next = omap_next(&at);
         check_node(a, n);
         if (next)
-            (void)omap_lower_bound(&a->world.nodes, /* rank= */ 0, next->name, &at);
+            (void)omap_lower_bound(&a->worlds.nodes, /* rank= */ 0, next->name, &at);
     }
 }
 
@@ -62,7 +62,7 @@ static void look_at_all_pods(struct attach *a)
     struct informer_cursor at;
 
     for (const struct object *o = informer_first(a->pods, &at); o; o = informer_next(&at))
-        inputs_pod(a, pod_of(o));
+        attach_inputs_pod(a, pod_of(o));
     a->all_pods_at_ns = loop_now_ns(a->o.part.loop);
 }
 
@@ -74,17 +74,17 @@ static void on_populate(void *ctx)
     check_wishes(a);
     if (loop_now_ns(a->o.part.loop) - a->all_pods_at_ns >= ALL_PODS_NS)
         look_at_all_pods(a);
-    world_mark_all(a); /* a plugin may be back */
+    worlds_mark_all(a); /* a plugin may be back */
 }
 
-void populate_start(struct attach *a)
+void attach_populate_start(struct attach *a)
 {
     timer_init(&a->populate_timer, a->o.part.loop, on_populate, a);
     timer_arm_after(&a->populate_timer, POPULATE_NS);
     a->all_pods_at_ns = loop_now_ns(a->o.part.loop);
 }
 
-void populate_stop(struct attach *a)
+void attach_populate_stop(struct attach *a)
 {
     timer_disarm(&a->populate_timer);
 }

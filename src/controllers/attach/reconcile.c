@@ -13,11 +13,11 @@
 #define MESSAGE_BYTES_MAX 4096
 
 /* One operation at a time: of a volume that may be in several places, for each of them. */
-static struct nested_key key_of(const struct world_pair *p, const struct spec_ref *spec)
+static struct nested_key key_of(const struct worlds_pair *p, const struct attach_spec *spec)
 {
     return (struct nested_key){ .volume = p->volume->name,
                                 .pod = "",
-                                .node = spec_ref_is_shared(spec) ? p->node->name : "" };
+                                .node = attach_spec_is_shared(spec) ? p->node->name : "" };
 }
 
 /* --- Detaching --- */
@@ -29,7 +29,7 @@ struct grounds {
     bool is_out_of_service; /* somebody says that the node is off */
 };
 
-static uint64_t waited_ns(struct attach *a, struct world_pair *p)
+static uint64_t waited_ns(struct attach *a, struct worlds_pair *p)
 {
     uint64_t now_ns = loop_now_ns(a->o.part.loop);
 
@@ -40,7 +40,7 @@ static uint64_t waited_ns(struct attach *a, struct world_pair *p)
     return now_ns - p->detach_asked_ns;
 }
 
-static struct grounds grounds_of(struct attach *a, struct world_pair *p)
+static struct grounds grounds_of(struct attach *a, struct worlds_pair *p)
 {
     const struct object *o = informer_get(a->nodes, "", p->node->name);
     const struct node *n = o ? node_of(o) : NULL;
@@ -54,12 +54,12 @@ static struct grounds grounds_of(struct attach *a, struct world_pair *p)
     return g;
 }
 
-static void begin_detach(struct attach *a, struct world_pair *p, const struct means *m,
+static void begin_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
                          const struct grounds *g)
 {
     bool verifies = !g->is_late && !g->is_out_of_service;
     struct error err;
-    int r = operate_detach(a, p, m, verifies, &err);
+    int r = attach_operate_detach(a, p, m, verifies, &err);
 
     if (r == 0 && !verifies)
         attach_metrics_forced(a, g->is_late ? "timeout" : "out-of-service");
@@ -68,36 +68,36 @@ static void begin_detach(struct attach *a, struct world_pair *p, const struct me
             log_error("cannot begin to detach", LOG_STR("volume", p->volume->name),
                       LOG_STR("node", p->node->name), LOG_ERR(&err));
         if (p->state == PAIR_ATTACHED)
-            world_report(p, true);
+            worlds_report(p, true);
     }
 }
 
-static void check_unwanted(struct attach *a, struct world_pair *p)
+static void check_unwanted(struct attach *a, struct worlds_pair *p)
 {
     struct nested_key key = key_of(p, &p->volume->spec);
     struct grounds g;
-    struct means m;
+    struct attach_means m;
     struct error err;
     uint64_t until_ns;
 
     if (nested_is_pending(a->nested, &key))
         return; /* its end looks again */
     if (nested_is_waiting(a->nested, &key, OP_DETACH, &until_ns)) {
-        world_mark_at(p->volume, until_ns);
+        worlds_mark_at(p->volume, until_ns);
         return;
     }
     g = grounds_of(a, p);
-    if (world_is_in_use(p) && !g.is_forced && !g.is_out_of_service) {
+    if (worlds_is_in_use(p) && !g.is_forced && !g.is_out_of_service) {
         /* Observed: still mounted. The node's next word, or the end of patience, looks again. */
-        world_report(p, p->state == PAIR_ATTACHED);
-    } else if (means_find_detacher(a, p->volume, &m, &err) < 0) {
+        worlds_report(p, p->state == PAIR_ATTACHED);
+    } else if (attach_means_find_detacher(a, p->volume, &m, &err) < 0) {
         /* Observed: nobody can. The slow pass looks again. */
         log_warn("cannot detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name),
                  LOG_ERR(&err));
-        world_report(p, p->state == PAIR_ATTACHED);
-    } else if (world_report(p, false), !world_is_unreported(p)) {
+        worlds_report(p, p->state == PAIR_ATTACHED);
+    } else if (worlds_report(p, false), !worlds_is_unreported(p)) {
         /* Observed: the node may still be told that it is attached. The answer to the write looks again. */
-        node_status_mark(p->node);
+        attach_status_mark(p->node);
     } else {
         begin_detach(a, p, &m, &g);
     }
@@ -105,7 +105,7 @@ static void check_unwanted(struct attach *a, struct world_pair *p)
 
 /* --- Attaching --- */
 
-static bool is_attached_elsewhere(const struct world_pair *p)
+static bool is_attached_elsewhere(const struct worlds_pair *p)
 {
     for (size_t i = 0; i < p->volume->pairs.count; i++)
         if (p->volume->pairs.items[i] != p && p->volume->pairs.items[i]->state == PAIR_ATTACHED)
@@ -114,12 +114,12 @@ static bool is_attached_elsewhere(const struct world_pair *p)
 }
 
 /* Who has it, as far as this pod's people may know. */
-static void write_users(const struct world_pair *p, const struct object *pod, struct buf *out)
+static void write_users(const struct worlds_pair *p, const struct object *pod, struct buf *out)
 {
     unsigned here = 0, elsewhere = 0;
 
     for (size_t i = 0; i < p->volume->pairs.count; i++) {
-        const struct world_pair *other = p->volume->pairs.items[i];
+        const struct worlds_pair *other = p->volume->pairs.items[i];
 
         for (size_t k = 0; other != p && other->state == PAIR_ATTACHED && k < other->pods.count; k++) {
             const struct object *user = other->pods.items[k];
@@ -140,7 +140,7 @@ static void write_users(const struct world_pair *p, const struct object *pod, st
                            "it can be attached to another node");
 }
 
-static void tell_refusal(struct attach *a, struct world_pair *p)
+static void tell_refusal(struct attach *a, struct worlds_pair *p)
 {
     if (p->is_refusal_told)
         return;
@@ -150,22 +150,23 @@ static void tell_refusal(struct attach *a, struct world_pair *p)
 
         write_users(p, p->pods.items[i], &tail);
         recorder_event(a->recorder, p->pods.items[i], EVENT_WARNING, "FailedAttachVolume",
-                       "Waiting for detach for volume \"%s\" %s", spec_ref_name(&p->wanted), buf_cstr(&tail));
+                       "Waiting for detach for volume \"%s\" %s", attach_spec_name(&p->wanted),
+                       buf_cstr(&tail));
     }
     log_info("waiting for detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name));
 }
 
-static void begin_attach(struct attach *a, struct world_pair *p)
+static void begin_attach(struct attach *a, struct worlds_pair *p)
 {
     struct error err;
-    int r = operate_attach(a, p, &err);
+    int r = attach_operate_attach(a, p, &err);
 
     if (r < 0 && !error_is_expected(r))
         log_error("cannot begin to attach", LOG_STR("volume", p->volume->name),
                   LOG_STR("node", p->node->name), LOG_ERR(&err));
 }
 
-static void check_wanted(struct attach *a, struct world_pair *p)
+static void check_wanted(struct attach *a, struct worlds_pair *p)
 {
     struct nested_key key = key_of(p, &p->wanted);
     uint64_t until_ns;
@@ -175,20 +176,20 @@ static void check_wanted(struct attach *a, struct world_pair *p)
     if (p->state == PAIR_ATTACHED) {
         p->is_detach_asked = false;
         timer_disarm(&p->patience);
-        world_report(p, true);
-    } else if (!spec_ref_is_shared(&p->wanted) && is_attached_elsewhere(p)) {
+        worlds_report(p, true);
+    } else if (!attach_spec_is_shared(&p->wanted) && is_attached_elsewhere(p)) {
         /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
          * elsewhere is no reason to wait: the storage knows. */
         tell_refusal(a, p);
     } else if (nested_is_waiting(a->nested, &key, OP_ATTACH, &until_ns)) {
-        world_mark_at(p->volume, until_ns);
+        worlds_mark_at(p->volume, until_ns);
     } else {
         begin_attach(a, p);
     }
 }
 
 /* No pair goes away here: operations end later. */
-void reconcile_volume(struct attach *a, struct world_volume *v)
+void attach_reconcile(struct attach *a, struct worlds_volume *v)
 {
     for (size_t i = 0; i < v->pairs.count; i++)
         if (!pair_is_wanted(v->pairs.items[i]) && v->pairs.items[i]->state != PAIR_DETACHED)

@@ -20,19 +20,19 @@ static int recover_volume(struct attach *a, const struct node *n, const struct a
                           struct error *err)
 {
     char *device = strdup(v->device_path);
-    struct world_pair *p = device ? world_pair_get(a, v->name, n->obj.name) : NULL;
+    struct worlds_pair *p = device ? worlds_pair_get(a, v->name, n->obj.name) : NULL;
 
     if (!p) {
         free(device);
         return error_no_memory(err);
     }
-    world_set_attached(p, /* spec= */ NULL, device);
+    worlds_set_attached(p, /* spec= */ NULL, device);
     return 0;
 }
 
 static int recover_node(struct attach *a, const struct node *is, struct error *err)
 {
-    struct world_node *n = world_node_get(a, is->obj.name);
+    struct worlds_node *n = worlds_node_get(a, is->obj.name);
     int r = n ? 0 : error_no_memory(err);
 
     if (r < 0)
@@ -42,7 +42,7 @@ static int recover_node(struct attach *a, const struct node *is, struct error *e
     for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)
         if (is->volumes_attached[i].name[0])
             r = recover_volume(a, is, &is->volumes_attached[i], err);
-    if (world_set_in_use(n, is->volumes_in_use) < 0)
+    if (worlds_set_in_use(n, is->volumes_in_use) < 0)
         r = error_no_memory(err);
     n->is_managed = object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES) != NULL;
     return r;
@@ -64,23 +64,23 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct object *o = informer_get(a->volumes, "", x->volume_name);
-    struct spec_ref spec = { .object = NULL };
-    struct world_pair *p;
-    struct means m = { 0 };
+    struct attach_spec spec = { .object = NULL };
+    struct worlds_pair *p;
+    struct attach_means m = { 0 };
     int r;
 
     if (!o)
         return 0; /* nobody knows what it was */
     spec.spec.volume = volume_of(o);
     spec.object = (struct object *)(uintptr_t)o; /* borrowed */
-    r = means_find(a, &spec, &m, &name, err);
+    r = attach_means_find(a, &spec, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
-    p = world_pair_get(a, buf_cstr(&name), x->node_name);
+    p = worlds_pair_get(a, buf_cstr(&name), x->node_name);
     if (!p)
         return error_no_memory(err);
     if (p->state == PAIR_DETACHED)
-        world_set_uncertain(p, &spec);
+        worlds_set_uncertain(p, &spec);
     return 0;
 }
 
@@ -104,19 +104,19 @@ static void fill_specs(struct attach *a)
 {
     struct omap_cursor at;
 
-    for (struct world_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
+    for (struct worlds_volume *v = omap_first(&a->worlds.volumes, &at); v; v = omap_next(&at))
         for (size_t i = 0; i < v->pairs.count && !v->spec.object; i++)
             if (v->pairs.items[i]->state == PAIR_ATTACHED && pair_is_wanted(v->pairs.items[i]))
-                spec_ref_set(&v->spec, &v->pairs.items[i]->wanted);
+                attach_spec_set(&v->spec, &v->pairs.items[i]->wanted);
 }
 
-void recover(struct attach *a)
+void attach_recover(struct attach *a)
 {
     struct informer_cursor at;
 
     recover_nodes(a);
     recover_attachments(a);
     for (const struct object *o = informer_first(a->pods, &at); o; o = informer_next(&at))
-        inputs_pod(a, pod_of(o));
+        attach_inputs_pod(a, pod_of(o));
     fill_specs(a);
 }

@@ -49,7 +49,7 @@ static void verification_end(struct verification *v)
 static void on_checked(struct attach_work *w, int r, const struct error *err)
 {
     struct check *c = CONTAINER_OF(w, struct check, work);
-    struct world_pair *p = world_pair(w->attach, w->volume, w->node);
+    struct worlds_pair *p = worlds_pair(w->attach, w->volume, w->node);
 
     if (r < 0 && r != -ERR_UNSUPPORTED)
         log_warn("cannot verify that a volume is attached", LOG_STR("volume", w->volume),
@@ -58,25 +58,25 @@ static void on_checked(struct attach_work *w, int r, const struct error *err)
         p->is_verified = false;
     if (p && r == 0 && !w->is_attached && p->changes == c->changes) {
         log_warn("a volume is not attached any more", LOG_STR("volume", w->volume), LOG_STR("node", w->node));
-        world_set_detached(p);
+        worlds_set_detached(p);
     }
     if (--c->all->pending == 0)
         verification_end(c->all);
 }
 
-static bool is_to_be_checked(const struct world_pair *p)
+static bool is_to_be_checked(const struct worlds_pair *p)
 {
     return p->state == PAIR_ATTACHED && p->volume->spec.object && !p->is_verified && !p->is_busy;
 }
 
 /* One more, if somebody can tell. */
-static void add_check(struct attach *a, struct verification *v, struct world_pair *p)
+static void add_check(struct attach *a, struct verification *v, struct worlds_pair *p)
 {
     struct check *c = &v->checks[v->count];
-    struct means m = { 0 };
+    struct attach_means m = { 0 };
     struct error err;
 
-    if (means_find_detacher(a, p->volume, &m, &err) < 0 ||
+    if (attach_means_find_detacher(a, p->volume, &m, &err) < 0 ||
         attach_work_init(&c->work, a, &p->volume->spec, p->volume->name, p->node->name, &err) < 0) {
         attach_work_done(&c->work);
         *c = (struct check){ 0 };
@@ -90,7 +90,7 @@ static void add_check(struct attach *a, struct verification *v, struct world_pai
     v->count++;
 }
 
-static void verify_node(struct attach *a, const struct world_node *n)
+static void verify_node(struct attach *a, const struct worlds_node *n)
 {
     struct verification *v;
     size_t count = 0;
@@ -124,19 +124,19 @@ static void on_verify(void *ctx)
     struct attach *a = ctx;
     struct omap_cursor at;
 
-    for (struct world_node *n = omap_first(&a->world.nodes, &at); n; n = omap_next(&at))
+    for (struct worlds_node *n = omap_first(&a->worlds.nodes, &at); n; n = omap_next(&at))
         verify_node(a, n);
     timer_arm_after(&a->verify_timer, a->o.sync_period_ns);
 }
 
-void verify_start(struct attach *a)
+void attach_verify_start(struct attach *a)
 {
     timer_init(&a->verify_timer, a->o.part.loop, on_verify, a);
     if (a->o.sync_period_ns > 0)
         timer_arm_after(&a->verify_timer, a->o.sync_period_ns);
 }
 
-void verify_stop(struct attach *a)
+void attach_verify_stop(struct attach *a)
 {
     timer_disarm(&a->verify_timer);
     while (!TAILQ_EMPTY(&a->verifications))

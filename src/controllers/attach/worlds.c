@@ -1,5 +1,5 @@
 /* Pairs hang in two sorted arrays, of their volume and of their node: few each, and found by halving. */
-#include "controllers/attach/world.h"
+#include "controllers/attach/worlds.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,28 +9,28 @@
 
 /* --- Specs --- */
 
-void spec_ref_set(struct spec_ref *to, const struct spec_ref *from)
+void attach_spec_set(struct attach_spec *to, const struct attach_spec *from)
 {
     struct object *before = to->object;
 
     if (from && from->object)
-        *to = (struct spec_ref){ from->spec, object_ref(from->object) };
+        *to = (struct attach_spec){ from->spec, object_ref(from->object) };
     else
-        *to = (struct spec_ref){ .object = NULL };
+        *to = (struct attach_spec){ .object = NULL };
     (void)object_unref(before);
 }
 
-void spec_ref_done(struct spec_ref *s)
+void attach_spec_done(struct attach_spec *s)
 {
-    spec_ref_set(s, NULL);
+    attach_spec_set(s, NULL);
 }
 
-const char *spec_ref_name(const struct spec_ref *s)
+const char *attach_spec_name(const struct attach_spec *s)
 {
     return s->object ? spec_name(&s->spec) : "nil";
 }
 
-bool spec_ref_is_shared(const struct spec_ref *s)
+bool attach_spec_is_shared(const struct attach_spec *s)
 {
     const struct volume *v = s->object ? s->spec.volume : NULL;
 
@@ -46,35 +46,35 @@ bool spec_ref_is_shared(const struct spec_ref *s)
 static int volume_cmp(void *ctx, const void *a, const void *b)
 {
     (void)ctx;
-    return strcmp(((const struct world_volume *)a)->name, ((const struct world_volume *)b)->name);
+    return strcmp(((const struct worlds_volume *)a)->name, ((const struct worlds_volume *)b)->name);
 }
 
 static int volume_cmp_key(void *ctx, const void *key, const void *volume)
 {
     (void)ctx;
-    return strcmp(key, ((const struct world_volume *)volume)->name);
+    return strcmp(key, ((const struct worlds_volume *)volume)->name);
 }
 
 static int node_cmp(void *ctx, const void *a, const void *b)
 {
     (void)ctx;
-    return strcmp(((const struct world_node *)a)->name, ((const struct world_node *)b)->name);
+    return strcmp(((const struct worlds_node *)a)->name, ((const struct worlds_node *)b)->name);
 }
 
 static int node_cmp_key(void *ctx, const void *key, const void *node)
 {
     (void)ctx;
-    return strcmp(key, ((const struct world_node *)node)->name);
+    return strcmp(key, ((const struct worlds_node *)node)->name);
 }
 
-struct world_node *world_node(const struct attach *a, const char *name)
+struct worlds_node *worlds_node(const struct attach *a, const char *name)
 {
-    return omap_find(&a->world.nodes, /* rank= */ 0, name);
+    return omap_find(&a->worlds.nodes, /* rank= */ 0, name);
 }
 
-struct world_volume *world_volume(const struct attach *a, const char *name)
+struct worlds_volume *worlds_volume(const struct attach *a, const char *name)
 {
-    return omap_find(&a->world.volumes, /* rank= */ 0, name);
+    return omap_find(&a->worlds.volumes, /* rank= */ 0, name);
 }
 
 /* "kubernetes.io/csi:DRIVER", or the plugin's name. */
@@ -96,12 +96,12 @@ static char *label_of(const char *name)
 
 static void volume_on_retry(void *ctx)
 {
-    world_mark(ctx);
+    worlds_mark(ctx);
 }
 
-static struct world_volume *volume_get(struct attach *a, const char *name)
+static struct worlds_volume *volume_get(struct attach *a, const char *name)
 {
-    struct world_volume *v = world_volume(a, name);
+    struct worlds_volume *v = worlds_volume(a, name);
     size_t len = strlen(name);
 
     if (v)
@@ -113,7 +113,7 @@ static struct world_volume *volume_get(struct attach *a, const char *name)
     v->attach = a;
     v->label = label_of(name);
     timer_init(&v->retry, a->o.part.loop, volume_on_retry, v);
-    if (!v->label || omap_insert(&a->world.volumes, /* rank= */ 0, v) < 0) {
+    if (!v->label || omap_insert(&a->worlds.volumes, /* rank= */ 0, v) < 0) {
         free(v->label);
         free(v);
         return NULL;
@@ -122,9 +122,9 @@ static struct world_volume *volume_get(struct attach *a, const char *name)
     return v;
 }
 
-struct world_node *world_node_get(struct attach *a, const char *name)
+struct worlds_node *worlds_node_get(struct attach *a, const char *name)
 {
-    struct world_node *n = world_node(a, name);
+    struct worlds_node *n = worlds_node(a, name);
     size_t len = strlen(name);
 
     if (n)
@@ -134,61 +134,61 @@ struct world_node *world_node_get(struct attach *a, const char *name)
         return NULL;
     memcpy(n->name, name, len + 1);
     n->attach = a;
-    node_status_init(n);
-    if (omap_insert(&a->world.nodes, /* rank= */ 0, n) < 0) {
+    attach_status_init(n);
+    if (omap_insert(&a->worlds.nodes, /* rank= */ 0, n) < 0) {
         free(n);
         return NULL;
     }
     return n;
 }
 
-static void volume_free(struct world_volume *v)
+static void volume_free(struct worlds_volume *v)
 {
     if (v->is_marked)
-        TAILQ_REMOVE(&v->attach->world.marked_volumes, v, link);
+        TAILQ_REMOVE(&v->attach->worlds.marked_volumes, v, link);
     timer_disarm(&v->retry);
-    spec_ref_done(&v->spec);
+    attach_spec_done(&v->spec);
     vec_done(&v->pairs);
     free(v->label);
     free(v);
 }
 
-static void in_use_clear(struct world_node *n)
+static void in_use_clear(struct worlds_node *n)
 {
     for (size_t i = 0; i < n->in_use.count; i++)
         free(n->in_use.items[i]);
     vec_done(&n->in_use);
 }
 
-static void node_free(struct world_node *n)
+static void node_free(struct worlds_node *n)
 {
-    node_status_done(n);
+    attach_status_done(n);
     in_use_clear(n);
     vec_done(&n->pairs);
     free(n);
 }
 
-static void volume_settle(struct world_volume *v)
+static void volume_settle(struct worlds_volume *v)
 {
     if (v->pairs.count > 0)
         return;
-    (void)omap_remove(&v->attach->world.volumes, /* rank= */ 0, v);
+    (void)omap_remove(&v->attach->worlds.volumes, /* rank= */ 0, v);
     volume_free(v);
 }
 
 /* What is being written of it is still to be answered. */
-void world_node_settle(struct world_node *n)
+void worlds_node_settle(struct worlds_node *n)
 {
     if (n->exists || n->pairs.count > 0 || client_call_is_active(&n->call))
         return;
-    (void)omap_remove(&n->attach->world.nodes, /* rank= */ 0, n);
+    (void)omap_remove(&n->attach->worlds.nodes, /* rank= */ 0, n);
     node_free(n);
 }
 
 /* --- Pairs --- */
 
 /* Where the pair of that node is among a volume's, or would be. */
-static size_t place_in_volume(const struct world_volume *v, const char *node)
+static size_t place_in_volume(const struct worlds_volume *v, const char *node)
 {
     size_t low = 0, high = v->pairs.count;
 
@@ -203,7 +203,7 @@ static size_t place_in_volume(const struct world_volume *v, const char *node)
     return low;
 }
 
-static size_t place_in_node(const struct world_node *n, const char *volume)
+static size_t place_in_node(const struct worlds_node *n, const char *volume)
 {
     size_t low = 0, high = n->pairs.count;
 
@@ -218,7 +218,7 @@ static size_t place_in_node(const struct world_node *n, const char *volume)
     return low;
 }
 
-static struct world_pair *pair_of(const struct world_volume *v, const char *node)
+static struct worlds_pair *pair_of(const struct worlds_volume *v, const char *node)
 {
     size_t at = place_in_volume(v, node);
 
@@ -226,23 +226,23 @@ static struct world_pair *pair_of(const struct world_volume *v, const char *node
                                                                                     : NULL;
 }
 
-struct world_pair *world_pair(const struct attach *a, const char *volume, const char *node)
+struct worlds_pair *worlds_pair(const struct attach *a, const char *volume, const char *node)
 {
-    const struct world_volume *v = world_volume(a, volume);
+    const struct worlds_volume *v = worlds_volume(a, volume);
 
     return v ? pair_of(v, node) : NULL;
 }
 
 static void pair_on_patience(void *ctx)
 {
-    struct world_pair *p = ctx;
+    struct worlds_pair *p = ctx;
 
-    world_mark(p->volume);
+    worlds_mark(p->volume);
 }
 
-static struct world_pair *pair_new(struct attach *a, struct world_volume *v, struct world_node *n)
+static struct worlds_pair *pair_new(struct attach *a, struct worlds_volume *v, struct worlds_node *n)
 {
-    struct world_pair *p = calloc(1, sizeof *p);
+    struct worlds_pair *p = calloc(1, sizeof *p);
 
     if (!p)
         return NULL;
@@ -258,38 +258,38 @@ static struct world_pair *pair_new(struct attach *a, struct world_volume *v, str
     return p;
 }
 
-struct world_pair *world_pair_get(struct attach *a, const char *volume, const char *node)
+struct worlds_pair *worlds_pair_get(struct attach *a, const char *volume, const char *node)
 {
-    struct world_volume *v = volume_get(a, volume);
-    struct world_node *n = v ? world_node_get(a, node) : NULL;
-    struct world_pair *p = n ? pair_of(v, node) : NULL;
+    struct worlds_volume *v = volume_get(a, volume);
+    struct worlds_node *n = v ? worlds_node_get(a, node) : NULL;
+    struct worlds_pair *p = n ? pair_of(v, node) : NULL;
 
     if (n && !p)
         p = pair_new(a, v, n);
     if (!p) {
         if (n)
-            world_node_settle(n);
+            worlds_node_settle(n);
         if (v)
             volume_settle(v);
     }
     return p;
 }
 
-static void pair_free(struct world_pair *p)
+static void pair_free(struct worlds_pair *p)
 {
     timer_disarm(&p->patience);
     for (size_t i = 0; i < p->pods.count; i++)
         (void)object_unref(p->pods.items[i]);
     vec_done(&p->pods);
-    spec_ref_done(&p->wanted);
+    attach_spec_done(&p->wanted);
     free(p->device);
     free(p);
 }
 
-void world_pair_settle(struct world_pair *p)
+void worlds_pair_settle(struct worlds_pair *p)
 {
-    struct world_volume *v = p->volume;
-    struct world_node *n = p->node;
+    struct worlds_volume *v = p->volume;
+    struct worlds_node *n = p->node;
 
     if (pair_is_wanted(p) || p->state != PAIR_DETACHED || p->is_busy)
         return;
@@ -298,43 +298,43 @@ void world_pair_settle(struct world_pair *p)
     vec_remove(&n->pairs, place_in_node(n, v->name));
     pair_free(p);
     volume_settle(v);
-    world_node_settle(n);
+    worlds_node_settle(n);
 }
 
 /* --- Marks --- */
 
-void world_mark(struct world_volume *v)
+void worlds_mark(struct worlds_volume *v)
 {
     if (!v->is_marked) {
         v->is_marked = true;
-        TAILQ_INSERT_TAIL(&v->attach->world.marked_volumes, v, link);
+        TAILQ_INSERT_TAIL(&v->attach->worlds.marked_volumes, v, link);
     }
     attach_wake(v->attach);
 }
 
-void world_mark_at(struct world_volume *v, uint64_t at_ns)
+void worlds_mark_at(struct worlds_volume *v, uint64_t at_ns)
 {
     if (!timer_is_armed(&v->retry) || v->retry.node.at_ns > at_ns)
         timer_arm(&v->retry, at_ns);
 }
 
-void world_mark_node(struct world_node *n)
+void worlds_mark_node(struct worlds_node *n)
 {
     for (size_t i = 0; i < n->pairs.count; i++)
-        world_mark(n->pairs.items[i]->volume);
+        worlds_mark(n->pairs.items[i]->volume);
 }
 
-void world_mark_all(struct attach *a)
+void worlds_mark_all(struct attach *a)
 {
     struct omap_cursor at;
 
-    for (struct world_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
-        world_mark(v);
+    for (struct worlds_volume *v = omap_first(&a->worlds.volumes, &at); v; v = omap_next(&at))
+        worlds_mark(v);
 }
 
 /* --- Wanted --- */
 
-static bool pair_has_pod(const struct world_pair *p, const char *uid)
+static bool pair_has_pod(const struct worlds_pair *p, const char *uid)
 {
     for (size_t i = 0; i < p->pods.count; i++)
         if (strcmp(p->pods.items[i]->uid, uid) == 0)
@@ -342,35 +342,35 @@ static bool pair_has_pod(const struct world_pair *p, const char *uid)
     return false;
 }
 
-int world_want(struct attach *a, const char *node, const char *volume, const struct spec_ref *spec,
-               const struct object *pod, struct error *err)
+int worlds_want(struct attach *a, const char *node, const char *volume, const struct attach_spec *spec,
+                const struct object *pod, struct error *err)
 {
-    struct world_node *n = world_node(a, node);
-    struct world_pair *p;
+    struct worlds_node *n = worlds_node(a, node);
+    struct worlds_pair *p;
 
     if (!n || !n->is_managed)
         return error_set(err, ERR_NOT_FOUND,
                          "no node with the name \"%s\" exists in the list of managed nodes", node);
-    p = world_pair_get(a, volume, node);
+    p = worlds_pair_get(a, volume, node);
     if (!p)
         return error_no_memory(err);
     if (pair_has_pod(p, pod->uid))
         return 0;
     if (vec_reserve(&p->pods, 1) < 0) {
-        world_pair_settle(p);
+        worlds_pair_settle(p);
         return error_no_memory(err);
     }
     if (!pair_is_wanted(p)) {
-        spec_ref_set(&p->wanted, spec);
+        attach_spec_set(&p->wanted, spec);
         attach_metrics_wanted(p, 1);
     }
     p->pods.items[p->pods.count++] = object_ref(pod);
     attach_metrics_pod(p, 1);
-    world_mark(p->volume);
+    worlds_mark(p->volume);
     return 0;
 }
 
-void world_unwant_pod(struct world_pair *p, size_t index)
+void worlds_unwant_pod(struct worlds_pair *p, size_t index)
 {
     (void)object_unref(p->pods.items[index]);
     vec_remove(&p->pods, index);
@@ -378,30 +378,30 @@ void world_unwant_pod(struct world_pair *p, size_t index)
     if (pair_is_wanted(p))
         return;
     attach_metrics_wanted(p, -1);
-    spec_ref_done(&p->wanted);
+    attach_spec_done(&p->wanted);
     p->is_refusal_told = false;
-    world_mark(p->volume);
-    world_pair_settle(p);
+    worlds_mark(p->volume);
+    worlds_pair_settle(p);
 }
 
-void world_unwant(struct world_pair *p)
+void worlds_unwant(struct worlds_pair *p)
 {
     for (size_t i = p->pods.count; i > 0; i--)
-        world_unwant_pod(p, i - 1);
+        worlds_unwant_pod(p, i - 1);
 }
 
-static void forget_pod(struct world_pair *p, const char *uid)
+static void forget_pod(struct worlds_pair *p, const char *uid)
 {
     for (size_t i = 0; i < p->pods.count; i++)
         if (strcmp(p->pods.items[i]->uid, uid) == 0) {
-            world_unwant_pod(p, i);
+            worlds_unwant_pod(p, i);
             return;
         }
 }
 
-void world_forget_pod(struct attach *a, const char *node, const char *pod_uid)
+void worlds_forget_pod(struct attach *a, const char *node, const char *pod_uid)
 {
-    struct world_node *n = world_node(a, node);
+    struct worlds_node *n = worlds_node(a, node);
 
     for (size_t i = n ? n->pairs.count : 0; i > 0; i--)
         forget_pod(n->pairs.items[i - 1], pod_uid); /* the last one may take the node with it */
@@ -410,7 +410,7 @@ void world_forget_pod(struct attach *a, const char *node, const char *pod_uid)
 /* --- Is --- */
 
 /* The one place where a state changes. */
-static void pair_enter(struct world_pair *p, enum pair_state next)
+static void pair_enter(struct worlds_pair *p, enum pair_state next)
 {
     if (p->state == PAIR_DETACHED && next != PAIR_DETACHED) {
         p->is_assumed_in_use = true;
@@ -424,55 +424,55 @@ static void pair_enter(struct world_pair *p, enum pair_state next)
     p->state = next;
     p->changes = ++p->volume->attach->changes;
     if (next != PAIR_UNCERTAIN) /* whoever failed says when to look again */
-        world_mark(p->volume);
+        worlds_mark(p->volume);
 }
 
-void world_set_attached(struct world_pair *p, const struct spec_ref *spec, char *device)
+void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device)
 {
     bool is_news = p->state != PAIR_ATTACHED || strcmp(p->device ? p->device : "", device ? device : "") != 0;
 
-    spec_ref_set(&p->volume->spec, spec);
+    attach_spec_set(&p->volume->spec, spec);
     free(p->device);
     p->device = device;
     if (is_news && p->is_reported)
-        world_report(p, false); /* with another device */
+        worlds_report(p, false); /* with another device */
     pair_enter(p, PAIR_ATTACHED);
-    world_report(p, true);
+    worlds_report(p, true);
 }
 
-void world_set_uncertain(struct world_pair *p, const struct spec_ref *spec)
+void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec)
 {
-    spec_ref_set(&p->volume->spec, spec);
+    attach_spec_set(&p->volume->spec, spec);
     free(p->device);
     p->device = NULL;
     pair_enter(p, PAIR_UNCERTAIN);
 }
 
-void world_set_detached(struct world_pair *p)
+void worlds_set_detached(struct worlds_pair *p)
 {
     bool is_anywhere = false;
 
-    world_report(p, false);
+    worlds_report(p, false);
     free(p->device);
     p->device = NULL;
     pair_enter(p, PAIR_DETACHED);
     for (size_t i = 0; i < p->volume->pairs.count; i++)
         is_anywhere = is_anywhere || p->volume->pairs.items[i]->state != PAIR_DETACHED;
     if (!is_anywhere)
-        spec_ref_done(&p->volume->spec);
-    world_pair_settle(p);
+        attach_spec_done(&p->volume->spec);
+    worlds_pair_settle(p);
 }
 
-void world_report(struct world_pair *p, bool is_reported)
+void worlds_report(struct worlds_pair *p, bool is_reported)
 {
     if (p->is_reported == is_reported)
         return;
     p->is_reported = is_reported;
     p->report = ++p->node->report;
-    node_status_mark(p->node);
+    attach_status_mark(p->node);
 }
 
-bool world_is_unreported(const struct world_pair *p)
+bool worlds_is_unreported(const struct worlds_pair *p)
 {
     return !p->is_reported && p->node->acknowledged >= p->report;
 }
@@ -484,7 +484,7 @@ static int name_cmp(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_same(const struct world_node *n, char *const *names, size_t count)
+static bool is_same(const struct worlds_node *n, char *const *names, size_t count)
 {
     if (n->in_use.count != count)
         return false;
@@ -495,7 +495,7 @@ static bool is_same(const struct world_node *n, char *const *names, size_t count
 }
 
 /* What was assumed is known now. */
-static bool end_assumptions(struct world_node *n)
+static bool end_assumptions(struct worlds_node *n)
 {
     bool had_any = false;
 
@@ -506,7 +506,7 @@ static bool end_assumptions(struct world_node *n)
     return had_any;
 }
 
-int world_set_in_use(struct world_node *n, struct texts volumes)
+int worlds_set_in_use(struct worlds_node *n, struct texts volumes)
 {
     char **names = calloc(volumes.count ? volumes.count : 1, sizeof *names);
     bool is_full = names != NULL, is_news;
@@ -531,11 +531,11 @@ int world_set_in_use(struct world_node *n, struct texts volumes)
         n->in_use.cap = volumes.count ? volumes.count : 1;
     }
     if (end_assumptions(n) || is_news)
-        world_mark_node(n);
+        worlds_mark_node(n);
     return 0;
 }
 
-bool world_is_in_use(const struct world_pair *p)
+bool worlds_is_in_use(const struct worlds_pair *p)
 {
     const char *name = p->volume->name;
 
@@ -547,25 +547,25 @@ bool world_is_in_use(const struct world_pair *p)
 
 /* --- Life --- */
 
-void world_init(struct attach *a)
+void worlds_init(struct attach *a)
 {
-    omap_init(&a->world.volumes, (struct omap_order){ volume_cmp, volume_cmp_key, NULL });
-    omap_init(&a->world.nodes, (struct omap_order){ node_cmp, node_cmp_key, NULL });
-    TAILQ_INIT(&a->world.marked_volumes);
-    TAILQ_INIT(&a->world.marked_nodes);
+    omap_init(&a->worlds.volumes, (struct omap_order){ volume_cmp, volume_cmp_key, NULL });
+    omap_init(&a->worlds.nodes, (struct omap_order){ node_cmp, node_cmp_key, NULL });
+    TAILQ_INIT(&a->worlds.marked_volumes);
+    TAILQ_INIT(&a->worlds.marked_nodes);
 }
 
-void world_done(struct attach *a)
+void worlds_done(struct attach *a)
 {
     struct omap_cursor at;
 
-    for (struct world_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+    for (struct worlds_volume *v = omap_first(&a->worlds.volumes, &at); v; v = omap_next(&at)) {
         for (size_t i = 0; i < v->pairs.count; i++)
             pair_free(v->pairs.items[i]);
         volume_free(v);
     }
-    for (struct world_node *n = omap_first(&a->world.nodes, &at); n; n = omap_next(&at))
+    for (struct worlds_node *n = omap_first(&a->worlds.nodes, &at); n; n = omap_next(&at))
         node_free(n);
-    omap_done(&a->world.volumes);
-    omap_done(&a->world.nodes);
+    omap_done(&a->worlds.volumes);
+    omap_done(&a->worlds.nodes);
 }
