@@ -128,10 +128,6 @@ void attach_inputs_start(struct attach *a);
 void attach_inputs_stop(struct attach *a);
 /* Every volume of the pod that can be attached is wanted, or none. */
 void attach_inputs_pod(struct attach *a, const struct pod *p);
-/* The spec of a pod's volume, by its claim if it has one. */
-int attach_inputs_spec(const struct attach *a, const struct pod *p, const struct pod_volume *v,
-                       struct attach_spec *ret, struct error *err);
-
 void attach_populate_start(struct attach *a);
 void attach_populate_stop(struct attach *a);
 
@@ -162,6 +158,8 @@ void attach_status_write(struct attach *a);
 
 int attach_metrics_new(struct attach *a, struct error *err);
 void attach_metrics_free(struct attach *a);
+/* The plugin of a volume by its unique name, "kubernetes.io/csi:DRIVER" for CSI; NULL without memory. */
+char *attach_metrics_label(const char *volume);
 /* Sets what the volume's pairs are counted in. */
 void attach_metrics_volume(struct attach *a, struct worlds_volume *v);
 void attach_metrics_wanted(const struct worlds_pair *p, int more);

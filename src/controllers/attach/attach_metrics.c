@@ -69,6 +69,22 @@ void attach_metrics_free(struct attach *a)
 
 /* --- Counting --- */
 
+char *attach_metrics_label(const char *name)
+{
+    struct str plugin, volume;
+    struct error err;
+    struct buf b = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+
+    if (unique_name_split(name, &plugin, &volume, &err) < 0)
+        plugin = str_of("UnknownAttachableVolumePlugin");
+    (void)buf_add_str(&b, plugin);
+    if (str_is(plugin, CSI_PLUGIN)) {
+        (void)buf_add_char(&b, ':');
+        (void)buf_add_str(&b, str_next(&volume, '^'));
+    }
+    return buf_take(&b);
+}
+
 void attach_metrics_volume(struct attach *a, struct worlds_volume *v)
 {
     if (!a->metrics)

@@ -326,9 +326,7 @@ static void on_deleted(void *ctx, const struct client_answer *x)
     struct csi_work *c = ctx;
     struct error err = x->error;
 
-    if (x->r == -ERR_NOT_FOUND) {
-        end(c, 0, NULL);
-    } else if (x->r < 0) {
+    if (x->r < 0 && x->r != -ERR_NOT_FOUND) {
         (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
         end(c, x->r, &err);
     } else {
@@ -336,7 +334,7 @@ static void on_deleted(void *ctx, const struct client_answer *x)
         /* One that only goes later may be new to the cache: without it, "not there" would say nothing. */
         if (x->object && x->object->is_deleting && x->object->finalizers.count > 0)
             informer_observe(c->owner->attach->attachments, x->object);
-        check(c);
+        check(c); /* gone from the cache too: an attach that follows must not take it for its own */
     }
 }
 

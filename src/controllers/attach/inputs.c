@@ -56,8 +56,8 @@ static int volume_of_claim(const struct attach *a, const struct pod *p, const st
     return check_bound(c, *ret, err);
 }
 
-int attach_inputs_spec(const struct attach *a, const struct pod *p, const struct pod_volume *v,
-                       struct attach_spec *ret, struct error *err)
+static int spec_of(const struct attach *a, const struct pod *p, const struct pod_volume *v,
+                   struct attach_spec *ret, struct error *err)
 {
     const char *claim = pod_claim_name(v);
     const struct volume *volume = NULL;
@@ -79,7 +79,7 @@ static int want_volume(struct attach *a, const struct pod *p, const struct pod_v
     _cleanup_(attach_spec_done_p) struct attach_spec spec = { .object = NULL };
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     struct attach_means m;
-    int r = attach_inputs_spec(a, p, v, &spec, err);
+    int r = spec_of(a, p, v, &spec, err);
 
     if (r == 0)
         r = attach_means_find(a, &spec, &m, &name, err);
@@ -187,6 +187,26 @@ static bool is_out_of_service(const struct node *n)
     return node_has_taint(n, TAINT_OUT_OF_SERVICE);
 }
 
+static bool is_same_list(struct texts a, struct texts b)
+{
+    for (uint32_t i = 0; i < a.count && a.count == b.count; i++)
+        if (strcmp(a.items[i], b.items[i]) != 0)
+            return false;
+    return a.count == b.count;
+}
+
+/* Heartbeats come often and mostly say the same. */
+static void hear_in_use(struct worlds_node *n, const struct node *old, const struct node *is)
+{
+    if (old && !n->is_in_use_old && is_same_list(old->volumes_in_use, is->volumes_in_use)) {
+        worlds_confirm_in_use(n);
+        return;
+    }
+    n->is_in_use_old = worlds_set_in_use(n, is->volumes_in_use) < 0;
+    if (n->is_in_use_old)
+        log_error("no memory for what a node has in use", LOG_STR("node", n->name));
+}
+
 static void on_node(struct attach *a, const struct node *old, const struct node *is)
 {
     struct worlds_node *n = worlds_node_get(a, is->obj.name);
@@ -199,8 +219,7 @@ static void on_node(struct attach *a, const struct node *old, const struct node 
     }
     n->exists = true;
     n->is_managed = was_managed || object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES);
-    if (worlds_set_in_use(n, is->volumes_in_use) < 0)
-        log_error("no memory for what a node has in use", LOG_STR("node", is->obj.name));
+    hear_in_use(n, old, is);
     if (!old || node_is_ready(old) != node_is_ready(is) || is_out_of_service(old) != is_out_of_service(is))
         worlds_mark_node(n);
     if (n->is_managed && !was_managed)
@@ -257,7 +276,7 @@ static void on_node_delete(void *ctx, const struct object *o, bool is_final_unkn
             "contains volumes in its list of volumes to attach",
             LOG_STR("node", o->name), LOG_UINT("volumes", wanted));
     n->is_managed = wanted > 0;
-    (void)worlds_set_in_use(n, node_of(o)->volumes_in_use); /* else what it said before */
+    hear_in_use(n, /* old= */ NULL, node_of(o));
     worlds_mark_node(n);
     attach_status_mark(n);
     worlds_node_settle(n);

@@ -5,6 +5,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- Specs --- */
+
+void attach_spec_set(struct attach_spec *to, const struct attach_spec *from)
+{
+    struct object *before = to->object;
+
+    if (from && from->object)
+        *to = (struct attach_spec){ from->spec, object_ref(from->object) };
+    else
+        *to = (struct attach_spec){ .object = NULL };
+    (void)object_unref(before);
+}
+
+void attach_spec_done(struct attach_spec *s)
+{
+    attach_spec_set(s, NULL);
+}
+
+const char *attach_spec_name(const struct attach_spec *s)
+{
+    return s->object ? spec_name(&s->spec) : "nil";
+}
+
+bool attach_spec_is_shared(const struct attach_spec *s)
+{
+    const struct volume *v = s->object ? s->spec.volume : NULL;
+
+    if (!s->object)
+        return true;
+    if (!v)
+        return s->spec.inlined->type != POD_VOLUME_AZURE_DISK && s->spec.inlined->type != POD_VOLUME_CINDER;
+    return v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
+}
+
+/* --- Who attaches --- */
+
 static const struct csi_driver *driver_of(const struct attach *a, const char *name)
 {
     const struct object *o = informer_get(a->csi_drivers, "", name);

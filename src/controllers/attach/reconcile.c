@@ -177,6 +177,8 @@ static void check_wanted(struct attach *a, struct worlds_pair *p)
         p->is_detach_asked = false;
         timer_disarm(&p->patience);
         worlds_report(p, true);
+        if (!p->volume->spec.object) /* a node's status told no more than the name */
+            attach_spec_set(&p->volume->spec, &p->wanted);
     } else if (!attach_spec_is_shared(&p->wanted) && is_attached_elsewhere(p)) {
         /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
          * elsewhere is no reason to wait: the storage knows. */

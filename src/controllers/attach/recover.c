@@ -97,19 +97,6 @@ static void recover_attachments(struct attach *a)
     }
 }
 
-/* --- Pods --- */
-
-/* Nodes tell names alone: what the volumes are comes from the pods that want them. */
-static void fill_specs(struct attach *a)
-{
-    struct omap_cursor at;
-
-    for (struct worlds_volume *v = omap_first(&a->worlds.volumes, &at); v; v = omap_next(&at))
-        for (size_t i = 0; i < v->pairs.count && !v->spec.object; i++)
-            if (v->pairs.items[i]->state == PAIR_ATTACHED && pair_is_wanted(v->pairs.items[i]))
-                attach_spec_set(&v->spec, &v->pairs.items[i]->wanted);
-}
-
 void attach_recover(struct attach *a)
 {
     struct informer_cursor at;
@@ -118,5 +105,4 @@ void attach_recover(struct attach *a)
     recover_attachments(a);
     for (const struct object *o = informer_first(a->pods, &at); o; o = informer_next(&at))
         attach_inputs_pod(a, pod_of(o));
-    fill_specs(a);
 }

@@ -7,40 +7,6 @@
 
 #include "controllers/attach/attach_int.h"
 
-/* --- Specs --- */
-
-void attach_spec_set(struct attach_spec *to, const struct attach_spec *from)
-{
-    struct object *before = to->object;
-
-    if (from && from->object)
-        *to = (struct attach_spec){ from->spec, object_ref(from->object) };
-    else
-        *to = (struct attach_spec){ .object = NULL };
-    (void)object_unref(before);
-}
-
-void attach_spec_done(struct attach_spec *s)
-{
-    attach_spec_set(s, NULL);
-}
-
-const char *attach_spec_name(const struct attach_spec *s)
-{
-    return s->object ? spec_name(&s->spec) : "nil";
-}
-
-bool attach_spec_is_shared(const struct attach_spec *s)
-{
-    const struct volume *v = s->object ? s->spec.volume : NULL;
-
-    if (!s->object)
-        return true;
-    if (!v)
-        return s->spec.inlined->type != POD_VOLUME_AZURE_DISK && s->spec.inlined->type != POD_VOLUME_CINDER;
-    return v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
-}
-
 /* --- Volumes and nodes by name --- */
 
 static int volume_cmp(void *ctx, const void *a, const void *b)
@@ -72,26 +38,9 @@ struct worlds_node *worlds_node(const struct attach *a, const char *name)
     return omap_find(&a->worlds.nodes, /* rank= */ 0, name);
 }
 
-struct worlds_volume *worlds_volume(const struct attach *a, const char *name)
+static struct worlds_volume *volume_find(const struct attach *a, const char *name)
 {
     return omap_find(&a->worlds.volumes, /* rank= */ 0, name);
-}
-
-/* "kubernetes.io/csi:DRIVER", or the plugin's name. */
-static char *label_of(const char *name)
-{
-    struct str plugin, volume;
-    struct error err;
-    struct buf b = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-
-    if (unique_name_split(name, &plugin, &volume, &err) < 0)
-        plugin = str_of("UnknownAttachableVolumePlugin");
-    (void)buf_add_str(&b, plugin);
-    if (str_is(plugin, CSI_PLUGIN)) {
-        (void)buf_add_char(&b, ':');
-        (void)buf_add_str(&b, str_next(&volume, '^'));
-    }
-    return buf_take(&b);
 }
 
 static void volume_on_retry(void *ctx)
@@ -101,7 +50,7 @@ static void volume_on_retry(void *ctx)
 
 static struct worlds_volume *volume_get(struct attach *a, const char *name)
 {
-    struct worlds_volume *v = worlds_volume(a, name);
+    struct worlds_volume *v = volume_find(a, name);
     size_t len = strlen(name);
 
     if (v)
@@ -111,7 +60,7 @@ static struct worlds_volume *volume_get(struct attach *a, const char *name)
         return NULL;
     memcpy(v->name, name, len + 1);
     v->attach = a;
-    v->label = label_of(name);
+    v->label = attach_metrics_label(name);
     timer_init(&v->retry, a->o.part.loop, volume_on_retry, v);
     if (!v->label || omap_insert(&a->worlds.volumes, /* rank= */ 0, v) < 0) {
         free(v->label);
@@ -228,7 +177,7 @@ static struct worlds_pair *pair_of(const struct worlds_volume *v, const char *no
 
 struct worlds_pair *worlds_pair(const struct attach *a, const char *volume, const char *node)
 {
-    const struct worlds_volume *v = worlds_volume(a, volume);
+    const struct worlds_volume *v = volume_find(a, volume);
 
     return v ? pair_of(v, node) : NULL;
 }
@@ -494,44 +443,48 @@ static bool is_same(const struct worlds_node *n, char *const *names, size_t coun
     return true;
 }
 
-/* What was assumed is known now. */
-static bool end_assumptions(struct worlds_node *n)
+void worlds_confirm_in_use(struct worlds_node *n)
 {
-    bool had_any = false;
+    for (size_t i = 0; i < n->pairs.count; i++)
+        if (n->pairs.items[i]->is_assumed_in_use) {
+            n->pairs.items[i]->is_assumed_in_use = false;
+            worlds_mark(n->pairs.items[i]->volume);
+        }
+}
 
-    for (size_t i = 0; i < n->pairs.count; i++) {
-        had_any = had_any || n->pairs.items[i]->is_assumed_in_use;
-        n->pairs.items[i]->is_assumed_in_use = false;
+static char **sorted_names(struct texts volumes)
+{
+    char **names = calloc(volumes.count ? volumes.count : 1, sizeof *names);
+    uint32_t count = 0;
+
+    while (names && count < volumes.count && (names[count] = strdup(volumes.items[count])))
+        count++;
+    if (names && count == volumes.count) {
+        if (count > 0)
+            qsort(names, count, sizeof *names, name_cmp);
+        return names;
     }
-    return had_any;
+    while (count > 0)
+        free(names[--count]);
+    free(names);
+    return NULL;
 }
 
 int worlds_set_in_use(struct worlds_node *n, struct texts volumes)
 {
-    char **names = calloc(volumes.count ? volumes.count : 1, sizeof *names);
-    bool is_full = names != NULL, is_news;
+    char **names = sorted_names(volumes);
+    bool is_news;
 
-    for (uint32_t i = 0; is_full && i < volumes.count; i++) {
-        names[i] = strdup(volumes.items[i]);
-        is_full = names[i] != NULL;
-    }
-    if (is_full && volumes.count)
-        qsort(names, volumes.count, sizeof *names, name_cmp);
-    is_news = is_full && !is_same(n, names, volumes.count);
-    if (!is_news) {
-        for (uint32_t i = 0; names && i < volumes.count; i++)
-            free(names[i]);
-        free(names);
-        if (!is_full)
-            return -ERR_NO_MEMORY;
-    } else {
-        in_use_clear(n);
-        n->in_use.items = names;
-        n->in_use.count = volumes.count;
-        n->in_use.cap = volumes.count ? volumes.count : 1;
-    }
-    if (end_assumptions(n) || is_news)
+    if (!names)
+        return -ERR_NO_MEMORY;
+    is_news = !is_same(n, names, volumes.count);
+    in_use_clear(n);
+    n->in_use.items = names;
+    n->in_use.count = volumes.count;
+    n->in_use.cap = volumes.count ? volumes.count : 1;
+    if (is_news)
         worlds_mark_node(n);
+    worlds_confirm_in_use(n);
     return 0;
 }
 

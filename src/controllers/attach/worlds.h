@@ -84,6 +84,7 @@ struct worlds_node {
     struct attach *attach;
     VEC(struct worlds_pair *) pairs; /* by the names of volumes */
     VEC(char *) in_use;              /* as the node said last; sorted */
+    bool is_in_use_old;              /* the node has said more since */
     bool is_managed;                 /* the controller attaches for it */
     bool exists;
 
@@ -114,7 +115,6 @@ void worlds_init(struct attach *a);
 void worlds_done(struct attach *a);
 
 struct worlds_node *worlds_node(const struct attach *a, const char *name);
-struct worlds_volume *worlds_volume(const struct attach *a, const char *name);
 struct worlds_pair *worlds_pair(const struct attach *a, const char *volume, const char *node);
 /* These make what is not there. NULL without memory. */
 struct worlds_node *worlds_node_get(struct attach *a, const char *name);
@@ -158,8 +158,10 @@ void worlds_report(struct worlds_pair *p, bool is_reported);
 /* The server has the last report in which the pair was taken out. */
 bool worlds_is_unreported(const struct worlds_pair *p);
 
-/* As the node says. ERR_NO_MEMORY: it stays as it was. */
+/* As the node says: what was assumed is known then. ERR_NO_MEMORY: it stays as it was. */
 int worlds_set_in_use(struct worlds_node *n, struct texts volumes);
+/* The node says the same as before. */
+void worlds_confirm_in_use(struct worlds_node *n);
 bool worlds_is_in_use(const struct worlds_pair *p);
 
 #endif
