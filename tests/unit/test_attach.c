@@ -1,6 +1,8 @@
 /* What is wanted, and CSI volumes: from pods to VolumeAttachments and node status. */
 #include "tests/unit/test_attach.h"
 
+#include "base/log.h"
+
 #define FIRST_NAME "csi-dd25992ab7d0b84ae8aeef79dda7137ee688b84b3dbdeb89157b9297d3b9765d"
 
 static void make_csi_pod(struct parts *w)
@@ -139,6 +141,80 @@ TEST(attach_skips_ephemeral_claims_of_other_pods)
         assert_attachment(&w, "h1", "n1", !owners[i]);
         parts_done(&w);
     }
+}
+
+/* --- Words --- */
+
+static struct buf said = { .len_max = 1 << 20 };
+
+static void on_line(void *ctx, const char *line, size_t len)
+{
+    (void)ctx;
+    (void)buf_add(&said, line, len);
+}
+
+#define NEW_CLAIM                                          \
+    "{'metadata':{'name':'c'},'spec':{'accessModes':[" RWO \
+    "],'volumeName':'v','resources':{'requests':{'storage':'1Gi'}}}}"
+#define NEW_VOLUME(ref)                                                                 \
+    "{'metadata':{'name':'v'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':[" RWO \
+    "]," ref CSI("h1") "}}"
+
+/* Section 5: why a volume is skipped, step by step until it is not. */
+TEST(attach_says_why_a_volume_is_skipped)
+{
+    static const struct {
+        const char *method;
+        const char *target;
+        const char *body;
+        int status;
+        const char *words;
+    } rows[] = {
+        { "MERGE", POD_P, "{'metadata':{'labels':{'a':'1'}}}", 200,
+          "error processing PVC \"default\"/\"c\": failed to find PVC default/c in PVCInformer cache: "
+          "persistentvolumeclaim \"c\" not found" },
+        { "POST", CLAIMS, NEW_CLAIM, 201, NULL },
+        { "MERGE", POD_P, "{'metadata':{'labels':{'a':'2'}}}", 200,
+          "error processing PVC \"default\"/\"c\": PVC default/c has non-bound phase (\"Pending\") or empty "
+          "pvc.Spec.VolumeName (\"v\")" },
+        { "MERGE", CLAIMS "/c/status", "{'status':{'phase':'Bound'}}", 200,
+          "error processing PVC \"default\"/\"c\": failed to find PV \"v\" in PVInformer cache: "
+          "persistentvolume "
+          "\"v\" not found" },
+        { "POST", VOLUMES, NEW_VOLUME(""), 201, NULL },
+        { "MERGE", POD_P, "{'metadata':{'labels':{'a':'3'}}}", 200,
+          "error processing PVC \"default\"/\"c\": found PV object \"v\" but it has a nil pv.Spec.ClaimRef "
+          "indicating it is not yet bound to the claim" },
+        { "MERGE", VOLUMES "/v", "{'spec':{'claimRef':{'namespace':'default','name':'c','uid':'x'}}}", 200,
+          "error processing PVC \"default\"/\"c\": found PV object \"v\" but its pv.Spec.ClaimRef.UID "
+          "(\"x\") does "
+          "not point to claim.UID (\"" },
+    };
+    struct logger logger = { .level = LOG_LEVEL_DEBUG, .sink = on_line };
+    struct parts w;
+
+    attach_init(&w);
+    logger.clock = &w.served.clock.clock;
+    add_node(&w, "n1");
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    log_install(&logger);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char words[512], *to = words;
+
+        buf_clear(&said);
+        ASSERT_DID(&w, rows[i].status, rows[i].method, rows[i].target, rows[i].body);
+        for (const char *from = rows[i].words ? rows[i].words : ""; *from; from++) {
+            if (*from == '"')
+                *to++ = '\\'; /* as a line has it */
+            *to++ = *from;
+        }
+        *to = '\0';
+        if (!strstr(buf_cstr(&said), words))
+            fail_msg("row %zu: no %s in\n%s", i, words, buf_cstr(&said));
+    }
+    log_install(NULL);
+    buf_done(&said);
+    parts_done(&w);
 }
 
 /* attach-6; P2 and P3: the report, the server's word on the node, then the attachment. */

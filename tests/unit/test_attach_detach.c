@@ -1,6 +1,8 @@
 /* Letting go: when it is safe, when it is forced, and what happens when it fails. */
 #include "tests/unit/test_attach.h"
 
+#include "controllers/attach/attach_int.h"
+
 #define V DISK("v")
 #define FORCED(reason) \
     "attach_detach_controller_attachdetach_controller_forced_detaches{reason=\"" reason "\"} 1\n"
@@ -342,7 +344,47 @@ TEST(attach_forgets_pods_whose_volume_is_gone)
     parts_done(&w);
 }
 
-/* attach-34: nobody heard of the pod's end, until a list tells. */
+/* attach-34: wishes of a pod that is not there, whose end nobody heard of. */
+TEST(attach_drops_the_wishes_of_pods_that_are_gone)
+{
+    const struct object *pod, *volume;
+    struct attach_spec spec = { .object = NULL };
+    struct attach *a;
+    struct parts w;
+
+    attach_init(&w);
+    make_attached(&w);
+    set_in_use(&w, "n1", "");
+    drop_pod(&w, "p");
+    ASSERT_INT(1, script.detaches);
+    add_pod(&w, "q", "n1", CLAIMED("d", "c"));
+    a = ((struct attach_part *)w.part)->attach;
+    pod = object_ref(informer_get(a->pods, "default", "q"));
+    drop_pod(&w, "q");
+    set_in_use(&w, "n1", "");
+    ASSERT_INT(2, script.detaches);
+    volume = informer_get(a->volumes, "", "v");
+    spec.spec.volume = volume_of(volume);
+    spec.object = object_ref(volume);
+    ASSERT_OK(worlds_want(a, "n1", DISK("v"), &spec, pod, &err));
+    ASSERT_OK(worlds_want(a, "n1", DISK("v2"), &spec, pod, &err));
+    parts_rest(&w);
+    ASSERT_INT(4, script.attaches);
+    set_in_use(&w, "n1", "");
+    ASSERT_INT(2, script.detaches);
+    pass_s(&w, 60);
+    ASSERT_INT(4, script.detaches);
+    assert_null(worlds_pair(a, DISK("v"), "n1"));
+    assert_null(worlds_pair(a, DISK("v2"), "n1"));
+    /* Nor on a node that is none. */
+    ASSERT_ERR(ERR_NOT_FOUND, worlds_want(a, "n9", DISK("v"), &spec, pod, &err));
+    ASSERT_STR("no node with the name \"n9\" exists in the list of managed nodes", err.msg);
+    attach_spec_done(&spec);
+    (void)object_unref((struct object *)(uintptr_t)pod);
+    parts_done(&w);
+}
+
+/* The same, until a list tells. */
 TEST(attach_finds_pods_that_vanished)
 {
     struct parts w;

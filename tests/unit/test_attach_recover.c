@@ -255,4 +255,66 @@ TEST(attach_moves_disks_whatever_goes_wrong)
     assert_ends_the_same(&attach_type, move_disk);
 }
 
+/* Two volumes, one of them on two nodes; a node dies, and is made anew. */
+static void lose_a_node(struct parts *w)
+{
+    add_node(w, "n1");
+    add_node(w, "n2");
+    add_pair(w, "c", "v", "'ReadWriteMany'", CSI("h"));
+    add_pair(w, "c2", "v2", RWO, CSI("h2"));
+    add_pod(w, "p", "n1", CLAIMED("d", "c") "," CLAIMED("e", "c2"));
+    add_pod(w, "q", "n2", CLAIMED("d", "c"));
+    parts_settle(w);
+    serve_attachments(w);
+    parts_settle(w);
+    ASSERT_ATTACHED(w, "n1", CSI_V("h") " " CSI_V("h2") " ");
+    ASSERT_ATTACHED(w, "n2", CSI_V("h") " ");
+    set_in_use(w, "n1", "'" CSI_V("h") "','" CSI_V("h2") "'");
+    set_in_use(w, "n2", "'" CSI_V("h") "'");
+    set_ready(w, "n1", false);
+    drop_pod(w, "p");
+    add_pod(w, "r", "n2", CLAIMED("e", "c2"));
+    parts_settle(w);
+    ASSERT_ATTACHED(w, "n1", CSI_V("h") " " CSI_V("h2") " "); /* five minutes */
+    ASSERT_DID(w, 200, "DELETE", NODE_1, NULL);
+    add_node(w, "n1");
+    for (unsigned i = 0; i < 3; i++) { /* not in use any more, or the time is over */
+        parts_settle(w);
+        set_in_use(w, "n1", "");
+        serve_attachments(w);
+    }
+    parts_settle(w);
+    ASSERT_ATTACHED(w, "n1", "");
+    ASSERT_ATTACHED(w, "n2", CSI_V("h") " " CSI_V("h2") " ");
+}
+
+TEST(attach_survives_a_lost_node_whatever_goes_wrong)
+{
+    script_clear();
+    attach_options = (struct attach_options){ 0 };
+    assert_ends_the_same(&attach_type, lose_a_node);
+}
+
+/* What verification finds is put right. */
+static void lose_an_attachment(struct parts *w)
+{
+    make_csi_pod(w);
+    parts_settle(w);
+    serve_attachments(w);
+    parts_settle(w);
+    ASSERT_DID(w, 200, "DELETE", attachment_path("h", "n1"), NULL);
+    parts_settle(w);
+    serve_attachments(w);
+    parts_settle(w);
+    ASSERT_ATTACHED(w, "n1", CSI_V("h") " ");
+    assert_attachment(w, "h", "n1", true);
+}
+
+TEST(attach_verifies_whatever_goes_wrong)
+{
+    script_clear();
+    attach_options = (struct attach_options){ .sync_period_ns = ATTACH_SYNC_PERIOD_NS };
+    assert_ends_the_same(&attach_type, lose_an_attachment);
+}
+
 TEST_MAIN()
