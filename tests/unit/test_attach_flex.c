@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "io/file.h"
 #include "plugins/flex/prober.h"
 
 #define V "berth/cloud/v"
@@ -60,13 +61,13 @@ static const struct part_type flex_type = { flex_make, flex_begin, flex_end };
 
 static void flex_init(struct parts *w)
 {
-    char command[PATH_MAX * 2];
+    _cleanup_(buf_done_p) struct buf cloud_driver = BUF_INIT((size_t)256 << 20);
 
     drivers = test_dir_new();
-    (void)snprintf(command, sizeof command,
-                   "mkdir '%s/berth~cloud' && cp -p '%s/cloud' '%s/berth~cloud/cloud'", drivers.path,
-                   TEST_DRIVERS_DIR, drivers.path);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(mkdir(in_dir(&drivers, "berth~cloud"), 0755), 0);
+    ASSERT_OK(io_read_file(TEST_DRIVERS_DIR "/cloud", cloud_driver.len_max, &cloud_driver, &err));
+    ASSERT_OK(io_replace_file(in_dir(&drivers, "berth~cloud/cloud"), cloud_driver.data, cloud_driver.len,
+                              0755, &err));
     attach_options = (struct attach_options){ .sync_period_ns = ATTACH_SYNC_PERIOD_NS };
     parts_init(w, &flex_type);
 }
