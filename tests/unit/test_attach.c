@@ -2,6 +2,7 @@
 #include "tests/unit/test_attach.h"
 
 #include "base/log.h"
+#include "controllers/attach/attach_int.h"
 
 #define FIRST_NAME "csi-dd25992ab7d0b84ae8aeef79dda7137ee688b84b3dbdeb89157b9297d3b9765d"
 
@@ -537,6 +538,72 @@ TEST(attach_verifies_volumes_of_plugins)
     ASSERT_INT(2, script.attaches);
     ASSERT_ATTACHED(&w, "n1", DISK("v") " ");
     assert_metric(&w, "operation_name=\"verify_volumes_are_attached_per_node\",status=\"success\"");
+    parts_done(&w);
+}
+
+/* --- Turns --- */
+
+static unsigned gone;
+
+static void on_go(struct attach_turn *t)
+{
+    (void)t;
+    gone++;
+}
+
+/* So many requests at once; the next goes when one is over, and who does not want its turn any more is passed
+ * over. */
+TEST(attach_lets_requests_take_turns)
+{
+    static struct attach_turn turns[ATTACH_TURNS_MAX + 3];
+    struct attach *a;
+    struct parts w;
+
+    attach_init(&w);
+    a = ((struct attach_part *)w.part)->attach;
+    memset(turns, 0, sizeof turns);
+    gone = 0;
+    for (size_t i = 0; i < ARRAY_LEN(turns); i++)
+        attach_turn_take(a, &turns[i], on_go);
+    ASSERT_INT(ATTACH_TURNS_MAX, gone);
+    attach_turn_give(a, &turns[ATTACH_TURNS_MAX]); /* it waits */
+    ASSERT_INT(ATTACH_TURNS_MAX, gone);
+    attach_turn_give(a, &turns[0]);
+    ASSERT_INT(ATTACH_TURNS_MAX + 1, gone);
+    assert_true(turns[ATTACH_TURNS_MAX].state == TURN_NONE);
+    assert_true(turns[ATTACH_TURNS_MAX + 1].state == TURN_TAKEN);
+    attach_turn_give(a, &turns[0]); /* it has none */
+    ASSERT_INT(ATTACH_TURNS_MAX + 1, gone);
+    for (size_t i = 0; i < ARRAY_LEN(turns); i++)
+        attach_turn_give(a, &turns[i]);
+    ASSERT_INT(ATTACH_TURNS_MAX + 2, gone);
+    ASSERT_INT(0, a->turns);
+    parts_done(&w);
+}
+
+/* More volumes than requests may be on their way: all of them come through. */
+TEST(attach_attaches_more_volumes_than_go_at_once)
+{
+    enum { COUNT = ATTACH_TURNS_MAX + 44 };
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    w.is_blind_to[KIND_POD] = true; /* all of them are heard of together */
+    for (unsigned i = 0; i < COUNT; i++) {
+        char name[32], source[128], volume[128];
+
+        (void)snprintf(name, sizeof name, "c%u", i);
+        (void)snprintf(source, sizeof source, "'csi':{'driver':'" DRIVER "','volumeHandle':'h%u'}", i);
+        add_pair(&w, name, name, RWO, source);
+        (void)snprintf(volume, sizeof volume, "{'name':'d','persistentVolumeClaim':{'claimName':'c%u'}}", i);
+        add_pod(&w, name, "n1", volume);
+    }
+    assert_asked(&w, "");
+    w.is_blind_to[KIND_POD] = false;
+    attach_restart(&w);
+    ASSERT_SENT(&w.served, 200, "GET", ATTACHMENTS, NULL);
+    ASSERT_INT(COUNT, got_items(&w.served));
     parts_done(&w);
 }
 

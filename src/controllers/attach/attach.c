@@ -1,7 +1,7 @@
 #include "controllers/attach/attach.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "controllers/attach/attach_int.h"
 
@@ -30,6 +30,44 @@ static void run_pass(void *ctx)
     attach_status_write(a);
     if (!TAILQ_EMPTY(&a->worlds.marked_volumes))
         attach_wake(a);
+}
+
+/* --- Turns --- */
+
+/* Whoever gives its turn back from inside go() is served by the loop that is there already. */
+static void next_turns(struct attach *a)
+{
+    struct attach_turn *t;
+
+    if (a->is_stopping || a->is_turning)
+        return;
+    a->is_turning = true;
+    while (a->turns < ATTACH_TURNS_MAX && (t = TAILQ_FIRST(&a->waiting_turns))) {
+        TAILQ_REMOVE(&a->waiting_turns, t, link);
+        t->state = TURN_TAKEN;
+        a->turns++;
+        t->go(t);
+    }
+    a->is_turning = false;
+}
+
+void attach_turn_take(struct attach *a, struct attach_turn *t, void (*go)(struct attach_turn *t))
+{
+    assert(t->state == TURN_NONE);
+    t->go = go;
+    t->state = TURN_WAITS;
+    TAILQ_INSERT_TAIL(&a->waiting_turns, t, link);
+    next_turns(a);
+}
+
+void attach_turn_give(struct attach *a, struct attach_turn *t)
+{
+    if (t->state == TURN_WAITS)
+        TAILQ_REMOVE(&a->waiting_turns, t, link);
+    else if (t->state == TURN_TAKEN)
+        a->turns--;
+    t->state = TURN_NONE;
+    next_turns(a);
 }
 
 /* --- Life --- */
@@ -66,6 +104,7 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     a->o = *o;
     TAILQ_INIT(&a->ops);
     TAILQ_INIT(&a->verifications);
+    TAILQ_INIT(&a->waiting_turns);
     deferred_init(&a->pass, o->part.loop, run_pass, a);
     worlds_init(a);
     csi_attach_init(a);
@@ -95,6 +134,7 @@ struct attach *attach_free(struct attach *a)
 {
     if (!a)
         return NULL;
+    a->is_stopping = true;
     attach_inputs_stop(a);
     attach_populate_stop(a);
     attach_verify_stop(a);

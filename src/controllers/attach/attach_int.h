@@ -21,6 +21,7 @@
 
 struct attach_op;
 struct attach_metrics;
+struct attach_turn;
 struct verification;
 
 struct attach {
@@ -43,6 +44,10 @@ struct attach {
     TAILQ_HEAD(, attach_op) ops;
     TAILQ_HEAD(, verification) verifications;
     struct omap csi_works; /* by the names of their attachments */
+    TAILQ_HEAD(, attach_turn) waiting_turns;
+    unsigned turns; /* taken */
+    bool is_turning;
+    bool is_stopping;
     struct deferred pass;
     struct timer populate_timer;
     struct timer verify_timer;
@@ -52,6 +57,22 @@ struct attach {
 
 /* Something is marked: a pass follows. */
 void attach_wake(struct attach *a);
+
+/* --- Requests take turns --- */
+
+/* Of thousands of volumes, so many requests are on their way at once: a client with a limit would let the
+ * rest grow too old. Embedded, zeroed. */
+struct attach_turn {
+    TAILQ_ENTRY(attach_turn) link;
+    void (*go)(struct attach_turn *t);
+    enum { TURN_NONE, TURN_WAITS, TURN_TAKEN } state;
+};
+#define ATTACH_TURNS_MAX 256
+
+/* go is called when it is its turn, which may be at once. */
+void attach_turn_take(struct attach *a, struct attach_turn *t, void (*go)(struct attach_turn *t));
+/* The next one's. Takes one that has none. */
+void attach_turn_give(struct attach *a, struct attach_turn *t);
 
 /* --- Ways to attach --- */
 

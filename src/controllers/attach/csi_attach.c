@@ -25,8 +25,9 @@ struct csi_work {
     enum csi_what what;
     char *driver;
     char *handle;
-    bool is_listed; /* among the works that wait for attachments */
-    bool is_sent;   /* the request was answered: the rest is the attacher's */
+    bool is_listed;          /* among the works that wait for attachments */
+    bool is_sent;            /* the request was answered: the rest is the attacher's */
+    struct attach_turn turn; /* of: */
     struct client_call call;
     struct timer limit;
     struct deferred later;
@@ -110,6 +111,7 @@ static void csi_drop(struct attach_work *w)
 
     if (c->is_listed)
         (void)omap_remove(&w->attach->csi_works, /* rank= */ 0, c);
+    attach_turn_give(w->attach, &c->turn);
     client_cancel(&c->call);
     timer_disarm(&c->limit);
     loop_undefer(&c->later);
@@ -275,6 +277,7 @@ static void on_created(void *ctx, const struct client_answer *x)
         return;
     }
     c->is_sent = true;
+    attach_turn_give(c->owner->attach, &c->turn);
     if (x->object)
         informer_observe(c->owner->attach->attachments, x->object);
     check(c);
@@ -295,28 +298,37 @@ static void write_attachment(const struct csi_work *c, struct buf *out)
     (void)buf_add_cstr(out, "}}}");
 }
 
-static void csi_attach(struct attach_work *w)
+static void create(struct attach_turn *t)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct csi_work *c = work_begin(w, CSI_ATTACHING);
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct attach_work *w = c->owner;
     struct client_request q = { .verb = CLIENT_CREATE,
                                 .kind = kind_info(KIND_ATTACHMENT),
                                 .field_manager = ATTACH_MANAGER };
     struct error err;
 
+    write_attachment(c, &body);
+    if (buf_check(&body, "attachment", &err) < 0) {
+        csi_drop(w);
+        attach_work_fail(w, &err);
+        return;
+    }
+    q.body = buf_str(&body);
+    client_send(w->attach->o.part.client, &c->call, &q, on_created, c);
+}
+
+static void csi_attach(struct attach_work *w)
+{
+    struct csi_work *c = work_begin(w, CSI_ATTACHING);
+
     if (!c)
         return;
     c->is_sent = cached(c) != NULL;
-    write_attachment(c, &body);
-    q.body = buf_str(&body);
-    if (c->is_sent) {
+    if (c->is_sent)
         loop_defer(&c->later);
-    } else if (buf_check(&body, "attachment", &err) < 0) {
-        csi_drop(w);
-        attach_work_fail(w, &err);
-    } else {
-        client_send(w->attach->o.part.client, &c->call, &q, on_created, c);
-    }
+    else
+        attach_turn_take(w->attach, &c->turn, create);
 }
 
 /* --- Detaching --- */
@@ -331,6 +343,7 @@ static void on_deleted(void *ctx, const struct client_answer *x)
         end(c, x->r, &err);
     } else {
         c->is_sent = true;
+        attach_turn_give(c->owner->attach, &c->turn);
         /* One that only goes later may be new to the cache: without it, "not there" would say nothing. */
         if (x->object && x->object->is_deleting && x->object->finalizers.count > 0)
             informer_observe(c->owner->attach->attachments, x->object);
@@ -338,15 +351,20 @@ static void on_deleted(void *ctx, const struct client_answer *x)
     }
 }
 
+static void delete (struct attach_turn *t)
+{
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct client_request q = { .verb = CLIENT_DELETE, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
+
+    client_send(c->owner->attach->o.part.client, &c->call, &q, on_deleted, c);
+}
+
 static void csi_detach(struct attach_work *w)
 {
     struct csi_work *c = work_begin(w, CSI_DETACHING);
-    struct client_request q = { .verb = CLIENT_DELETE, .kind = kind_info(KIND_ATTACHMENT) };
 
-    if (!c)
-        return;
-    q.name = c->name;
-    client_send(w->attach->o.part.client, &c->call, &q, on_deleted, c);
+    if (c)
+        attach_turn_take(w->attach, &c->turn, delete);
 }
 
 /* --- Verifying --- */
@@ -362,11 +380,18 @@ static void on_got(void *ctx, const struct client_answer *x)
         end(c, 0, NULL);
 }
 
+static void get(struct attach_turn *t)
+{
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
+
+    client_send(c->owner->attach->o.part.client, &c->call, &q, on_got, c);
+}
+
 /* A driver that needs no attaching has it all attached. */
 static void csi_verify(struct attach_work *w)
 {
     struct csi_work *c = work_begin(w, CSI_VERIFYING);
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT) };
     const struct attachment *x = c ? cached(c) : NULL;
     struct attach_means m = { 0 };
     struct error err;
@@ -378,10 +403,9 @@ static void csi_verify(struct attach_work *w)
     if (w->is_attached || x) {
         w->is_attached = w->is_attached || x->is_attached;
         loop_defer(&c->later);
-        return;
+    } else {
+        attach_turn_take(w->attach, &c->turn, get);
     }
-    q.name = c->name;
-    client_send(w->attach->o.part.client, &c->call, &q, on_got, c);
 }
 
 const struct attacher csi_attacher = { csi_attach, csi_detach, csi_verify, csi_drop };

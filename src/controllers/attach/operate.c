@@ -21,13 +21,12 @@ struct attach_op {
     struct nested_op *nested;
     bool is_attach;
     uint64_t began_ns;
+    bool is_not_begun;       /* an attach for which nobody was found */
+    struct attach_turn turn; /* of: */
     struct client_call call; /* what the server says of the node */
-    struct deferred later;   /* a failure that waits to be told */
-    struct error err;
 };
 
 static void on_work_done(struct attach_work *w, int r, const struct error *err);
-static void on_later(void *ctx);
 
 static struct attach_op *op_of(struct attach_work *w)
 {
@@ -37,8 +36,8 @@ static struct attach_op *op_of(struct attach_work *w)
 static void op_free(struct attach_op *op)
 {
     TAILQ_REMOVE(&op->work.attach->ops, op, link);
+    attach_turn_give(op->work.attach, &op->turn);
     client_cancel(&op->call);
-    loop_undefer(&op->later);
     attach_work_done(&op->work);
     free(op);
 }
@@ -54,7 +53,6 @@ static int op_new(struct attach *a, struct worlds_pair *p, const struct attach_s
     if (!op)
         return error_no_memory(err);
     TAILQ_INSERT_TAIL(&a->ops, op, link);
-    deferred_init(&op->later, a->o.part.loop, on_later, op);
     op->work.attach = a;
     r = attach_work_init(&op->work, a, spec, p->volume->name, p->node->name, err);
     if (r == 0)
@@ -168,6 +166,8 @@ static void on_work_done(struct attach_work *w, int r, const struct error *err)
     if (op->is_attach) {
         if (r == 0)
             end_attached(op);
+        else if (op->is_not_begun)
+            tell_failure(op, &why); /* the state is what it was */
         else
             end_not_attached(op, r, &why);
         op_end(op, r, &why);
@@ -181,32 +181,24 @@ static void on_work_done(struct attach_work *w, int r, const struct error *err)
 
 /* --- Attaching --- */
 
-/* Nobody attaches it any more: nothing was done. */
-static void on_later(void *ctx)
-{
-    struct attach_op *op = ctx;
-    struct error err = op->err;
-
-    tell_failure(op, &err);
-    op_end(op, -(int)err.code, &err);
-}
-
 int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error *err)
 {
     struct attach_op *op;
     struct attach_means m = { 0 };
+    struct error why;
     int r = op_new(a, p, &p->wanted, OP_ATTACH, &op, err);
 
     if (r < 0)
         return r;
     op->is_attach = true;
-    r = attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &op->err);
+    r = attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &why);
     if (r == 0 && !m.attacher)
-        r = error_set(&op->err, ERR_UNSUPPORTED, "plugin do not support attachment");
+        r = error_set(&why, ERR_UNSUPPORTED, "plugin do not support attachment");
     if (r < 0) {
-        (void)error_wrap(&op->err, "AttachVolume.FindAttachablePluginBySpec failed for volume \"%s\" ",
+        (void)error_wrap(&why, "AttachVolume.FindAttachablePluginBySpec failed for volume \"%s\" ",
                          attach_spec_name(&p->wanted));
-        loop_defer(&op->later);
+        op->is_not_begun = true;
+        attach_work_fail(&op->work, &why);
         return 0;
     }
     attach_work_use(&op->work, &m);
@@ -233,6 +225,7 @@ static void on_node(void *ctx, const struct client_answer *x)
     struct error err = x->error;
     int r = x->r;
 
+    attach_turn_give(op->work.attach, &op->turn);
     if (r == 0 && uses(node_of(x->object), op->work.volume))
         r = error_set(&err, ERR_BUSY,
                       "DetachVolume failed for volume \"%s\" (UniqueName: \"%s\") on node \"%s\" : volume is "
@@ -246,10 +239,17 @@ static void on_node(void *ctx, const struct client_answer *x)
         op->work.attacher->detach(&op->work);
 }
 
+static void ask_for_node(struct attach_turn *t)
+{
+    struct attach_op *op = CONTAINER_OF(t, struct attach_op, turn);
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = op->work.node };
+
+    client_send(op->work.attach->o.part.client, &op->call, &q, on_node, op);
+}
+
 int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
                           bool verifies, struct error *err)
 {
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = p->node->name };
     struct attach_op *op;
     int r = op_new(a, p, &p->volume->spec, OP_DETACH, &op, err);
 
@@ -260,7 +260,7 @@ int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct 
     log_info("detaching", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name),
              LOG_BOOL("verified", verifies));
     if (verifies)
-        client_send(a->o.part.client, &op->call, &q, on_node, op);
+        attach_turn_take(a, &op->turn, ask_for_node);
     else
         m->attacher->detach(&op->work);
     return 0;

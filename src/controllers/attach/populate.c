@@ -24,9 +24,11 @@ static bool is_attachable(struct attach *a, const struct worlds_pair *p)
     return attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &err) < 0 || m.attacher;
 }
 
-/* May take the pair away. */
+/* What is to be detached is looked at again, since a plugin may be back. May take the pair away. */
 static void check_pair(struct attach *a, struct worlds_pair *p)
 {
+    if (!pair_is_wanted(p))
+        worlds_mark(p->volume);
     if (pair_is_wanted(p) && !is_attachable(a, p)) {
         worlds_unwant(p);
         return;
@@ -74,7 +76,6 @@ static void on_populate(void *ctx)
     check_wishes(a);
     if (loop_now_ns(a->o.part.loop) - a->all_pods_at_ns >= ALL_PODS_NS)
         look_at_all_pods(a);
-    worlds_mark_all(a); /* a plugin may be back */
 }
 
 void attach_populate_start(struct attach *a)
