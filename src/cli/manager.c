@@ -150,7 +150,7 @@ static int open_attach(struct manager *m, const struct part_options *part, struc
     if (r < 0)
         return r;
     open_flex(m);
-    r = registry_new(plugins_builtin, m->flex ? flex_prober_of(m->flex) : NULL, &m->attachable, err);
+    r = registry_new(plugins_attachable, m->flex ? flex_prober_of(m->flex) : NULL, &m->attachable, err);
     if (r == 0 && err->code != ERR_NONE)
         return error_wrap(err, "could not initialize volume plugins for Attach/Detach Controller");
     o.pool = m->attach_pool;

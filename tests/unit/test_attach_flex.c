@@ -31,7 +31,7 @@ static int flex_make(const struct part_options *o, void **ret, struct error *e)
     assert_int_equal(
         flex_prober_new(o->loop, x->pool, drivers.path, &(struct host_tools){ 0 }, &x->prober, e), 0);
     flex_prober_settle(x->prober);
-    assert_int_equal(registry_new(plugins_builtin, flex_prober_of(x->prober), &x->registry, e), 0);
+    assert_int_equal(registry_new(plugins_attachable, flex_prober_of(x->prober), &x->registry, e), 0);
     options.part = *o;
     options.pool = x->pool;
     options.registry = x->registry;
@@ -187,6 +187,38 @@ TEST(attach_lets_be_what_a_driver_cannot_tell)
     pass_s(&w, 200);
     ASSERT_ATTACHED(&w, "n1", "");
     flex_done(&w);
+}
+
+/* {source, name}: nodes log in for themselves, and wait until they are told that they may. */
+TEST(attach_tells_nodes_of_storage_networks)
+{
+    static const struct {
+        const char *source;
+        const char *name;
+    } rows[] = {
+        { "'iscsi':{'targetPortal':'10.0.0.1:3260','iqn':'iqn.2001-04.com.x:d','lun':2}",
+          "kubernetes.io/iscsi/10.0.0.1:3260:iqn.2001-04.com.x:d:2 " },
+        { "'iscsi':{'targetPortal':'10.0.0.1','iqn':'iqn.2001-04.com.x:d','lun':0}",
+          "kubernetes.io/iscsi/10.0.0.1:iqn.2001-04.com.x:d:0 " },
+        { "'fc':{'targetWWNs':['a1','b2'],'lun':3}", "kubernetes.io/fc/[a1 b2]:3 " },
+        { "'fc':{'wwids':['c3','d4']}", "kubernetes.io/fc/[c3 d4] " },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct parts w;
+
+        flex_init(&w);
+        add_node(&w, "n1");
+        add_pair(&w, "c", "v", RWO, rows[i].source);
+        add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+        ASSERT_ATTACHED(&w, "n1", rows[i].name);
+        pass_s(&w, 120); /* verified */
+        ASSERT_ATTACHED(&w, "n1", rows[i].name);
+        set_in_use(&w, "n1", "");
+        drop_pod(&w, "p");
+        ASSERT_ATTACHED(&w, "n1", "");
+        flex_done(&w);
+    }
 }
 
 TEST_MAIN()
