@@ -208,7 +208,8 @@ struct device_table {
 
 struct attach_table {
     bool (*can_attach)(const struct volume_plugin *self, const struct volume_spec *s); /* pure */
-    /* device: PATH_MAX bytes, "" when there is no name for it. */
+    /* device: PATH_MAX bytes, "" when there is no name for it. ERR_EXISTS: the volume is attached to another
+     * node, whose name is in ret_device then. */
     int (*attach)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
                   const char *node, char *ret_device, struct error *err);
     /* volume: the last part of the volume's unique name. */
