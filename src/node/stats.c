@@ -76,8 +76,8 @@ static struct stats_record *stats_add_record(struct stats *s, const struct node_
 
 const struct node_mount *stats_mount(const struct stats *s, const struct stats_record *r)
 {
-    const struct node_volume *v = world_volume(&s->agent->world, r->volume);
-    const struct node_mount *m = v ? world_mount(v, r->pod_uid) : NULL;
+    const struct node_volume *v = world_find_volume(&s->agent->world, r->volume);
+    const struct node_mount *m = v ? world_find_mount(v, r->pod_uid) : NULL;
 
     return m && m->state == MOUNT_DONE ? m : NULL;
 }
