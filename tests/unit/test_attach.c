@@ -259,7 +259,7 @@ TEST(attach_waits_for_a_node_that_is_well)
     set_in_use(&w, "n1", "'" CSI_V("h1") "'");
     drop_pod(&w, "p");
     buf_clear(&w.log);
-    pass_s(&w, 5 * 3600);
+    pass_s(&w, UINT64_C(5) * 3600);
     assert_asked(&w, "");
     ASSERT_ATTACHED(&w, "n1", CSI_V("h1") " ");
     set_in_use(&w, "n1", "");
