@@ -182,6 +182,32 @@ TEST(attach_ends_a_detach_that_another_process_began)
     }
 }
 
+/* P2: a write that was lost did happen, and the cache does not know. It is written again before the detach,
+ * although the cache says what is to be said. */
+TEST(attach_does_not_take_an_old_cache_for_an_answer)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, NFS);
+    ASSERT_DID(&w, 200, "MERGE", NODE_1,
+               "{'spec':{'taints':[{'key':'node.kubernetes.io/out-of-service','effect':'NoExecute'}]}}");
+    attach_restart(&w);
+    w.is_blind_to[KIND_NODE] = true;
+    w.trouble = TROUBLE_LOST;
+    w.at = w.count + 1;
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    ASSERT_ATTACHED(&w, "n1", V " ");
+    drop_pod(&w, "p");
+    ASSERT_INT(0, script.detaches);
+    pass_s(&w, 1);
+    ASSERT_INT(1, script.detaches);
+    ASSERT_ATTACHED(&w, "n1", "");
+    assert_asked(&w, "PATCH " NODE_1 "/status\nPATCH " NODE_1 "/status\n");
+    parts_done(&w);
+}
+
 /* --- Trouble at every request --- */
 
 /* A volume of a driver comes, moves and goes. */

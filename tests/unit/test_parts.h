@@ -437,8 +437,9 @@ static inline void drop_chance(struct json *d, json_ref v)
 
 static inline void parts_dump(struct parts *w, struct buf *out)
 {
-    static const char *const paths[] = { VOLUMES, "/api/v1/persistentvolumeclaims", "/api/v1/pods",
-                                         ATTRIBUTES_CLASSES, NODES, ATTACHMENTS };
+    static const char *const paths[] = { VOLUMES,        "/api/v1/persistentvolumeclaims",
+                                         "/api/v1/pods", ATTRIBUTES_CLASSES,
+                                         NODES,          ATTACHMENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

@@ -180,7 +180,7 @@ void attach_status_write(struct attach *a);
 int attach_metrics_new(struct attach *a, struct error *err);
 void attach_metrics_free(struct attach *a);
 /* The plugin of a volume by its unique name, "kubernetes.io/csi:DRIVER" for CSI; NULL without memory. */
-char *attach_metrics_label(const char *volume);
+char *attach_metrics_label(const char *name);
 /* Sets what the volume's pairs are counted in. */
 void attach_metrics_volume(struct attach *a, struct worlds_volume *v);
 void attach_metrics_wanted(const struct worlds_pair *p, int more);

@@ -2,7 +2,7 @@
  *
  * Nobody else writes it, so a patch goes by the node's uid alone: its heartbeats are in nobody's way. A node
  * has one write on its way at most; what changes meanwhile goes into the next. A write whose end is not known
- * is written again, whatever the cache says. */
+ * is written again, whatever the cache says: that is compared with before the first write to a node alone. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdio.h>
@@ -91,7 +91,6 @@ static void write_list(const struct worlds_node *n, struct buf *out)
 static void acknowledge(struct worlds_node *n, uint64_t report)
 {
     n->acknowledged = report;
-    n->is_doubtful = false;
     n->retry_ns = 0;
     for (size_t i = 0; i < n->pairs.count; i++)
         if (!pair_is_wanted(n->pairs.items[i]))
@@ -100,7 +99,6 @@ static void acknowledge(struct worlds_node *n, uint64_t report)
 
 static void fail(struct worlds_node *n, const struct error *err)
 {
-    n->is_doubtful = true;
     n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
     if (n->retry_ns > RETRY_NS_MAX)
         n->retry_ns = RETRY_NS_MAX;
@@ -117,7 +115,7 @@ static void on_answer(void *ctx, const struct client_answer *x)
         acknowledge(n, n->sent);
     else
         fail(n, &x->error);
-    if (n->report != n->acknowledged && !n->is_doubtful)
+    if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
         attach_status_mark(n);
     worlds_node_settle(n);
 }
@@ -154,9 +152,9 @@ static void write_one(struct attach *a, struct worlds_node *n)
 
     if (client_call_is_active(&n->call) || timer_is_armed(&n->retry))
         return; /* the answer, or the end of the delay, looks again */
-    if (n->report == n->acknowledged && !n->is_doubtful)
+    if (n->report == n->acknowledged)
         return;
-    if (!o || (n->may_be_right && !n->is_doubtful && says_so(node_of(o), n))) {
+    if (!o || (n->may_be_right && says_so(node_of(o), n))) {
         n->may_be_right = false;
         acknowledge(n, n->report); /* there is nothing to be told, or nobody */
     } else {

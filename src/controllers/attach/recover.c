@@ -33,10 +33,10 @@ static int recover_volume(struct attach *a, const struct node *n, const struct a
 static int recover_node(struct attach *a, const struct node *is, struct error *err)
 {
     struct worlds_node *n = worlds_node_get(a, is->obj.name);
-    int r = n ? 0 : error_no_memory(err);
+    int r = 0;
 
-    if (r < 0)
-        return r;
+    if (!n)
+        return error_no_memory(err);
     n->exists = true;
     n->may_be_right = true;
     for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)

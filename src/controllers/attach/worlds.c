@@ -378,19 +378,16 @@ static void pair_enter(struct worlds_pair *p, enum pair_state next)
 
 void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device)
 {
-    bool is_news = p->state != PAIR_ATTACHED || strcmp(p->device ? p->device : "", device ? device : "") != 0;
-
     attach_spec_set(&p->volume->spec, spec);
     free(p->device);
     p->device = device;
-    if (is_news && p->is_reported)
-        worlds_report(p, false); /* with another device */
     pair_enter(p, PAIR_ATTACHED);
     worlds_report(p, true);
 }
 
 void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec)
 {
+    assert(!p->is_reported); /* what is reported is attached for certain */
     attach_spec_set(&p->volume->spec, spec);
     free(p->device);
     p->device = NULL;

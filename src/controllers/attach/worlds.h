@@ -94,7 +94,6 @@ struct worlds_node {
     uint64_t sent;
     bool is_marked;
     bool may_be_right; /* its status may say so already: compare before writing */
-    bool is_doubtful;  /* the last write may or may not have happened */
     struct client_call call;
     struct timer retry;
     uint64_t retry_ns;
