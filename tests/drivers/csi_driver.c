@@ -152,7 +152,7 @@ static const char *setting(const char *file, const char *fallback, char ret[LINE
 {
     FILE *f = fopen(in_state(file), "re");
 
-    (void)snprintf(ret, LINE_BYTES, "%s", fallback);
+    (void)snprintf(ret, LINE_BYTES, "%s", f ? "" : fallback);
     if (f && fgets(ret, LINE_BYTES, f))
         ret[strcspn(ret, "\n")] = '\0';
     if (f)
@@ -300,9 +300,10 @@ static void do_unstage(struct call *c)
 
 static void publish(struct call *c, const Csi__V1__NodePublishVolumeRequest *m, bool is_block)
 {
-    const char *from = volume_dir(c);
+    char from[LINE_BYTES];
     int fd;
 
+    (void)snprintf(from, sizeof from, "%s", volume_dir(c));
     if (can(1) && m->staging_target_path[0] && !has("staged", c->volume, NULL))
         violation("published without being staged", c->volume);
     if (has("published", c->volume, m->target_path))

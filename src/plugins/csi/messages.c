@@ -127,9 +127,9 @@ static unsigned first_mode(const struct volume *v)
     json_ref root = 0;
     struct str name;
 
+    json_init(&d, MODES_BYTES_MAX);
     if ((v->modes & (v->modes - 1U)) == 0)
         return v->modes;
-    json_init(&d, MODES_BYTES_MAX);
     if (json_parse(&d, v->obj.text, &root, &ignored) < 0)
         return v->modes & -v->modes;
     name = json_text(&d, json_at(&d, json_path(&d, root, "spec", "accessModes"), 0));
