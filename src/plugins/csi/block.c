@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "host/block_files.h"
 #include "host/files.h"
 #include "host/safe_path.h"
 #include "plugins/block.h"
@@ -218,30 +219,32 @@ static int unstage(const struct volume_plugin *self, const struct volume_env *en
     return r;
 }
 
-/* The data file goes last: what fails before can be repeated. */
+/* A device that a pod still has stays staged. The data file goes last: what fails before can be repeated. */
 static int csi_block_unstage(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                              struct error *err)
 {
     enum file_kind kind = FILE_MISSING;
-    char staged[PATH_MAX], published[PATH_MAX], all[PATH_MAX];
+    char staged[PATH_MAX], published[PATH_MAX], data[PATH_MAX], all[PATH_MAX];
     int r = devices_path(env->root, "staging", name, NULL, staged, err);
 
     if (r == 0)
         r = devices_path(env->root, "publish", name, NULL, published, err);
     if (r == 0)
-        r = devices_path(env->root, name, "data", NULL, all, err);
+        r = csi_block_data_dir(env->root, name, data, err);
+    if (r == 0)
+        r = block_check_unbound(published, err);
     if (r == 0)
         r = host_file_kind(staged, &kind, err);
-    if (r < 0)
-        return r;
-    csi_parent(all, all);
-    if (kind != FILE_MISSING)
+    if (r == 0 && kind != FILE_MISSING)
         r = unstage(self, env, name, staged, err);
     if (r == 0)
         r = host_remove_own_tree(env->root, published, env->stop, err);
     if (r == 0)
         r = host_remove_own_tree(env->root, staged, env->stop, err);
-    return r < 0 ? r : host_remove_own_tree(env->root, all, env->stop, err);
+    if (r < 0)
+        return r;
+    csi_parent(data, all);
+    return host_remove_own_tree(env->root, all, env->stop, err);
 }
 
 const struct block_table csi_block_table = {
