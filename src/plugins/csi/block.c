@@ -6,6 +6,7 @@
  *   publish/NAME/UID    the file that the driver makes for a pod: the device */
 #include "plugins/csi/csi_int.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "host/block_files.h"
@@ -82,6 +83,7 @@ static int csi_block_stage(const struct volume_plugin *self, const struct volume
     char path[PATH_MAX];
     int r = csi_conn_of(self, env, spec_source(&q->spec).csi->driver, &c, err);
 
+    assert(q->csi);
     csi__v1__node_stage_volume_request__init(&m);
     if (r == 0)
         r = csi_capabilities(&c, &capabilities, err);
@@ -143,6 +145,7 @@ static int csi_block_publish(const struct volume_plugin *self, const struct volu
     char staged[PATH_MAX], target[PATH_MAX], dir[PATH_MAX];
     int r = csi_conn_of(self, env, spec_source(&q->spec).csi->driver, &c, err);
 
+    assert(q->csi);
     csi__v1__node_publish_volume_request__init(&m);
     if (r == 0)
         r = csi_capabilities(&c, &capabilities, err);

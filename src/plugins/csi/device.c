@@ -2,6 +2,7 @@
  * in its place and no data file, and taking it away is nothing. */
 #include "plugins/csi/csi_int.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "host/files.h"
@@ -98,6 +99,7 @@ static int csi_mount(const struct volume_plugin *self, const struct volume_env *
     struct csi_conn c;
     int r = csi_conn_of(self, env, spec_source(&q->spec).csi->driver, &c, err);
 
+    assert(q->csi);
     csi__v1__node_stage_volume_request__init(&m);
     *ret_why = FORMAT_OK;
     if (r == 0)

@@ -1,6 +1,7 @@
 /* Growing a volume on its node, and how much is in it. */
 #include "plugins/csi/csi_int.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ int csi_expand_on_node(const struct volume_plugin *self, const struct volume_env
     struct csi_conn c;
     int r = csi_conn_of(self, env, source->driver, &c, err);
 
+    assert(q->csi);
     if (r == 0)
         r = csi_capabilities(&c, &capabilities, err);
     if (r < 0)

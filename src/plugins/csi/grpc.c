@@ -258,13 +258,24 @@ static int flush(struct exchange *x, struct error *err)
     }
 }
 
+/* What the peer sent. */
+static int feed(struct exchange *x, const uint8_t *data, size_t len, struct error *err)
+{
+    ssize_t used = nghttp2_session_mem_recv(x->session, data, len);
+
+    if (used < 0)
+        return unavailable(nghttp2_strerror((int)used), err);
+    if (x->answer.failed == ERR_TOO_LARGE)
+        return grpc_failure(GRPC_RESOURCE_EXHAUSTED, "received message larger than max", err);
+    return x->answer.failed ? error_no_memory(err) : 0;
+}
+
 static int take_in(struct exchange *x, struct error *err)
 {
     uint8_t data[READ_BYTES];
     struct error why = { 0 };
     bool is_empty = false;
     size_t n = 0;
-    ssize_t used;
 
     if (unix_stream_read(&x->stream, data, sizeof data, &n, &is_empty, &why) < 0)
         return unavailable(why.msg, err);
@@ -272,12 +283,7 @@ static int take_in(struct exchange *x, struct error *err)
         return 0;
     if (n == 0)
         return unavailable("the connection was closed before an answer came", err);
-    used = nghttp2_session_mem_recv(x->session, data, n);
-    if (used < 0)
-        return unavailable(nghttp2_strerror((int)used), err);
-    if (x->answer.failed == ERR_TOO_LARGE)
-        return grpc_failure(GRPC_RESOURCE_EXHAUSTED, "received message larger than max", err);
-    return x->answer.failed ? error_no_memory(err) : 0;
+    return feed(x, data, n, err);
 }
 
 static int exchange_run(struct exchange *x, struct error *err)
@@ -337,15 +343,24 @@ static void exchange_done(struct exchange *x)
     buf_done(&x->answer);
 }
 
-int grpc_call(const struct grpc_call *c, struct str request, struct buf *ret, struct error *err)
+static struct exchange exchange_of(const struct grpc_call *c, struct str request)
 {
-    _cleanup_(exchange_done) struct exchange x = {
+    struct exchange x = {
         .call = c,
         .stream = { .fd = -1 },
         .request = request,
         .answer = BUF_INIT(PREFIX_BYTES + GRPC_MESSAGE_BYTES_MAX),
         .status = STATUS_NONE,
     };
+
+    /* The protocol has room for eight digits. */
+    (void)snprintf(x.timeout, sizeof x.timeout, "%" PRIu64 "m", c->limit_ns / NS_PER_MS % 100000000);
+    return x;
+}
+
+int grpc_call(const struct grpc_call *c, struct str request, struct buf *ret, struct error *err)
+{
+    _cleanup_(exchange_done) struct exchange x = exchange_of(c, request);
     struct error why = { 0 };
     int r;
 
@@ -354,12 +369,28 @@ int grpc_call(const struct grpc_call *c, struct str request, struct buf *ret, st
     r = unix_stream_open(c->socket, c->limit_ns, c->stop, &x.stream, &why);
     if (r < 0)
         return socket_failure(r, &why, err);
-    /* The protocol has room for eight digits. */
-    (void)snprintf(x.timeout, sizeof x.timeout, "%" PRIu64 "m", c->limit_ns / NS_PER_MS % 100000000);
     r = session_new(&x, err);
     if (r == 0)
         r = submit(&x, err);
     if (r == 0)
         r = exchange_run(&x, err);
+    return r < 0 ? r : exchange_end(&x, ret, err);
+}
+
+int grpc_read(struct str sent, struct buf *ret, struct error *err)
+{
+    const struct grpc_call c = { .socket = "", .method = "/", .limit_ns = NS_PER_S };
+    _cleanup_(exchange_done) struct exchange x = exchange_of(&c, STR_LIT(""));
+    const uint8_t *said = NULL;
+    int r = session_new(&x, err);
+
+    if (r == 0)
+        r = submit(&x, err);
+    while (r == 0 && nghttp2_session_mem_send(x.session, &said) > 0)
+        ;
+    if (r == 0)
+        r = feed(&x, (const uint8_t *)sent.s, sent.len, err);
+    if (r == 0 && !x.is_closed)
+        r = unavailable("the connection was closed before an answer came", err);
     return r < 0 ? r : exchange_end(&x, ret, err);
 }

@@ -50,6 +50,10 @@ struct grpc_call {
  * GRPC_MESSAGE_BYTES_MAX. */
 int grpc_call(const struct grpc_call *c, struct str request, struct buf *ret, struct error *err);
 
+/* The same without a peer: as if it had sent these bytes and no more. Pure; for those who try what peers can
+ * send. */
+int grpc_read(struct str sent, struct buf *ret, struct error *err);
+
 /* -ERR_* of a status that is not OK, with the words as above. Unknown codes are UNKNOWN. Pure. */
 int grpc_failure(uint64_t code, const char *words, struct error *err);
 

@@ -4,6 +4,7 @@
  * call, so that whatever the call leaves behind is found again after a crash. */
 #include "plugins/csi/csi_int.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -308,6 +309,7 @@ static int csi_set_up(const struct volume_plugin *self, const struct volume_env 
     struct csi_conn c;
     int r = csi_conn_of(self, env, source->driver, &c, err);
 
+    assert(q->csi);
     if (r == 0)
         r = check_mode(&q->spec, q->csi->driver, err);
     if (r == 0)

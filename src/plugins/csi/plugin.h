@@ -6,8 +6,8 @@
  *   …/vol_data.json                                           beside each: whose volume it is, for afterwards
  *
  * A driver makes and removes what is mounted; the directories around it are made and removed here. How a
- * failed call left things is said by its code (plugins/plugin.h). Calls are looked at env->stop during, and
- * have CSI_CALL_LIMIT_NS. What the API has to say comes with the request: plugins/csi/request.h. */
+ * failed call left things is said by its code (plugins/plugin.h). A call ends after CSI_CALL_LIMIT_NS, or
+ * soon after env->stop is set. What the API has to say comes with the request: plugins/csi/request.h. */
 #ifndef BERTH_PLUGINS_CSI_PLUGIN_H
 #define BERTH_PLUGINS_CSI_PLUGIN_H
 
