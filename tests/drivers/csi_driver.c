@@ -678,7 +678,7 @@ static void serve_connection(int fd)
 {
     struct stream s = { .body = BUF_INIT(MESSAGE_BYTES_MAX),
                         .out = BUF_INIT(MESSAGE_BYTES_MAX),
-                        .words = BUF_INIT(LINE_BYTES * 3) };
+                        .words = BUF_INIT((size_t)LINE_BYTES * 3) };
     nghttp2_session_callbacks *callbacks;
     nghttp2_session *session;
     uint8_t in[16384];

@@ -65,7 +65,7 @@ static const struct part_type registration_type = { make, start, release };
 
 static const char *registry_path(const char *name)
 {
-    static char path[TEST_PATH_BYTES + 64];
+    static char path[TEST_PATH_BYTES + 128];
 
     (void)snprintf(path, sizeof path, "%s/plugins_registry/%s", world->d.path, name);
     return path;

@@ -186,7 +186,7 @@ static int csi_block_unpublish(const struct volume_plugin *self, const struct vo
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     struct error why = { 0 };
-    struct csi_data data;
+    struct csi_data data = { 0 };
     struct csi_conn c;
     char target[PATH_MAX];
     int r = devices_path(env->root, "publish", name, pod_uid, target, err);
@@ -209,7 +209,7 @@ static int unstage(const struct volume_plugin *self, const struct volume_env *en
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     unsigned capabilities = 0;
-    struct csi_data data;
+    struct csi_data data = { 0 };
     struct csi_conn c;
     int r = read_data(env, name, &a, &data, err);
 

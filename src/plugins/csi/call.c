@@ -124,6 +124,7 @@ int csi_capabilities(const struct csi_conn *c, unsigned *ret, struct error *err)
 
     if (csi_call(c, CSI_NODE_CAPABILITIES, &request.base, &answer, err) < 0)
         return csi_transient(err);
+    assert(answer);
     all = (const Csi__V1__NodeGetCapabilitiesResponse *)(const void *)answer;
     for (size_t i = 0; i < all->n_capabilities; i++) {
         const Csi__V1__NodeServiceCapability *one = all->capabilities[i];

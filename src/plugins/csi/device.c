@@ -129,7 +129,7 @@ static int csi_unmount(const struct volume_plugin *self, const struct volume_env
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     unsigned capabilities = 0;
-    struct csi_data data;
+    struct csi_data data = { 0 };
     struct csi_conn c;
     char dir[PATH_MAX];
     int r;

@@ -20,7 +20,7 @@ struct entry {
 
 struct csi_drivers {
     pthread_mutex_t lock;
-    VEC(struct entry *) all; /* by name */
+    VEC(struct entry) all; /* by name */
 };
 
 /* --- Versions --- */
@@ -122,8 +122,6 @@ struct csi_drivers *csi_drivers_free(struct csi_drivers *d)
 {
     if (!d)
         return NULL;
-    for (size_t i = 0; i < d->all.count; i++)
-        free(d->all.items[i]);
     vec_done(&d->all);
     (void)pthread_mutex_destroy(&d->lock);
     free(d);
@@ -147,7 +145,7 @@ static size_t place_of(const struct csi_drivers *d, const char *name, bool *ret_
     size_t i = 0;
     int order = 1;
 
-    while (i < d->all.count && (order = strcmp(d->all.items[i]->endpoint.driver, name)) < 0)
+    while (i < d->all.count && (order = strcmp(d->all.items[i].endpoint.driver, name)) < 0)
         i++;
     *ret_is_there = i < d->all.count && order == 0;
     return i;
@@ -175,7 +173,7 @@ int csi_drivers_check(struct csi_drivers *d, const char *caller, const char *nam
     lock(d);
     i = place_of(d, name, &is_there);
     if (is_there)
-        old = d->all.items[i]->version;
+        old = d->all.items[i].version;
     unlock(d);
     if (is_there && csi_version_cmp(old, found) >= 0) {
         version_text(old, version);
@@ -191,31 +189,23 @@ int csi_drivers_check(struct csi_drivers *d, const char *caller, const char *nam
 int csi_drivers_put(struct csi_drivers *d, const char *name, const char *socket, struct csi_version version,
                     struct error *err)
 {
-    _cleanup_(freep) struct entry *e = calloc(1, sizeof *e);
+    struct entry e = { .version = version };
     bool is_there;
     int r = 0;
     size_t i;
 
-    if (!e)
-        return error_no_memory(err);
-    if (strlen(name) >= sizeof e->endpoint.driver || strlen(socket) >= sizeof e->endpoint.socket)
+    if (strlen(name) >= sizeof e.endpoint.driver || strlen(socket) >= sizeof e.endpoint.socket)
         return error_set(err, ERR_INVALID, "the name or the socket of driver '%.64s' is too long", name);
-    memcpy(e->endpoint.driver, name, strlen(name) + 1);
-    memcpy(e->endpoint.socket, socket, strlen(socket) + 1);
-    e->version = version;
+    memcpy(e.endpoint.driver, name, strlen(name) + 1);
+    memcpy(e.endpoint.socket, socket, strlen(socket) + 1);
     lock(d);
     i = place_of(d, name, &is_there);
-    if (is_there) {
-        free(d->all.items[i]);
-        d->all.items[i] = TAKE(e);
-    } else {
+    if (is_there)
+        d->all.items[i] = e;
+    else
         r = vec_insert(&d->all, i, e);
-    }
     unlock(d);
-    if (r < 0)
-        return error_no_memory(err);
-    TAKE(e);
-    return 0;
+    return r < 0 ? error_no_memory(err) : 0;
 }
 
 void csi_drivers_remove(struct csi_drivers *d, const char *name)
@@ -225,10 +215,8 @@ void csi_drivers_remove(struct csi_drivers *d, const char *name)
 
     lock(d);
     i = place_of(d, name, &is_there);
-    if (is_there) {
-        free(d->all.items[i]);
+    if (is_there)
         vec_remove(&d->all, i);
-    }
     unlock(d);
 }
 
@@ -240,7 +228,7 @@ int csi_drivers_find(struct csi_drivers *d, const char *name, struct csi_endpoin
     lock(d);
     i = place_of(d, name, &is_there);
     if (is_there)
-        *ret = d->all.items[i]->endpoint;
+        *ret = d->all.items[i].endpoint;
     unlock(d);
     if (!is_there)
         return error_set(err, ERR_UNAVAILABLE,

@@ -127,7 +127,7 @@ int csi_usage(const struct volume_plugin *self, const struct volume_env *env, co
     _cleanup_(csi_message_free) ProtobufCMessage *answer = NULL;
     Csi__V1__NodeGetVolumeStatsRequest m;
     unsigned capabilities = 0;
-    struct csi_data data;
+    struct csi_data data = { 0 };
     struct csi_conn c;
     char dir[PATH_MAX];
     int r = data_dir_of(path, dir, err);

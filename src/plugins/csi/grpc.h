@@ -1,7 +1,8 @@
 /* One gRPC call: a request, an answer, over a connection of its own to a Unix socket. Blocks: for the pool.
  *
  * A connection a call, as the reference system has it: calls are minutes apart, a connection to a Unix socket
- * costs some 30 us, and nothing is shared between workers nor kept for a driver that has been replaced.
+ * costs little (docs/decisions/006-grpc.md), and nothing is shared between workers nor kept for a driver that
+ * has been replaced.
  *
  * What the peer sends is bounded: a message by GRPC_MESSAGE_BYTES_MAX, headers by nghttp2, all of it by the
  * time limit. Failures read `rpc error: code = NAME desc = …`, and their codes say how things stand

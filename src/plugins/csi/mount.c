@@ -167,7 +167,7 @@ static int add_tokens(struct publish *x, struct csi_pairs *context, struct csi_s
     }
     text = tokens_json(x);
     secret = arena_alloc(&x->arena, sizeof *secret);
-    if (!text || !secret)
+    if (!text || !secret || !secrets->items)
         return error_no_memory(err);
     if (!csi->driver->tokens_in_secrets) {
         csi_pairs_set(&x->arena, context, key, text);
@@ -347,7 +347,7 @@ static int csi_tear_down(const struct volume_plugin *self, const struct volume_e
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     enum file_kind kind = FILE_MISSING;
     struct error why = { 0 };
-    struct csi_data data;
+    struct csi_data data = { 0 };
     struct csi_conn c;
     char dir[PATH_MAX], target[PATH_MAX];
     int r = volume_dir(env->root, pod_uid, name, dir, err);

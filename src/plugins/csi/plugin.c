@@ -1,5 +1,6 @@
 #include "plugins/csi/plugin.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,7 +118,7 @@ static int csi_reconstruct(const struct volume_plugin *self, const struct volume
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(CSI_MEMORY_BYTES_MAX);
     bool is_persistent;
-    struct csi_data d;
+    struct csi_data d = { 0 };
     char dir[PATH_MAX];
     int r = is_block ? csi_block_data_dir(env->root, name, dir, err)
                      : layout_pod_path(env->root, pod_uid, "volumes", CSI_PLUGIN, name, dir, err);
@@ -127,6 +128,7 @@ static int csi_reconstruct(const struct volume_plugin *self, const struct volume
         r = csi_data_read(dir, &a, &d, err);
     if (r < 0)
         return r;
+    assert(d.mode); /* as all texts of a file that was read */
     is_persistent = strcmp(d.mode, CSI_MODE_EPHEMERAL) != 0;
     r = source_json(&d, is_persistent, &source, err);
     if (r < 0)
