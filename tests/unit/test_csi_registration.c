@@ -48,6 +48,7 @@ static int make(const struct part_options *o, void **ret, struct error *e)
         .ctx = world,
     };
 
+    csi_drivers_remove(world->drivers, "test.csi"); /* a new process has an empty table */
     return csi_registration_new(&options, (struct csi_registration **)ret, e);
 }
 
@@ -489,6 +490,28 @@ TEST(registration_survives_the_network)
             assert_int_equal(unlink(w.a.registrar), 0);
             PASS_UNTIL(&w, strcmp(asked(&w, CSI_NODES "/n1", DRIVERS), "[]") == 0);
             PASS_UNTIL(&w, node_ids(&w)[0] == '\0');
+            world_done(&w);
+        }
+}
+
+/* A process that ends at any of its requests is followed by one that finishes the job. */
+TEST(registration_survives_a_crash)
+{
+    static const enum trouble troubles[] = { TROUBLE_CRASH_SENT, TROUBLE_CRASH_ANSWERED };
+
+    for (size_t t = 0; t < ARRAY_LEN(troubles); t++)
+        for (unsigned at = 1; at <= 6; at++) {
+            struct world w;
+
+            world_init(&w);
+            make_node(&w, "");
+            w.parts.trouble = troubles[t];
+            w.parts.at = w.parts.count + at;
+            begin_driver(&w, &w.a, "a");
+            PASS_UNTIL(&w, strcmp(w.changes, "+test.csi ") == 0);
+            ASSERT_STR("[{\"name\":\"test.csi\",\"nodeID\":\"node-1\"}]",
+                       asked(&w, CSI_NODES "/n1", DRIVERS));
+            ASSERT_STR("{\"test.csi\":\"node-1\"}", node_ids(&w));
             world_done(&w);
         }
 }

@@ -2,6 +2,8 @@
  * for a step, drivers and their versions. */
 #include "tests/unit/test_csi_plugin.h"
 
+#include <pthread.h>
+
 #include "io/digest.h"
 #include "plugins/block.h"
 
@@ -556,6 +558,39 @@ TEST(drivers_of_one_name)
         memset(name, 'n', sizeof name - 1);
         name[sizeof name - 1] = '\0';
         ASSERT_ERR(ERR_INVALID, csi_drivers_put(d, name, "/n", v, &err));
+    }
+}
+
+static void *look_up(void *ctx)
+{
+    struct error e = { 0 };
+    struct csi_endpoint found;
+    unsigned wrong = 0;
+
+    for (unsigned i = 0; i < 2000; i++)
+        if (csi_drivers_find(ctx, "b", &found, &e) < 0 || strcmp(found.socket, "/b") != 0)
+            wrong++;
+    return wrong ? ctx : NULL;
+}
+
+/* Workers look one up while others come and go. */
+TEST(drivers_are_looked_up_meanwhile)
+{
+    _cleanup_(csi_drivers_free_p) struct csi_drivers *d = NULL;
+    pthread_t threads[2];
+    void *wrong;
+
+    ASSERT_OK(csi_drivers_new(&d, &err));
+    ASSERT_OK(csi_drivers_put(d, "b", "/b", (struct csi_version){ 1, 0, 0 }, &err));
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_up, d), 0);
+    for (unsigned i = 0; i < 2000; i++) {
+        ASSERT_OK(csi_drivers_put(d, i % 2 ? "a" : "c", "/x", (struct csi_version){ 1, 0, 0 }, &err));
+        csi_drivers_remove(d, i % 2 ? "c" : "a");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
     }
 }
 
