@@ -334,6 +334,27 @@ TEST(csi_node_of_a_node_that_is_gone)
     world_done(&w);
 }
 
+/* What a process that crashed has left says something else: it is replaced, and others' entries stay. */
+TEST(entry_of_an_earlier_life)
+{
+    struct world w;
+
+    world_init(&w);
+    make_node(&w, "");
+    PASS_UNTIL(&w, is_ready(&w));
+    ASSERT_SENT(&w.parts.served, 200, "MERGE", CSI_NODES "/n1",
+                "{'spec':{'drivers':[{'name':'test.csi','nodeID':'old'},{'name':'z.csi','nodeID':'z'}]}}");
+    ASSERT_SENT(&w.parts.served, 200, "MERGE", NODES "/n1",
+                "{'metadata':{'annotations':{'csi.volume.kubernetes.io/nodeid':'{\\'z.csi\\':\\'z\\'}'}}}");
+    begin_driver(&w, &w.a, "a");
+    PASS_UNTIL(&w, driver_has(&w.a, "notified", "\n"));
+    ASSERT_STR("true\n", driver_text(&w.a, "notified"));
+    ASSERT_STR("[{\"name\":\"z.csi\",\"nodeID\":\"z\"},{\"name\":\"test.csi\",\"nodeID\":\"node-1\"}]",
+               asked(&w, CSI_NODES "/n1", DRIVERS));
+    ASSERT_STR("{\"test.csi\":\"node-1\",\"z.csi\":\"z\"}", node_ids(&w));
+    world_done(&w);
+}
+
 /* node-48 */
 TEST(limits_of_volumes)
 {
@@ -363,6 +384,30 @@ TEST(limits_of_volumes)
         ASSERT_INT(rows[i].complains, strstr(w.complaints, "negative") != NULL);
         world_done(&w);
     }
+}
+
+/* node-49, the registration's half; section 12.4, "Allocatable refresh". */
+TEST(limit_is_asked_for_again)
+{
+    struct world w;
+
+    world_init(&w);
+    make_node(&w, "");
+    begin_driver(&w, &w.a, "a");
+    PASS_UNTIL(&w, strcmp(w.changes, "+test.csi ") == 0);
+    driver_set(&w.a, "node-info", "node-1 9");
+    csi_registration_refresh(w.parts.part, "other.csi");
+    csi_registration_refresh(w.parts.part, "test.csi");
+    PASS_UNTIL(&w, strstr(asked(&w, CSI_NODES "/n1", DRIVERS), "{\"count\":9}"));
+    driver_set(&w.a, "fail-NodeGetInfo", "13 broken"); /* what it said before stays */
+    csi_registration_refresh(w.parts.part, "test.csi");
+    PASS_UNTIL(&w, strstr(w.complaints, "broken"));
+    assert_non_null(strstr(asked(&w, CSI_NODES "/n1", DRIVERS), "{\"count\":9}"));
+    ASSERT_STR("+test.csi ", w.changes);
+    ASSERT_STR("true\n", driver_text(&w.a, "notified"));
+    assert_int_equal(unlink(w.a.registrar), 0);
+    PASS_UNTIL(&w, strcmp(asked(&w, CSI_NODES "/n1", DRIVERS), "[]") == 0);
+    world_done(&w);
 }
 
 /* Section 12.3: each way to be refused. */

@@ -161,8 +161,9 @@ static json_ref find_driver(const struct json *d, json_ref drivers, const char *
     return m;
 }
 
-/* spec.drivers as it should be, in *out; nothing when it is so already. */
-static int csi_node_drivers(const struct csi_install *x, const struct object *now, struct buf *out,
+/* spec.drivers as it should be, in *out; nothing when it is so already. An entry that may not be changed is
+ * taken out, and the next round puts the new one in. */
+static int csi_node_drivers(struct csi_install *x, const struct object *now, struct buf *out,
                             struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -180,7 +181,8 @@ static int csi_node_drivers(const struct csi_install *x, const struct object *no
     entry = x->o.what == CSI_INSTALL_DRIVER ? driver_entry(x, &d) : 0;
     if (entry ? old && json_equal(&d, old, entry) : !old)
         return json_check(&d, err);
-    if (old && entry)
+    x->changes_driver = old && entry;
+    if (x->changes_driver && !x->must_remove_first)
         json_replace(&d, old, entry);
     else if (old)
         json_unlink(&d, old);
@@ -213,6 +215,7 @@ static enum write_verdict decide_patch(void *ctx, const struct object *now, stru
     }
     if (x->o.what == CSI_INSTALL_NODE)
         return WRITE_ALREADY;
+    x->changes_driver = false;
     if (csi_node_drivers(x, now, &drivers, err) < 0)
         return WRITE_REFUSE;
     if (drivers.len == 0)
@@ -269,6 +272,17 @@ static void on_node(void *ctx, const struct client_answer *a)
         step_begin(x, INSTALL_PATCH);
 }
 
+/* Most servers let no entry be changed: it is taken out, and put in anew. */
+static bool must_go_on(struct csi_install *x, int r)
+{
+    if (r == 0)
+        return x->changes_driver && x->must_remove_first; /* it is out */
+    if (r != -ERR_INVALID || !x->changes_driver || x->must_remove_first)
+        return false;
+    x->must_remove_first = true;
+    return true;
+}
+
 static void on_patched(void *ctx, const struct client_answer *a)
 {
     struct csi_install *x = ctx;
@@ -279,6 +293,8 @@ static void on_patched(void *ctx, const struct client_answer *a)
         step_begin(x, INSTALL_DELETE);
     else if (a->r == -ERR_NOT_FOUND && ++x->rounds < ROUNDS_MAX)
         step_begin(x, INSTALL_CREATE);
+    else if (must_go_on(x, a->r) && ++x->rounds < ROUNDS_MAX)
+        step_begin(x, INSTALL_PATCH);
     else
         install_end(x, a->r, &a->error);
 }

@@ -44,6 +44,8 @@ struct csi_install {
     unsigned rounds;         /* of making the CSINode */
     const char *node_uid;    /* in the arena */
     const char *foreign_uid; /* of a CSINode that belongs to a node that is gone; NULL for none */
+    bool changes_driver;     /* the entry that is there says something else */
+    bool must_remove_first;  /* the server takes no such change */
 };
 
 /* `detected topology value collision: driver reported "K":"V" but existing label is "K":"W"`, ERR_CONFLICT.

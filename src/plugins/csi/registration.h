@@ -47,4 +47,8 @@ DEFINE_CLEANUP(struct csi_registration, csi_registration_free)
 /* The node has its CSINode. Until then the node is not ready: `CSINode is not yet initialized`. */
 bool csi_registration_is_ready(const struct csi_registration *g);
 
+/* Asks a driver anew how many volumes the node can have, and tells the API: when its period is over, or when
+ * an attachment failed for lack of room. One that is not registered is not asked. */
+void csi_registration_refresh(struct csi_registration *g, const char *driver);
+
 #endif
