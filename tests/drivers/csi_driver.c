@@ -723,7 +723,7 @@ static int listen_at(const char *path)
 
 static void accept_from(int listener)
 {
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    int fd = accept(listener, NULL, NULL);
 
     if (fd >= 0 && fork() == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

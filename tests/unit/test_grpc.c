@@ -181,7 +181,7 @@ struct bad_peer {
 static void *bad_peer_run(void *ctx)
 {
     struct bad_peer *p = ctx;
-    int fd = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
+    int fd = accept(p->listener, NULL, NULL);
     char in[4096];
 
     (void)recv(fd, in, sizeof in, 0);

@@ -120,7 +120,7 @@ static int compare_names(const void *a, const void *b)
 /* The plugins that became drivers, sorted. */
 static void write_migrated(struct buf *out)
 {
-    const char *names[SOURCE_COUNT];
+    const char *names[SOURCE_COUNT] = { NULL };
     size_t count = 0;
 
     for (int i = 0; i < SOURCE_COUNT; i++) {
