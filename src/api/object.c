@@ -432,3 +432,14 @@ void object_key(const struct object *o, struct buf *out)
         (void)buf_addf(out, "%s/", o->ns);
     (void)buf_add_cstr(out, o->name);
 }
+
+bool kvs_equal(const struct kvs *a, const struct kvs *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (strcmp(a->items[i].key, b->items[i].key) != 0 ||
+            strcmp(a->items[i].value, b->items[i].value) != 0)
+            return false;
+    return true;
+}

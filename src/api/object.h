@@ -102,6 +102,9 @@ const struct owner *object_controller(const struct object *o);
 /* The value of a field selector's field; NULL when the kind does not support it. */
 const char *object_field(const struct object *o, const char *field);
 
+/* The same pairs. */
+bool kvs_equal(const struct kvs *a, const struct kvs *b);
+
 /* "namespace/name", or "name" at cluster scope. */
 void object_key(const struct object *o, struct buf *out);
 

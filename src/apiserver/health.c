@@ -4,11 +4,8 @@
 
 #include "apiserver/server.h"
 #include "machinery/health.h"
+#include "machinery/server_version.h"
 #include "store/store.h"
-
-/* The Kubernetes whose behaviour this is; clients compare it with theirs. */
-#define KUBERNETES_MAJOR "1"
-#define KUBERNETES_MINOR "34"
 
 #define TEXT_BYTES_MAX ((size_t)256 << 10)
 
@@ -91,8 +88,8 @@ void version_serve(struct call *c)
     c->view.is_pretty = true;
     buf_addf(&c->reply,
              "{\"major\":\"" KUBERNETES_MAJOR "\",\"minor\":\"" KUBERNETES_MINOR
-             "\",\"gitVersion\":\"v" KUBERNETES_MAJOR "." KUBERNETES_MINOR
-             ".0+berth.%s\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
+             "\",\"gitVersion\":\"" KUBERNETES_VERSION
+             "%s\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
              "\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\",\"compiler\":\"%s\",\"platform\":\"linux/%s\"}",
              BERTH_VERSION, BERTH_COMPILER, BERTH_ARCH);
     call_answer_json_reply(c, 200);

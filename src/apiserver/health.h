@@ -6,6 +6,9 @@
 
 struct health;
 
+/* How full a node's volumes are, where a node is. */
+#define STATS_PATH "/stats/volumes"
+
 /* The server's own checks. */
 int server_health_new(struct apiserver *s, struct health **ret, struct error *err);
 

@@ -374,7 +374,7 @@ static struct local_call *local_call_new(struct local_client *l, struct client_a
     x->attempt = a;
     x->call.user = l->user;
     x->call.is_trusted = !l->user;
-    x->call.wants_objects = a->request->verb != CLIENT_RAW;
+    x->call.wants_objects = a->request->verb != CLIENT_RAW && !a->request->wants_text;
     return x;
 }
 

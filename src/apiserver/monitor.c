@@ -15,8 +15,16 @@
 struct monitor {
     const struct metrics *metrics;
     const struct health *health;
+    void (*write_stats)(void *ctx, struct buf *out);
+    void *ctx;
     struct http *http;
 };
+
+static bool has_path(const struct monitor *m, const char *path)
+{
+    return strcmp(path, "/metrics") == 0 || health_has_path(str_of(path)) ||
+           (m->write_stats && strcmp(path, STATS_PATH) == 0);
+}
 
 static void serve(void *ctx, struct call *c)
 {
@@ -25,7 +33,7 @@ static void serve(void *ctx, struct call *c)
 
     if (route_parse(c, &err) < 0) {
         call_answer_text(c, 400, call_text(c, "%s\n", err.msg));
-    } else if (strcmp(c->route.path, "/metrics") != 0 && !health_has_path(str_of(c->route.path))) {
+    } else if (!has_path(m, c->route.path)) {
         call_answer_text(c, 404, "404 page not found\n");
     } else if (c->method != HTTP_GET && c->method != HTTP_HEAD) {
         call_add_header(c, "Allow", "GET, HEAD");
@@ -33,6 +41,9 @@ static void serve(void *ctx, struct call *c)
     } else if (strcmp(c->route.path, "/metrics") == 0) {
         metrics_write(m->metrics, &c->reply);
         call_answer_reply(c, 200, METRICS_CONTENT_TYPE);
+    } else if (strcmp(c->route.path, STATS_PATH) == 0) {
+        m->write_stats(m->ctx, &c->reply);
+        call_answer_json_reply(c, 200);
     } else {
         health_serve(m->health, c);
     }
@@ -54,6 +65,8 @@ int monitor_new(const struct monitor_options *o, struct monitor **ret, struct er
         return error_no_memory(err);
     m->metrics = o->metrics;
     m->health = o->health;
+    m->write_stats = o->write_stats;
+    m->ctx = o->ctx;
     r = http_new(&h, &m->http, err);
     if (r < 0)
         return r;

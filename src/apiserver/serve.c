@@ -242,19 +242,26 @@ static bool path_is_below(const char *path, const char *root)
 
 /* Whether something that is no resource may be there; what is below /api, /apis and /openapi sees for
  * itself. */
-static bool is_path(const char *path)
+static bool is_path(const struct apiserver *s, const char *path)
 {
-    return strcmp(path, "/") == 0 || strcmp(path, "/version") == 0 || strcmp(path, "/metrics") == 0 ||
-           health_has_path(str_of(path)) || path_is_below(path, "/openapi") || path_is_below(path, "/api") ||
-           path_is_below(path, "/apis");
+    return (s->write_stats && strcmp(path, STATS_PATH) == 0) || strcmp(path, "/") == 0 ||
+           strcmp(path, "/version") == 0 || strcmp(path, "/metrics") == 0 || health_has_path(str_of(path)) ||
+           path_is_below(path, "/openapi") || path_is_below(path, "/api") || path_is_below(path, "/apis");
 }
 
 /* The root tells what there is. */
 static void serve_root(struct call *c)
 {
-    buf_add_cstr(&c->reply,
-                 "{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\",\"/openapi/v2\","
-                 "\"/openapi/v3\",\"/readyz\",\"/version\"]}");
+    buf_addf(&c->reply,
+             "{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\",\"/openapi/v2\","
+             "\"/openapi/v3\",\"/readyz\",%s\"/version\"]}",
+             c->server->write_stats ? "\"" STATS_PATH "\"," : "");
+    call_answer_json_reply(c, 200);
+}
+
+static void serve_stats(struct call *c)
+{
+    c->server->write_stats(c->server->stats_ctx, &c->reply);
     call_answer_json_reply(c, 200);
 }
 
@@ -262,7 +269,7 @@ static void serve_path(struct call *c)
 {
     const char *path = c->route.path;
 
-    if (!is_path(path))
+    if (!is_path(c->server, path))
         call_answer_text(c, 404, PAGE_NOT_FOUND);
     else if (c->method != HTTP_GET && c->method != HTTP_HEAD)
         fail_status(c, 405, "MethodNotAllowed", true,
@@ -273,6 +280,8 @@ static void serve_path(struct call *c)
         version_serve(c);
     else if (strcmp(path, "/metrics") == 0)
         counts_serve(c);
+    else if (strcmp(path, STATS_PATH) == 0)
+        serve_stats(c);
     else if (path_is_below(path, "/openapi"))
         openapi_serve(c->server->openapi, c);
     else if (path_is_below(path, "/api") || path_is_below(path, "/apis"))

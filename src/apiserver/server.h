@@ -37,6 +37,9 @@ struct apiserver_options {
     uint64_t seed;       /* of uids and generated names */
     const char *address; /* "127.0.0.1:7443": what discovery says */
     int64_t event_ttl_seconds;
+    /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
+    void (*write_stats)(void *ctx, struct buf *out);
+    void *stats_ctx;
 };
 
 struct apiserver {
@@ -48,6 +51,8 @@ struct apiserver {
     struct rng rng;
     const char *address;
     int64_t event_ttl_seconds;
+    void (*write_stats)(void *ctx, struct buf *out);
+    void *stats_ctx;
     bool is_stopping; /* readyz fails, no new watches */
     struct metrics *metrics;
     struct apiserver_counts *counts;

@@ -30,6 +30,7 @@ extern const struct cli_verb cli_verb_bench;
 extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_help;
 extern const struct cli_verb cli_verb_restore;
+extern const struct cli_verb cli_verb_node;
 extern const struct cli_verb cli_verb_scheduler;
 extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
+#include "cli/node_flags.h"
 
 #define COMPONENT_LEASE_NAMESPACE "kube-system"
 
@@ -36,33 +37,41 @@ struct component_settings {
     const char *burst;
     const char *scheduler_name;
     const char *bind_timeout;
+    struct node_flags node;
+    const char *flex_dir;
+    const char *attach_sync_period;
     const char *log_level;
     const char *log_format;
     bool is_elected;
+    bool has_no_attach_sync;
+    bool has_no_forced_detach;
 };
 
 /* The flags that every component has, at the end of its table. */
 #define COMPONENT_FLAG(field, name, value, help) FLAG(struct component_settings, field, name, value, help)
-#define COMPONENT_FLAGS                                                                                   \
-    COMPONENT_FLAG(kubeconfig, "kubeconfig", "FILE",                                                      \
-                   "which server, and as whom; else $KUBECONFIG, ~/.kube/config, or what a pod finds"),   \
-        COMPONENT_FLAG(context, "context", "NAME", "another than the current context of the kubeconfig"), \
-        FLAG_ON(struct component_settings, is_elected, "leader-elect",                                    \
-                "work only while holding a lease: of several, one"),                                      \
-        COMPONENT_FLAG(lease_ns, "leader-elect-namespace", "NS",                                          \
-                       "where the lease is; default " COMPONENT_LEASE_NAMESPACE),                         \
-        COMPONENT_FLAG(lease_duration, "leader-elect-lease-duration", "SECONDS",                          \
-                       "how long others wait for a leader that is silent; default 15"),                   \
-        COMPONENT_FLAG(renew_deadline, "leader-elect-renew-deadline", "SECONDS",                          \
-                       "how long a leader tries to renew before it gives up; default 10"),                \
-        COMPONENT_FLAG(retry_period, "leader-elect-retry-period", "SECONDS",                              \
-                       "how long between two tries; default 2"),                                          \
-        COMPONENT_FLAG(                                                                                   \
-            metrics, "metrics", "ADDR:PORT",                                                              \
-            "where /metrics, /livez, /readyz and /healthz are served, in plain HTTP; default nowhere"),   \
-        COMPONENT_FLAG(qps, "kube-api-qps", "N", "requests a second; default 200, 0 for no limit"),       \
-        COMPONENT_FLAG(burst, "kube-api-burst", "N", "requests that may go at once; default 400"),        \
+#define COMPONENT_SERVER_FLAGS                                                                          \
+    COMPONENT_FLAG(kubeconfig, "kubeconfig", "FILE",                                                    \
+                   "which server, and as whom; else $KUBECONFIG, ~/.kube/config, or what a pod finds"), \
+        COMPONENT_FLAG(context, "context", "NAME", "another than the current context of the kubeconfig")
+#define COMPONENT_LEASE_FLAGS                                                              \
+    FLAG_ON(struct component_settings, is_elected, "leader-elect",                         \
+            "work only while holding a lease: of several, one"),                           \
+        COMPONENT_FLAG(lease_ns, "leader-elect-namespace", "NS",                           \
+                       "where the lease is; default " COMPONENT_LEASE_NAMESPACE),          \
+        COMPONENT_FLAG(lease_duration, "leader-elect-lease-duration", "SECONDS",           \
+                       "how long others wait for a leader that is silent; default 15"),    \
+        COMPONENT_FLAG(renew_deadline, "leader-elect-renew-deadline", "SECONDS",           \
+                       "how long a leader tries to renew before it gives up; default 10"), \
+        COMPONENT_FLAG(retry_period, "leader-elect-retry-period", "SECONDS",               \
+                       "how long between two tries; default 2")
+#define COMPONENT_MONITOR_FLAGS                                                                       \
+    COMPONENT_FLAG(metrics, "metrics", "ADDR:PORT",                                                   \
+                   "where /metrics, /livez, /readyz and /healthz are served, in plain HTTP; default " \
+                   "nowhere"),                                                                        \
+        COMPONENT_FLAG(qps, "kube-api-qps", "N", "requests a second; default 200, 0 for no limit"),   \
+        COMPONENT_FLAG(burst, "kube-api-burst", "N", "requests that may go at once; default 400"),    \
         CLI_LOG_FLAGS(struct component_settings)
+#define COMPONENT_FLAGS COMPONENT_SERVER_FLAGS, COMPONENT_LEASE_FLAGS, COMPONENT_MONITOR_FLAGS
 
 /* Runs until it is told to stop; argv as a verb gets it. Returns the exit status. */
 int component_run(const struct component *type, int argc, char **argv);

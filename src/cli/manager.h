@@ -1,5 +1,5 @@
-/* The controllers and the scheduler of a process, put together: their caches, and the parts that work on
- * them.
+/* The controllers, the scheduler and the node agent of a process, put together: their caches, and the parts
+ * that work on them.
  *
  * The same in front of the server in this process and of any other: only the client differs. */
 #ifndef BERTH_CLI_MANAGER_H
@@ -9,18 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "client/client.h"
 #include "machinery/metrics.h"
 
 struct manager;
+struct node_flags;
 struct provisioner_settings;
 
 /* What runs. */
 enum {
     MANAGER_CONTROLLERS = 1 << 0,
     MANAGER_SCHEDULER = 1 << 1,
+    MANAGER_NODE = 1 << 2,
 };
 
 struct manager_options {
@@ -38,8 +41,13 @@ struct manager_options {
     const char *host;           /* of this machine; borrowed */
     /* Provisioners that run beside the controllers; NULL for none. Outlives the manager, as the rest. */
     const struct provisioner_settings *provisioners;
-    const char *node_name; /* of local volumes */
-    const char *state_dir; /* of their cleaning */
+    const char *flex_dir; /* where FlexVolume drivers are, absolute; NULL: FLEX_DIR, if it is there */
+    uint64_t attach_sync_period_ns;  /* of the verification of attachments; 0: never */
+    bool no_force_detach_on_timeout; /* dead nodes keep their volumes until somebody says they are off */
+    const char *node_name;           /* of local volumes, and of the agent */
+    const struct node_flags *node;   /* of the agent; outlives the manager */
+    uint64_t sync_ns;                /* of its pods */
+    const char *state_dir;           /* of the cleaning of local volumes */
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
     void *ctx;
@@ -54,6 +62,11 @@ DEFINE_CLEANUP(struct manager, manager_free)
 void manager_open(struct manager *m);
 /* The work begins: after on_synced, and where there is an election, won. */
 void manager_start(struct manager *m);
+
+/* 0, or what the node still waits for. */
+int manager_check_node(const struct manager *m, struct error *err);
+/* The node's statistics, as JSON; an empty object without a node. Takes NULL, as on the way up and down. */
+void manager_write_stats(const struct manager *m, struct buf *out);
 
 /* The name of the first kind whose cache is not filled yet; NULL when all are. */
 const char *manager_missing(const struct manager *m);

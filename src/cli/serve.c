@@ -20,7 +20,9 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/node_flags.h"
 #include "cli/provisioners.h"
+#include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
@@ -41,14 +43,14 @@ struct settings {
     const char *data;
     const char *listen;
     const char *without;
-    const char *node_name;
-    const char *root;
+    struct node_flags node;
     const char *log_level;
     const char *log_format;
     const char *config;
     const char *event_ttl;
     const char *token_file;
     const char *bind_timeout;
+    const char *flex_dir;
     bool is_insecure;
     bool has_hostpath_provisioner;
 };
@@ -61,14 +63,16 @@ static const struct flag serve_flags[] = {
             "plain HTTP and no authentication; loopback addresses only"),
     FLAG(struct settings, without, "without", "LIST",
          "parts not to run, with commas between: api, controllers, scheduler, node"),
-    FLAG(struct settings, node_name, "node-name", "NAME",
+    FLAG(struct settings, node.name, "node-name", "NAME",
          "what this machine's node is called; default its host name"),
-    FLAG(struct settings, root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
+    FLAG(struct settings, node.root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
+    NODE_FLAGS(struct settings),
     CLI_LOG_FLAGS(struct settings),
     FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
             "provision hostPath volumes, for tests"),
     FLAG(struct settings, bind_timeout, "bind-timeout", "SECONDS",
          "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
+    FLAG(struct settings, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
@@ -85,8 +89,9 @@ struct running {
     uint64_t bind_timeout_ns;
     struct json config_doc;
     struct provisioner_settings provisioners;
-    char node_name[IO_HOST_NAME_BYTES];
     char state_dir[PATH_MAX + 16];
+    char node_root[PATH_MAX + 16];
+    uint64_t sync_ns;
     struct logger logger;
     struct loop *loop;
     struct metrics *metrics;
@@ -148,7 +153,7 @@ static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_par
     struct str rest = str_of(without);
 
     *ret_has_api = true;
-    *ret_parts = MANAGER_CONTROLLERS | MANAGER_SCHEDULER;
+    *ret_parts = MANAGER_CONTROLLERS | MANAGER_SCHEDULER | MANAGER_NODE;
     while (rest.s && rest.len) {
         struct str part = str_trim(str_next(&rest, ','));
         int i = 0;
@@ -165,6 +170,8 @@ static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_par
             *ret_parts &= ~(unsigned)MANAGER_CONTROLLERS;
         if (i == 2)
             *ret_parts &= ~(unsigned)MANAGER_SCHEDULER;
+        if (i == 3)
+            *ret_parts &= ~(unsigned)MANAGER_NODE;
     }
     return CLI_OK;
 }
@@ -194,6 +201,8 @@ static int check_settings(struct running *r)
 
     if (s->config && read_config(r, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
+    if (s->flex_dir && s->flex_dir[0] != '/')
+        return cli_fail_usage("serve: --flex-dir %s: not an absolute path", s->flex_dir);
     if (cli_data_dir(s->data, r->data, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
@@ -205,7 +214,9 @@ static int check_settings(struct running *r)
             s->listen);
     if (cli_logger("serve", s->log_level, s->log_format, &r->logger) != CLI_OK)
         return CLI_USAGE;
-    if (check_seconds(r) != CLI_OK ||
+    (void)snprintf(r->node_root, sizeof r->node_root, "%s/node", r->data); /* a path */
+    s->node.root = s->node.root ? s->node.root : r->node_root;
+    if (check_seconds(r) != CLI_OK || node_flags_check("serve", &s->node, &r->sync_ns) != CLI_OK ||
         check_parts(s->without ? s->without : "", &has_api, &r->parts) != CLI_OK)
         return CLI_USAGE;
     if (!has_api)
@@ -274,6 +285,13 @@ static int open_http(struct running *r, struct error *err)
     return e < 0 ? e : http_new(&o, &r->http, err);
 }
 
+static void write_stats(void *ctx, struct buf *out)
+{
+    const struct running *r = ctx;
+
+    manager_write_stats(r->manager, out);
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -281,7 +299,9 @@ static int open_server(struct running *r, struct error *err)
                                    .store = r->store,
                                    .metrics = r->metrics,
                                    .authenticator = r->authenticator,
-                                   .event_ttl_seconds = r->event_ttl_seconds };
+                                   .event_ttl_seconds = r->event_ttl_seconds,
+                                   .write_stats = r->parts & MANAGER_NODE ? write_stats : NULL,
+                                   .stats_ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     if (e == 0)
@@ -316,16 +336,16 @@ static int open_manager(struct running *r, struct error *err)
                                  .is_local = true,
                                  .provisions_host_path = r->settings.has_hostpath_provisioner,
                                  .provisioners = &r->provisioners,
-                                 .node_name = r->settings.node_name,
+                                 .flex_dir = r->settings.flex_dir,
+                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
+                                 .node_name = r->settings.node.name ? r->settings.node.name : r->host,
+                                 .node = &r->settings.node,
+                                 .sync_ns = r->sync_ns,
                                  .state_dir = r->state_dir,
                                  .on_synced = on_synced,
                                  .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
-    if (!o.node_name && e == 0) {
-        e = io_host_name(r->node_name, err);
-        o.node_name = r->node_name;
-    }
     (void)snprintf(r->state_dir, sizeof r->state_dir, "%s/local", r->settings.data); /* a path */
     if (e == 0)
         e = local_client_new(r->server, NULL, &c.carrier, err);

@@ -291,7 +291,7 @@ static int answer_success(const struct answer_reader *reader, const struct clien
 
     if (q->verb == CLIENT_WATCH)
         return 0; /* what it has to say came as events */
-    if (q->verb == CLIENT_RAW) {
+    if (q->verb == CLIENT_RAW || q->wants_text) {
         ret->answer.text = raw->body;
         return 0;
     }

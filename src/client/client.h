@@ -74,6 +74,8 @@ struct client_request {
     enum client_patch patch;
     const char *field_manager;
     bool is_forced; /* of an apply */
+    /* The answer is another kind than the one written to (a service account's "token"): it comes as text. */
+    bool wants_text;
     bool is_dry_run;
 
     /* delete */
@@ -114,7 +116,7 @@ struct client_answer {
 
     struct object *object;   /* get, create, patch; delete where the server answers with the object */
     struct client_list list; /* list */
-    struct str text;         /* raw */
+    struct str text;         /* raw, and what wants_text */
 };
 
 /* The answer lives as long as the callback. For a watch: its end, r == 0 when the server ended it cleanly. */

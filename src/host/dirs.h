@@ -18,6 +18,19 @@ int host_list_dirs(const char *path, struct arena *a, struct texts *ret, struct 
 int host_list_dir(const char *path, struct arena *a, uint32_t count_max, struct texts *ret,
                   struct error *err);
 
+/* What host_list_below() lists. */
+enum {
+    HOST_LIST_DIRS = 1 << 0,
+    HOST_LIST_LINKS = 1 << 1,
+    HOST_LIST_OTHERS = 1 << 2,
+    HOST_LIST_ALL = HOST_LIST_DIRS | HOST_LIST_LINKS | HOST_LIST_OTHERS,
+};
+/* The names of those kinds in the directory `path` below the open directory `at`, sorted bytewise, in a. For
+ * directories that anybody may have filled: no link is followed and no mount entered on the way, and one with
+ * more than count_max entries, of whatever kind, is ERR_TOO_LARGE without being read to its end. */
+int host_list_below(int at, const char *path, unsigned kinds, struct arena *a, uint32_t count_max,
+                    struct texts *ret, struct error *err);
+
 /* True for a regular file that we may execute; links are followed. */
 bool host_is_executable(const char *path);
 

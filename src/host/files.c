@@ -136,3 +136,17 @@ int host_make_file(const char *path, mode_t mode, struct error *err)
         return r;
     return error_set(err, ERR_EXISTS, "'%s' is there and is not a file", path);
 }
+
+int host_read_below(int at, const char *path, size_t bytes_max, struct buf *ret, struct error *err)
+{
+    _cleanup_(closep) int fd = host_open_below(at, path, O_RDONLY | O_NONBLOCK, 0); /* a fifo holds nobody */
+    struct stat st;
+
+    if (fd < 0)
+        return error_set_errno(err, -fd, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, ERR_INVALID, "'%s' is no regular file", path);
+    return io_read_fd(fd, path, bytes_max, ret, err);
+}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "host/remove.h"
@@ -33,6 +34,10 @@ int host_make_path(const char *path, mode_t mode, struct error *err);
 /* Makes an empty file, this mode less the umask; not its parents, and nothing where a link leads. One that is
  * there stays as it is: ERR_EXISTS for anything else. */
 int host_make_file(const char *path, mode_t mode, struct error *err);
+
+/* The contents of a regular file below the open directory `at`; anything else is ERR_INVALID, and no link is
+ * followed nor another mount entered on the way. ret and bytes_max as io_read_file() has them. */
+int host_read_below(int at, const char *path, size_t bytes_max, struct buf *ret, struct error *err);
 
 struct ownership {
     gid_t gid;

@@ -248,3 +248,8 @@ int host_remove_empty_dir(const char *path, struct error *err)
         return error_set_errno(err, errno, "cannot remove directory '%s'", path);
     return 0;
 }
+
+int host_remove_empty_at(int dir, const char *name)
+{
+    return unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
+}

@@ -55,5 +55,7 @@ int host_make_below(const char *base, const char *path, mode_t mode, struct erro
 
 /* Removes an empty directory; nothing else. One that is not there is done. Blocks. */
 int host_remove_empty_dir(const char *path, struct error *err);
+/* The same for one name in an open directory. 0, or -errno: -ENOTDIR for a link, too. */
+int host_remove_empty_at(int dir, const char *name);
 
 #endif

@@ -1,13 +1,13 @@
-/* SHA-256 as text, for names that others must find again. */
+/* Digests of texts. */
 #ifndef BERTH_IO_DIGEST_H
 #define BERTH_IO_DIGEST_H
 
 #include "base/error.h"
 #include "base/str.h"
 
-#define DIGEST_HEX_BYTES 65
+#define SHA256_HEX_BYTES 65 /* with the NUL */
 
-/* 64 small hexadecimal digits and their end. Fails without memory alone. */
-int digest_sha256_hex(struct str text, char ret[DIGEST_HEX_BYTES], struct error *err);
+/* SHA-256 in lowercase hex. */
+int sha256_hex(struct str text, char ret[SHA256_HEX_BYTES], struct error *err);
 
 #endif

@@ -156,15 +156,12 @@ int io_replace_file(const char *path, const void *data, size_t len, mode_t mode,
 
 /* Reading */
 
-int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
+int io_read_fd(int fd, const char *path, size_t bytes_max, struct buf *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(bytes_max);
-    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     char chunk[IO_READ_CHUNK_BYTES];
     ssize_t n;
 
-    if (fd < 0)
-        return error_set_errno(err, errno, "cannot open '%s'", path);
     while ((n = read_some(fd, chunk, sizeof chunk)) > 0) {
         (void)buf_add(&text, chunk, (size_t)n); /* text.failed tells */
         if (text.failed == ERR_TOO_LARGE)
@@ -178,6 +175,15 @@ int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct err
     *ret = text;
     text = BUF_INIT(0);
     return 0;
+}
+
+int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
+{
+    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    return io_read_fd(fd, path, bytes_max, ret, err);
 }
 
 /* Directories */

@@ -44,6 +44,8 @@ int io_replace_file_at(int dirfd, const char *name, const void *data, size_t len
 /* Replaces the contents of *ret by those of the file, at most bytes_max; a larger one is ERR_TOO_LARGE. Reads
  * to the end, so pipes and /proc work too. ret is an initialised buffer; its ceiling becomes bytes_max. */
 int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err);
+/* The same of an open file, from where it stands; it stays open. path: how errors call it. */
+int io_read_fd(int fd, const char *path, size_t bytes_max, struct buf *ret, struct error *err);
 
 /* Makes the directory and its missing parents, all with this mode less the umask, and syncs each new entry. A
  * directory that is there stays as it is. */

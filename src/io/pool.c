@@ -1,4 +1,5 @@
-/* A queue, a list of finished work, one lock around both.
+/* A queue, a list of finished work, one lock around both. Threads are started by work that finds none idle,
+ * and stay: most pools are seldom busy, and a thread that never was costs nothing.
  *
  * Signals are left unblocked in the workers: libuv's handlers restart system calls and work on any thread,
  * while a blocked mask would be inherited by helpers that a library starts from a worker (mount.nfs, say),
@@ -30,7 +31,8 @@ struct pool {
     size_t finished_count;
     bool stopping;
 
-    size_t threads_count;
+    size_t threads_max;
+    size_t threads_count; /* started; those that do not run work wait for it, or are about to */
     pthread_t threads[];
 };
 
@@ -126,19 +128,24 @@ static void pool_on_closed(uv_handle_t *handle)
     free(p);
 }
 
-static int pool_start_threads(struct pool *p, size_t threads, struct error *err)
+/* Under the lock. Starts a thread when more work waits than threads do. One that cannot be started is an
+ * error only when there is none yet: otherwise the work waits for those that run. */
+static int pool_see_to_threads(struct pool *p, struct error *err)
 {
-    while (p->threads_count < threads) {
-        char name[16];
-        pthread_t *thread = &p->threads[p->threads_count];
-        int r = pthread_create(thread, NULL, pool_worker, p);
-        if (r != 0)
-            return error_set_errno(err, r, "cannot start worker thread %zu of %zu", p->threads_count + 1,
-                                   threads);
-        (void)snprintf(name, sizeof name, "berth-work-%zu", p->threads_count); /* at most 15 characters */
-        (void)pthread_setname_np(*thread, name); /* for whoever looks with top */
-        p->threads_count++;
-    }
+    pthread_t *thread = &p->threads[p->threads_count];
+    char name[16];
+    int r;
+
+    if (p->threads_count == p->threads_max || p->queued_count <= p->threads_count - p->running_count)
+        return 0;
+    r = pthread_create(thread, NULL, pool_worker, p);
+    if (r != 0 && p->threads_count > 0)
+        return 0;
+    if (r != 0)
+        return error_set_errno(err, r, "cannot start a worker thread");
+    (void)snprintf(name, sizeof name, "berth-work-%zu", p->threads_count); /* at most 15 characters */
+    (void)pthread_setname_np(*thread, name);                               /* for whoever looks with top */
+    p->threads_count++;
     return 0;
 }
 
@@ -154,6 +161,7 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     if (!p)
         return error_no_memory(err);
     p->queued_max = queued_max;
+    p->threads_max = threads;
     TAILQ_INIT(&p->queued);
     TAILQ_INIT(&p->finished);
     r = uv_async_init(loop_uv(l), &p->wakeup, pool_on_wakeup);
@@ -165,11 +173,6 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->work_added, NULL);
     (void)pthread_cond_init(&p->work_finished, NULL);
-    r = pool_start_threads(p, threads, err);
-    if (r < 0) {
-        pool_free(p);
-        return r;
-    }
     *ret = p;
     return 0;
 }
@@ -203,6 +206,8 @@ struct pool *pool_free(struct pool *p)
 /* Under the lock. */
 static int pool_enqueue(struct pool *p, struct pool_work *w, struct error *err)
 {
+    int r;
+
     assert(w->state == POOL_WORK_IDLE);
     if (p->stopping)
         return error_set(err, ERR_CANCELLED, "the worker pool is shutting down");
@@ -211,6 +216,12 @@ static int pool_enqueue(struct pool *p, struct pool_work *w, struct error *err)
     w->state = POOL_WORK_QUEUED;
     TAILQ_INSERT_TAIL(&p->queued, w, link);
     p->queued_count++;
+    r = pool_see_to_threads(p, err);
+    if (r < 0) {
+        pool_unqueue(p, w);
+        w->state = POOL_WORK_IDLE;
+        return r;
+    }
     pthread_cond_signal(&p->work_added);
     return 0;
 }

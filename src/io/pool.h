@@ -40,15 +40,16 @@ struct pool_work {
     enum pool_work_state state; /* the pool's lock guards it */
 };
 
-/* threads: 1 to POOL_THREADS_MAX, started here. queued_max: how much work may wait for them, at least 1. */
+/* threads: 1 to POOL_THREADS_MAX, each started by the first work that finds the others busy. queued_max: how
+ * much work may wait for them, at least 1. */
 int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **ret, struct error *err);
 /* Cancels what has not started, waits for what runs, reports all of it (done is called from in here), ends
  * the threads. Not from a done callback of this pool. Takes NULL. */
 struct pool *pool_free(struct pool *p);
 DEFINE_CLEANUP(struct pool, pool_free)
 
-/* ERR_BUSY when queued_max works wait already: try later. ERR_CANCELLED while the pool is being freed. On
- * failure done is not called. */
+/* ERR_BUSY when queued_max works wait already: try later. ERR_CANCELLED while the pool is being freed. What
+ * kept the first thread from being started. On failure done is not called. */
 int pool_submit(struct pool *p, struct pool_work *w, pool_work_fn work, pool_done_fn done, void *ctx,
                 struct error *err);
 

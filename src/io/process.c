@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
@@ -282,6 +283,24 @@ void process_cancel(struct process *p)
         return; /* ending already */
     p->result.cancelled = true;
     process_enter_terminating(p);
+}
+
+struct process *process_drop(struct process *p)
+{
+    struct pollfd ended;
+
+    if (!p)
+        return NULL;
+    assert(p->state != PROCESS_REPORTED);
+    if (p->state != PROCESS_DRAINING) { /* else it is reaped, and its number may be another's */
+        ended = (struct pollfd){ .fd = p->pidfd, .events = POLLIN };
+        process_kill_group(p, SIGKILL);
+        if (poll(&ended, 1, (int)(PROCESS_DROP_NS / NS_PER_MS)) > 0)
+            process_reap(p);
+    }
+    p->state = PROCESS_REPORTED;
+    process_close(p);
+    return NULL;
 }
 
 /* Starting */

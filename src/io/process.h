@@ -24,6 +24,7 @@
 
 #define PROCESS_KILL_GRACE_NS (2000 * NS_PER_MS)
 #define PROCESS_PIPE_GRACE_NS (300 * NS_PER_MS)
+#define PROCESS_DROP_NS (1000 * NS_PER_MS)
 #define PROCESS_INPUT_BYTES_MAX ((size_t)1 << 20)
 
 struct process;
@@ -56,13 +57,19 @@ struct process_result {
 typedef void (*process_done_fn)(void *ctx, const struct process_result *result);
 
 /* Starts a child. What cannot be started at all (no such command or directory, no permission, no descriptor)
- * is an error here, and done is not called. *ret is for process_cancel() and valid until done is called. */
+ * is an error here, and done is not called. *ret is for process_cancel() and process_drop(), and valid until
+ * done is called. */
 int process_run(struct loop *l, const struct process_spec *spec, process_done_fn done, void *ctx,
                 struct process **ret, struct error *err);
 
 /* Ends the child as its time limit would, now. The report still comes, once it is gone; a child that had
  * ended already is reported as it ended. */
 void process_cancel(struct process *p);
+
+/* For an owner that goes: the child and its group are killed, and nobody is told. Waits for the end of the
+ * child, which comes at once unless the kernel holds it, and then no longer than PROCESS_DROP_NS; p is gone
+ * when it returns. Takes NULL; always NULL. */
+struct process *process_drop(struct process *p);
 
 /* 0 when the child exited with 0; otherwise its failure in words, with the first line of its standard error,
  * which is made printable. what names it: "mkfs.ext4". ERR_TIMEOUT, ERR_CANCELLED or ERR_IO. */

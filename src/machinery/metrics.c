@@ -31,6 +31,8 @@ struct metric_family {
     size_t labels_count;
     VEC(struct metric *) children; /* by labels */
     struct map by_labels;
+    metric_collect_fn *collect; /* NULL: the children are all there is */
+    void *collect_ctx;
     struct metric *other; /* made with the family, so that it is there when memory is not */
     bool other_is_used;
 };
@@ -365,6 +367,13 @@ void metric_set_reader(struct metric *m, metric_read_fn *read, void *ctx)
     m->read_ctx = ctx;
 }
 
+void metric_set_collector(struct metric_family *f, metric_collect_fn *collect, void *ctx)
+{
+    assert(f->desc.type != METRIC_HISTOGRAM);
+    f->collect = collect;
+    f->collect_ctx = ctx;
+}
+
 double metric_value(const struct metric *m)
 {
     return m->read ? m->read(m->read_ctx) : m->value;
@@ -397,18 +406,24 @@ void metrics_write_number(double value, struct buf *out)
 }
 
 /* name_suffix{labels} value */
-static void write_sample(const struct metric *m, const char *suffix, double value, struct buf *out)
+static void write_line(const struct metric_family *f, const char *suffix, struct str labels, double value,
+                       struct buf *out)
 {
-    (void)buf_add_cstr(out, m->family->desc.name);
+    (void)buf_add_cstr(out, f->desc.name);
     (void)buf_add_cstr(out, suffix);
-    if (m->labels[0]) {
+    if (labels.len) {
         (void)buf_add_char(out, '{');
-        (void)buf_add_cstr(out, m->labels);
+        (void)buf_add_str(out, labels);
         (void)buf_add_char(out, '}');
     }
     (void)buf_add_char(out, ' ');
     metrics_write_number(value, out);
     (void)buf_add_char(out, '\n');
+}
+
+static void write_sample(const struct metric *m, const char *suffix, double value, struct buf *out)
+{
+    write_line(m->family, suffix, str_of(m->labels), value, out);
 }
 
 static void write_bucket(const struct metric *m, double bound, uint64_t cumulative, struct buf *out)
@@ -440,13 +455,40 @@ static void write_metric(const struct metric *m, struct buf *out)
     write_sample(m, "_count", (double)count, out);
 }
 
-static void write_family(const struct metric_family *f, struct buf *out)
+static void write_head(const struct metric_family *f, struct buf *out)
 {
-    if (!f->children.count && !f->other_is_used)
-        return;
     (void)buf_addf(out, "# HELP %s ", f->desc.name);
     add_escaped(f->desc.help, "\\\n", out);
     (void)buf_addf(out, "\n# TYPE %s %s\n", f->desc.name, type_names[f->desc.type]);
+}
+
+struct metric_sink {
+    const struct metric_family *family;
+    struct buf *out;
+    size_t count;
+};
+
+void metric_emit_sample(struct metric_sink *to, double value, const char *const *values)
+{
+    const struct metric_family *f = to->family;
+    struct str labels = family_labels(f, values);
+
+    if (f->owner->labels.failed || !str_is_utf8(labels) || to->count >= f->desc.children_max)
+        return;
+    if (to->count++ == 0)
+        write_head(f, to->out);
+    write_line(f, "", labels, value, to->out);
+}
+
+static void write_family(const struct metric_family *f, struct buf *out)
+{
+    if (f->collect) {
+        f->collect(f->collect_ctx, &(struct metric_sink){ f, out, 0 });
+        return;
+    }
+    if (!f->children.count && !f->other_is_used)
+        return;
+    write_head(f, out);
     for (size_t i = 0; i < f->children.count; i++)
         write_metric(f->children.items[i], out);
     if (f->other_is_used)

@@ -79,6 +79,16 @@ void metric_observe(struct metric *m, double value);
  * and added, again. */
 void metric_set_reader(struct metric *m, metric_read_fn *read, void *ctx);
 
+/* A family whose samples come and go: they are asked for when they are written, and nothing is kept. collect
+ * calls metric_emit() for each, in the order they are to stand in, no labels twice; what is beyond the
+ * family's bounds is left out. NULL: there are none, as when whoever knew them is gone. */
+struct metric_sink;
+typedef void metric_collect_fn(void *ctx, struct metric_sink *to);
+void metric_set_collector(struct metric_family *f, metric_collect_fn *collect, void *ctx);
+#define metric_emit(sink, value, ...) \
+    metric_emit_sample((sink), (value), (const char *const[]){ __VA_ARGS__, NULL })
+void metric_emit_sample(struct metric_sink *to, double value, const char *const *values);
+
 /* The value of a counter or gauge, the sum of a histogram. */
 double metric_value(const struct metric *m);
 

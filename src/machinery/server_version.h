@@ -7,6 +7,12 @@
 #include "base/error.h"
 #include "base/str.h"
 
+/* The Kubernetes whose behaviour our server has, and our nodes: clients compare it with theirs. */
+#define KUBERNETES_MAJOR "1"
+#define KUBERNETES_MINOR "34"
+/* What /version and nodes show, with our own version behind it. */
+#define KUBERNETES_VERSION "v" KUBERNETES_MAJOR "." KUBERNETES_MINOR ".0+berth."
+
 struct server_version {
     int major;
     int minor;

@@ -442,28 +442,45 @@ static int on_device_ref(void *ctx, const struct mount_entry *e)
     return s->device[0] != '\0';
 }
 
-/* The device is the one whose global mount shows the same as the pod's. Of a directory nothing is known. */
+/* The device is the one whose global mount shows the same as the pod's, or, where the pod's is gone already,
+ * the one that is mounted under the volume's name; "" for none. */
+static const char *find_device(const struct mount_table *t, const char *pod_path, const char *base,
+                               const char *name)
+{
+    struct device_search search = { base, "" };
+    const struct mount_entry *e;
+    char path[PATH_MAX + NAME_MAX + 2];
+
+    mount_table_refs(t, pod_path, on_device_ref, &search);
+    if (search.device[0] != '\0')
+        return search.device;
+    (void)snprintf(path, sizeof path, "%s/%s", base, name);
+    e = mount_table_find(t, path);
+    return e ? e->source : "";
+}
+
+/* Of a directory nothing is known. */
 static int local_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                              const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
     char root[PATH_MAX], dir[PATH_MAX], base[PATH_MAX];
-    struct device_search search = { base, "" };
+    const char *device = "";
     int r = host_resolve_path(env->root, root, err);
 
     if (r == 0)
         r = local_path(self, root, pod_uid, name, /* spec= */ NULL, dir, err);
     if (r == 0)
         r = layout_plugin_path(root, NAME, "mounts", base, err);
-    if (r == 0 && !is_block)
+    if (r == 0 && !is_block && !env->mounts)
         r = mount_table_read(&t, err);
     if (r < 0)
         return r;
-    if (t)
-        mount_table_refs(t, dir, on_device_ref, &search);
+    if (!is_block)
+        device = find_device(env->mounts ? env->mounts : t, dir, base, name);
     (void)buf_add_cstr(&source, "\"local\":{\"path\":"); /* failures stick */
-    json_write_string(&source, str_of(search.device));
+    json_write_string(&source, str_of(device));
     (void)buf_add_char(&source, '}');
     r = buf_check(&source, "a volume found on disk", err);
     return r < 0 ? r : reconstruct_volume(name, buf_cstr(&source), is_block, ret, err);

@@ -47,6 +47,24 @@ struct volume_source spec_source(const struct volume_spec *s)
     return source;
 }
 
+static const char *copy(const char *text, struct arena *a)
+{
+    return text ? arena_dup(a, str_of(text)) : NULL;
+}
+
+struct volume_env volume_env_copy(const struct volume_env *env, const host_stop *stop, struct arena *a)
+{
+    struct volume_env new = {
+        .root = copy(env->root, a),
+        .node_name = copy(env->node_name, a),
+        .tools = { .commands_path = copy(env->tools.commands_path, a), .stop = stop },
+        .stop = stop,
+        .clock = env->clock,
+    };
+
+    return new;
+}
+
 const struct volume_plugin *plugin_ref(const struct volume_plugin *p)
 {
     if (p && p->free)

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "host/device.h"
 #include "host/files.h"
+#include "host/mount_table.h"
 #include "io/loop.h"
 #include "io/pool.h"
 
@@ -130,10 +131,15 @@ struct volume_env {
     struct host_tools tools;
     const host_stop *stop; /* NULL for none */
     const struct clock *clock;
+    const struct mount_table *mounts; /* for reconstruct() of many volumes, read once; NULL: it reads it */
     /* Tells the pod's people: a Warning. On the worker; copies. NULL: nobody listens. */
     void (*warn)(void *ctx, const char *reason, const char *message);
     void *warn_ctx;
 };
+
+/* For a worker: with this stop, texts in a, and nobody to warn, since whoever began the work may be gone
+ * before it ends. What memory lacked for is NULL, and the arena knows. */
+struct volume_env volume_env_copy(const struct volume_env *env, const host_stop *stop, struct arena *a);
 
 /* What files show: an object that the pod's volume refers to, as it was when the call began. */
 struct volume_content {
@@ -207,7 +213,8 @@ struct device_table {
 
 struct attach_table {
     bool (*can_attach)(const struct volume_plugin *self, const struct volume_spec *s); /* pure */
-    /* device: PATH_MAX bytes, "" when there is no name for it. */
+    /* device: PATH_MAX bytes, "" when there is no name for it. ERR_EXISTS: the volume is attached to another
+     * node, whose name is in ret_device then. */
     int (*attach)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
                   const char *node, char *ret_device, struct error *err);
     /* volume: the last part of the volume's unique name. */

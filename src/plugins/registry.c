@@ -11,6 +11,7 @@
 #define NAMES_BYTES_MAX 400
 
 const struct volume_plugin *const plugins_builtin[] = { &host_path_plugin, &nfs_plugin, NULL };
+const struct volume_plugin *const plugins_attachable[] = { &fc_plugin, &iscsi_plugin, NULL };
 const struct volume_plugin *const plugins_of_node[] = {
     &empty_dir_plugin, &host_path_plugin,    &nfs_plugin,       &secret_plugin, &config_map_plugin,
     &local_plugin,     &downward_api_plugin, &projected_plugin, NULL,

@@ -10,6 +10,8 @@
 
 /* Ends with NULL: those that the controllers use. */
 extern const struct volume_plugin *const plugins_builtin[];
+/* Ends with NULL: those that are attached. */
+extern const struct volume_plugin *const plugins_attachable[];
 /* Ends with NULL: those of a node. */
 extern const struct volume_plugin *const plugins_of_node[];
 

@@ -102,6 +102,15 @@ enum token_state tokens_get(const struct tokens *t, const struct token_key *key,
     return now_real_ns > k->refresh_real_ns ? TOKEN_STALE : TOKEN_FRESH;
 }
 
+bool tokens_refresh_at(const struct tokens *t, const struct token_key *key, int64_t *ret_real_ns)
+{
+    const struct token *k = tokens_find(t, key);
+
+    if (k)
+        *ret_real_ns = k->refresh_real_ns;
+    return k != NULL;
+}
+
 static int token_make(const struct token_key *key, struct str token, struct token *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(KEY_BYTES_MAX);

@@ -7,6 +7,7 @@
 #ifndef BERTH_PLUGINS_TOKENS_H
 #define BERTH_PLUGINS_TOKENS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ DEFINE_CLEANUP(struct tokens, tokens_free)
 /* ret: set unless there is none, and borrowed until the next call that changes something. */
 enum token_state tokens_get(const struct tokens *t, const struct token_key *key, int64_t now_real_ns,
                             struct str *ret);
+
+/* When it should be fetched again, in *ret; false when there is none. */
+bool tokens_refresh_at(const struct tokens *t, const struct token_key *key, int64_t *ret_real_ns);
 
 /* One that was fetched: as the server answered, it lives life_seconds until expires_real_ns. random spreads
  * the fetching. */

@@ -91,17 +91,6 @@ bool scheduler_wants(const struct scheduler *s, const struct pod *p)
            p->phase != POD_SUCCEEDED && p->phase != POD_FAILED && p->scheduling_gates_count == 0;
 }
 
-static bool kvs_equal(const struct kvs *a, const struct kvs *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (strcmp(a->items[i].key, b->items[i].key) != 0 ||
-            strcmp(a->items[i].value, b->items[i].value) != 0)
-            return false;
-    return true;
-}
-
 /* Servers that count generations change it with the spec; older ones let only tolerations grow and gates go.
  */
 static bool pod_changed(const struct pod *old, const struct pod *p)

@@ -303,6 +303,21 @@ TEST(raw_text_is_handed_on)
     ASSERT_INT(-ERR_UNSUPPORTED, ask(&a, 404, "no")->r);
 }
 
+/* A token for a service account: no service account, and no Status either. */
+TEST(an_answer_of_another_kind_is_handed_on_as_text)
+{
+    _cleanup_(asking_done) struct asking a;
+
+    asking_init(&a, CLIENT_CREATE, KIND_SERVICE_ACCOUNT);
+    a.q.subresource = "token";
+    ASSERT_INT(-ERR_BAD_REQUEST, ask(&a, 201, "{'kind':'TokenRequest','apiVersion':'x/v1'}")->r);
+    a.q.wants_text = true;
+    ASSERT_INT(0, ask(&a, 201, "{'kind':'TokenRequest','apiVersion':'x/v1'}")->r);
+    assert_true(str_has_prefix(got.answer.text, "{\"kind\":\"TokenRequest\""));
+    assert_null(got.answer.object);
+    ASSERT_INT(-ERR_NOT_FOUND, ask(&a, 404, STATUS(404, "NotFound", ""))->r);
+}
+
 TEST(watch_that_ended_well_has_nothing_to_say)
 {
     _cleanup_(asking_done) struct asking a;

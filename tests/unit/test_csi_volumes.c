@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include "io/digest.h"
 #include "plugins/block.h"
 
 /* --- Raw devices --- */
@@ -448,16 +447,6 @@ TEST(attachments_are_named_by_their_parts)
     ASSERT_OK(csi_attachment_name("driver", "handle", "node", name, &err));
     /* printf handledrivernode | sha256sum */
     sh("test csi-$(printf handledrivernode | sha256sum | cut -c1-64) = %s", name);
-}
-
-TEST(digest_of_nothing_and_something)
-{
-    char digest[DIGEST_HEX_BYTES];
-
-    ASSERT_OK(digest_sha256_hex(STR_LIT(""), digest, &err));
-    ASSERT_STR("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", digest);
-    ASSERT_OK(digest_sha256_hex(STR_LIT("abc"), digest, &err));
-    ASSERT_STR("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", digest);
 }
 
 /* --- Drivers --- */

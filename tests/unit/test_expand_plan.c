@@ -2,6 +2,7 @@
 #include "tests/unit/test_kind.h"
 
 #include "controllers/expand/expand_int.h"
+#include "machinery/resize_patch.h"
 
 static bool is_host_path(const struct volume_source *s)
 {
@@ -186,7 +187,7 @@ TEST(expand_patch_needs_preconditions)
 
     ASSERT_ERR(ERR_INVALID, expand_write_begun(claim_of(c), "a", &size, now, &out, &err));
     ASSERT_ERR(ERR_INVALID, expand_write_node_pending(claim_of(c), now, &out, &err));
-    ASSERT_ERR(ERR_INVALID, expand_write_done(claim_of(c), &size, &out, &err));
+    ASSERT_ERR(ERR_INVALID, resize_write_done(claim_of(c), &size, &out, &err));
     ASSERT_ERR(ERR_INVALID, expand_write_resizer(claim_of(c), "a", &out, &err));
     ASSERT_ERR(ERR_INVALID, expand_write_size(volume_of(v), &size, NULL, &out, &err));
     ASSERT_ERR(ERR_INVALID, expand_write_forgotten(volume_of(v), &out, &err));

@@ -5,8 +5,10 @@
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
+#include "host/dirs.h"
 #include "host/files.h"
 #include "host/safe_path.h"
+#include "io/file.h"
 
 #define GROUP 4711
 
@@ -452,6 +454,78 @@ TEST(usage_of_nothing_is_an_error)
     ASSERT_ERR(ERR_NOT_FOUND, host_usage_of_tree(in_dir(&d, "none"), NULL, &usage, &err));
     ASSERT_ERR(ERR_CANCELLED, host_usage_of_tree(d.path, &stop, &usage, &err));
     ASSERT_INT(7, usage.used);
+}
+
+/* --- Below an open directory --- */
+
+static const char *listed(int at, const char *path, unsigned kinds, uint32_t count_max)
+{
+    static char text[256];
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(65536);
+    struct texts names = { 0 };
+    size_t len = 0;
+
+    if (host_list_below(at, path, kinds, &a, count_max, &names, &err) < 0)
+        return error_name(err.code);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < names.count; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s ", names.items[i]);
+    return text;
+}
+
+TEST(names_are_listed_by_kind_without_links_on_the_way)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    sh("cd '%s' && mkdir -p b/x a .h && : > f && mkfifo p && ln -s b l && ln -s nowhere b/dangling", d.path);
+    ASSERT_STR(".h a b f l p ", listed(at, ".", HOST_LIST_ALL, 6));
+    ASSERT_STR(".h a b ", listed(at, ".", HOST_LIST_DIRS, 6));
+    ASSERT_STR("l ", listed(at, ".", HOST_LIST_LINKS, 6));
+    ASSERT_STR("f p ", listed(at, ".", HOST_LIST_OTHERS, 6));
+    ASSERT_STR("dangling x ", listed(at, "b", HOST_LIST_ALL, 2));
+    ASSERT_STR("", listed(at, "b/x", HOST_LIST_ALL, 0));
+    ASSERT_STR("too-large", listed(at, ".", HOST_LIST_LINKS, 5)); /* whatever is asked for */
+    ASSERT_STR("directory '.' has more than 5 entries", err.msg);
+    ASSERT_STR("not-found", listed(at, "c", HOST_LIST_ALL, 9));
+    assert_true(host_list_below(at, "l", HOST_LIST_ALL, &ARENA_INIT(64), 9, &(struct texts){ 0 }, &err) < 0);
+    assert_true(host_list_below(at, "l/x", HOST_LIST_ALL, &ARENA_INIT(64), 9, &(struct texts){ 0 }, &err) <
+                0);
+    assert_true(host_list_below(at, "f", HOST_LIST_ALL, &ARENA_INIT(64), 9, &(struct texts){ 0 }, &err) < 0);
+    assert_true(host_list_below(at, "../", HOST_LIST_ALL, &ARENA_INIT(64), 9, &(struct texts){ 0 }, &err) <
+                0);
+}
+
+TEST(regular_files_are_read_and_nothing_else)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1);
+
+    sh("cd '%s' && mkdir dir && printf abc > dir/f && mkfifo p && ln -s dir/f l && ln -s dir m", d.path);
+    ASSERT_OK(host_read_below(at, "dir/f", 3, &text, &err));
+    ASSERT_STR("abc", buf_cstr(&text));
+    ASSERT_ERR(ERR_TOO_LARGE, host_read_below(at, "dir/f", 2, &text, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, host_read_below(at, "g", 3, &text, &err));
+    ASSERT_ERR(ERR_INVALID, host_read_below(at, "dir", 3, &text, &err));
+    ASSERT_ERR(ERR_INVALID, host_read_below(at, "p", 3, &text, &err)); /* and nobody waits for a writer */
+    assert_true(host_read_below(at, "l", 3, &text, &err) < 0);
+    assert_true(host_read_below(at, "m/f", 3, &text, &err) < 0);
+    ASSERT_STR("abc", buf_cstr(&text));
+}
+
+TEST(one_empty_directory_is_removed)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    sh("cd '%s' && mkdir -p a b/c && : > f && ln -s a l", d.path);
+    assert_int_equal(host_remove_empty_at(at, "b"), -ENOTEMPTY);
+    assert_int_equal(host_remove_empty_at(at, "f"), -ENOTDIR);
+    assert_int_equal(host_remove_empty_at(at, "l"), -ENOTDIR);
+    assert_int_equal(host_remove_empty_at(at, "a"), 0);
+    assert_int_equal(host_remove_empty_at(at, "a"), 0);
+    ASSERT_STR("b f l ", listed(at, ".", HOST_LIST_ALL, 9));
 }
 
 TEST_MAIN()

@@ -409,4 +409,61 @@ TEST(the_process_shows_itself)
     ASSERT_ERR(ERR_EXISTS, process_metrics_add(m, &err));
 }
 
+/* --- Families that are asked --- */
+
+struct shelf {
+    const char *names[4];
+    unsigned count;
+};
+
+static void collect_shelf(void *ctx, struct metric_sink *to)
+{
+    const struct shelf *s = ctx;
+
+    for (unsigned i = 0; i < s->count; i++)
+        metric_emit(to, i + 0.5, "a", s->names[i]);
+}
+
+TEST(samples_that_come_and_go_are_asked_for)
+{
+    static const char *const labels[] = { "kind", "name", NULL };
+    _cleanup_(metrics_free_p) struct metrics *m = metrics_new(seed);
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(100000);
+    struct metric_desc desc = {
+        .name = "asked", .help = "H", .type = METRIC_GAUGE, .labels = labels, .children_max = 3
+    };
+    struct shelf s = { .names = { "x", "y\"", "z", "w" } };
+    struct metric_family *f;
+    char longer[METRIC_LABELS_BYTES_MAX + 1];
+
+    ASSERT_OK(metrics_add_family(m, &desc, &f, &err));
+    metric_set_collector(f, collect_shelf, &s);
+    metrics_write(m, &out);
+    ASSERT_STR("", buf_cstr(&out)); /* nothing to say, not even its name */
+    s.count = 2;
+    metrics_write(m, &out);
+    ASSERT_STR("# HELP asked H\n# TYPE asked gauge\nasked{kind=\"a\",name=\"x\"} 0.5\n"
+               "asked{kind=\"a\",name=\"y\\\"\"} 1.5\n",
+               buf_cstr(&out));
+    buf_clear(&out);
+    s.count = 4; /* more than there may be; some are no labels */
+    memset(longer, 'l', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    s.names[0] = longer;
+    s.names[1] = "\xff";
+    metrics_write(m, &out);
+    ASSERT_STR("# HELP asked H\n# TYPE asked gauge\nasked{kind=\"a\",name=\"z\"} 2.5\n"
+               "asked{kind=\"a\",name=\"w\"} 3.5\n",
+               buf_cstr(&out));
+    buf_clear(&out);
+    s.names[0] = "x";
+    s.names[1] = "y";
+    metrics_write(m, &out);
+    assert_null(strstr(buf_cstr(&out), "3.5"));
+    buf_clear(&out);
+    metric_set_collector(f, NULL, NULL);
+    metrics_write(m, &out);
+    ASSERT_STR("", buf_cstr(&out));
+}
+
 TEST_MAIN()

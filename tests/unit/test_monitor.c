@@ -11,19 +11,26 @@ struct watched {
     struct health *health;
     struct monitor *monitor;
     bool is_well;
+    bool has_stats;
 };
+
+static void write_stats(void *ctx, struct buf *out)
+{
+    assert_true(((struct watched *)ctx)->has_stats);
+    (void)buf_add_cstr(out, "{\"node\":\"n1\"}");
+}
 
 static int check_flag(void *ctx, struct error *err)
 {
     return *(bool *)ctx ? 0 : error_set(err, ERR_UNAVAILABLE, "not yet");
 }
 
-static void watched_init(struct watched *w)
+static void watched_init(struct watched *w, bool has_stats)
 {
     struct metric *up;
     struct error err = { 0 };
 
-    *w = (struct watched){ .world = { .loop = new_loop(NULL) }, .is_well = true };
+    *w = (struct watched){ .world = { .loop = new_loop(NULL) }, .is_well = true, .has_stats = has_stats };
     w->metrics = metrics_new((struct hash_seed){ 1, 2 });
     w->health = health_new();
     assert_non_null(w->metrics);
@@ -36,6 +43,8 @@ static void watched_init(struct watched *w)
                                                      .address = "127.0.0.1:0",
                                                      .metrics = w->metrics,
                                                      .health = w->health,
+                                                     .write_stats = w->has_stats ? write_stats : NULL,
+                                                     .ctx = w,
                                                      .seed = { 3, 4 } },
                           &w->monitor, &err));
 }
@@ -81,6 +90,7 @@ TEST(monitor_answers)
         { GET("/"), 404, "404 page not found\n" },
         { GET("/metrics/x"), 404, "404 page not found\n" },
         { GET("/version"), 404, "404 page not found\n" },
+        { GET("/stats/volumes"), 404, "404 page not found\n" },
         { GET("/api/v1/persistentvolumes"), 404, "404 page not found\n" },
         { GET("/%zz"), 400, "invalid URL escape \"%zz\"\n" },
         { REQUEST("POST", "/metrics"), 405, "405 method not allowed\n" },
@@ -90,7 +100,7 @@ TEST(monitor_answers)
     _cleanup_(watched_done) struct watched w;
     _cleanup_(buf_done_p) struct buf answer = BUF_INIT(TEST_TEXT_MAX);
 
-    watched_init(&w);
+    watched_init(&w, /* has_stats= */ false);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (ask(&w, &answer, rows[i].request) != rows[i].status)
             fail_msg("%s: %s", rows[i].request, buf_cstr(&answer));
@@ -100,12 +110,25 @@ TEST(monitor_answers)
     ASSERT_STR(METRICS_CONTENT_TYPE, answer_header(&answer, "Content-Type"));
 }
 
+TEST(the_monitor_of_a_node_has_statistics)
+{
+    _cleanup_(watched_done) struct watched w;
+    _cleanup_(buf_done_p) struct buf answer = BUF_INIT(TEST_TEXT_MAX);
+
+    watched_init(&w, /* has_stats= */ true);
+    ASSERT_INT(200, ask(&w, &answer, GET("/stats/volumes")));
+    ASSERT_STR("{\"node\":\"n1\"}\n", answer_body(&answer));
+    ASSERT_STR("application/json", answer_header(&answer, "Content-Type"));
+    ASSERT_INT(405, ask(&w, &answer, REQUEST("POST", "/stats/volumes")));
+    ASSERT_INT(404, ask(&w, &answer, GET("/stats")));
+}
+
 TEST(monitor_says_what_is_not_ready)
 {
     _cleanup_(watched_done) struct watched w;
     _cleanup_(buf_done_p) struct buf answer = BUF_INIT(TEST_TEXT_MAX);
 
-    watched_init(&w);
+    watched_init(&w, /* has_stats= */ false);
     w.is_well = false;
     ASSERT_INT(500, ask(&w, &answer, GET("/readyz")));
     ASSERT_STR("[+]ping ok\n[-]caches failed: reason withheld\nreadyz check failed\n", answer_body(&answer));

@@ -9,11 +9,15 @@
 #include "tests/unit/test_served.h"
 
 #include "apiserver/local_client.h"
+#include "apiserver/peer.h"
 #include "client/client.h"
 #include "client/target.h"
+#include "io/pool.h"
 #include "machinery/parts.h"
 
 #define WIRE_HELD_MAX 256
+/* Turns in which nothing happens: a turn may hand work to the pool and have nothing else to do. */
+#define REST_TURNS 4
 #define SETTLE_S 300 /* longer than any delay between two tries */
 #define ATTRIBUTES_CLASSES "/apis/storage.k8s.io/v1/volumeattributesclasses"
 
@@ -45,19 +49,24 @@ struct wire {
 struct parts {
     struct served served;
     const struct part_type *type;
+    const struct user *user; /* whose process it is; NULL: one that may do everything */
     /* The process. */
     struct wire *wire;
     struct client *client;
     struct metrics *metrics;
     struct informers *informers;
     void *part;
+    struct pool *pool; /* NULL: none; else what runs on it is waited for before time passes */
     bool is_started;
     /* What goes wrong. */
     enum trouble trouble;
     unsigned at;                  /* the request, from 1 */
+    const char *refused;          /* or those that begin like this, "PATCH /path": nobody answers */
     unsigned count;               /* requests of the part so far, of all its lives */
+    bool is_missing;              /* TROUBLE_REFUSED is a 404 */
     bool is_dead;                 /* to be started anew */
     struct buf log;               /* "PATCH /path\n" of each request */
+    bool is_down;                 /* nobody answers what is sent from here on */
     bool is_blind_to[KIND_COUNT]; /* what happens to them is not heard of */
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
     void (*on_event)(struct client_attempt *a, const struct client_event *ev); /* of every watch */
@@ -78,6 +87,9 @@ static inline void wire_answer(struct client_attempt *a, enum trouble trouble)
     } else if (trouble == TROUBLE_CONFLICT) {
         answer.http_status = 500;
         answer.r = error_set(&answer.error, ERR_INTERNAL, "no luck");
+    } else if (trouble == TROUBLE_REFUSED && the_parts->is_missing) {
+        answer.http_status = 404;
+        answer.r = error_set(&answer.error, ERR_NOT_FOUND, "not there");
     } else {
         answer.r = error_set(&answer.error, ERR_UNAVAILABLE, "connection reset");
         answer.was_connected = answer.may_have_happened = trouble == TROUBLE_LOST;
@@ -90,11 +102,12 @@ static inline void wire_fail(void *ctx)
     struct wire *x = ctx;
     struct client_attempt *a = x->held[0];
 
-    if (the_parts->is_dead)
+    if (the_parts->is_dead || x->held_count == 0)
         return;
-    ASSERT_INT(1, x->held_count);
-    x->held_count = 0;
-    wire_answer(a, the_parts->trouble);
+    memmove(x->held, x->held + 1, --x->held_count * sizeof x->held[0]);
+    if (x->held_count)
+        loop_defer(&x->failing);
+    wire_answer(a, the_parts->refused || the_parts->is_down ? TROUBLE_REFUSED : the_parts->trouble);
 }
 
 static inline void wire_end(struct client_attempt *a, const struct client_answer *answer)
@@ -167,13 +180,25 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
         a->on_event = wire_event;
     }
     if (is_counted(a->request)) {
+        size_t before = w->log.len;
+
         (void)buf_addf(&w->log, "%s ", target_method(a->request));
         target_write(a->request, &w->log);
         (void)buf_add_char(&w->log, '\n');
+        if (w->refused && strncmp(buf_cstr(&w->log) + before, w->refused, strlen(w->refused)) == 0) {
+            wire_hold(x, a);
+            loop_defer(&x->failing);
+            return;
+        }
         if (++w->count == w->at) {
             wire_start_bad(x, a);
             return;
         }
+    }
+    if (w->is_down) {
+        wire_hold(x, a);
+        loop_defer(&x->failing);
+        return;
     }
     x->next->type->start(x->next, a);
 }
@@ -211,7 +236,7 @@ static inline void process_connect(struct parts *w)
     assert_non_null(w->wire);
     w->wire->base.type = &wire_type;
     deferred_init(&w->wire->failing, w->served.loop, wire_fail, w->wire);
-    ASSERT_OK(local_client_new(w->served.server, NULL, &w->wire->next, &err));
+    ASSERT_OK(local_client_new(w->served.server, w->user, &w->wire->next, &err));
     o.carrier = &w->wire->base;
     ASSERT_OK(client_new(&o, &w->client, &err));
 }
@@ -257,20 +282,22 @@ static inline void process_care(struct parts *w)
 /* Turns until all is at rest at this moment. */
 static inline void parts_rest(struct parts *w)
 {
-    unsigned turns = 0;
-    bool is_busy;
+    unsigned turns = 0, idle = 0;
 
-    do {
-        bool was_dead, was_started;
+    while (idle < (w->pool ? REST_TURNS : 1)) {
+        bool is_busy, was_dead, was_started;
 
+        if (w->pool)
+            pool_drain(w->pool);
         is_busy = loop_poll(w->served.loop);
         was_dead = w->is_dead;
         was_started = w->is_started;
         process_care(w);
         is_busy = is_busy || was_dead || was_started != w->is_started;
+        idle = is_busy ? 0 : idle + 1;
         if (++turns > 100000)
             fail_msg("no rest; the part asked\n%s", buf_cstr(&w->log));
-    } while (is_busy);
+    }
 }
 
 static inline void parts_pass_ns(struct parts *w, uint64_t ns)
@@ -293,15 +320,27 @@ static inline void parts_settle(struct parts *w)
     parts_pass_ns(w, SETTLE_S * NS_PER_S);
 }
 
-static inline void parts_init(struct parts *w, const struct part_type *type)
+/* As a user, on a server that asks who it is: the tests' own requests are an administrator's then. */
+static inline void parts_init_as(struct parts *w, const struct part_type *type, const struct user *user)
 {
+    static const char *const masters[] = { "system:masters", NULL };
+    static const struct peer admin = { "admin", masters };
+
     memset(w, 0, sizeof *w);
     w->type = type;
+    w->user = user;
     w->log = BUF_INIT((size_t)16 << 20);
-    served_init(&w->served);
+    served_make(&w->served, /* is_insecure= */ !user, 0, 0);
+    served_settle(&w->served);
+    w->served.peer = user ? &admin : NULL;
     the_parts = w;
     process_start(w);
     parts_rest(w);
+}
+
+static inline void parts_init(struct parts *w, const struct part_type *type)
+{
+    parts_init_as(w, type, /* user= */ NULL);
 }
 
 static inline void parts_done(struct parts *w)
@@ -399,7 +438,7 @@ static inline void drop_chance(struct json *d, json_ref v)
 static inline void parts_dump(struct parts *w, struct buf *out)
 {
     static const char *const paths[] = { VOLUMES, "/api/v1/persistentvolumeclaims", "/api/v1/pods",
-                                         ATTRIBUTES_CLASSES };
+                                         ATTRIBUTES_CLASSES, NODES, ATTACHMENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

@@ -507,4 +507,27 @@ TEST(a_scrub_that_takes_too_long_is_stopped)
     ASSERT_INT(-1, rmdir(path)); /* still full */
 }
 
+TEST(an_env_for_a_worker_is_a_copy)
+{
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(4096), none = ARENA_INIT(4);
+    char root[] = "/root", path[] = "/bin";
+    host_stop stop = 0;
+    struct volume_env env = { .root = root, .node_name = "n", .tools.commands_path = path, .warn_ctx = root };
+    struct volume_env copy = volume_env_copy(&env, &stop, &a);
+
+    root[1] = path[1] = 'x';
+    ASSERT_OK(arena_check(&a, &err));
+    ASSERT_STR("/root", copy.root);
+    ASSERT_STR("n", copy.node_name);
+    ASSERT_STR("/bin", copy.tools.commands_path);
+    assert_ptr_equal(&stop, copy.stop);
+    assert_ptr_equal(&stop, copy.tools.stop);
+    assert_null(copy.warn);
+    assert_null(copy.warn_ctx);
+    env.tools.commands_path = NULL;
+    assert_null(volume_env_copy(&env, &stop, &a).tools.commands_path);
+    assert_null(volume_env_copy(&env, &stop, &none).root);
+    ASSERT_ERR(ERR_TOO_LARGE, arena_check(&none, &err));
+}
+
 TEST_MAIN()

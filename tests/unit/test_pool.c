@@ -1,7 +1,10 @@
 #include "tests/unit/test_io.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "io/loop.h"
@@ -149,6 +152,99 @@ TEST(work_runs_in_parallel_up_to_the_threads)
     pool_drain(p);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(jobs[i].done, 1);
+}
+
+/* How many threads of pools this process has, by their names. */
+static unsigned threads_of_pools(void)
+{
+    DIR *all = opendir("/proc/self/task");
+    unsigned count = 0;
+
+    assert_non_null(all);
+    for (struct dirent *e; (e = readdir(all));) {
+        char path[300], name[32] = "";
+        FILE *f;
+
+        (void)snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
+        f = fopen(path, "re");
+        count += f && fgets(name, sizeof name, f) && strncmp(name, "berth-work-", 11) == 0;
+        if (f)
+            (void)fclose(f);
+    }
+    (void)closedir(all);
+    return count;
+}
+
+/* A thread comes with work that finds the others busy, and stays. */
+TEST(threads_start_when_they_are_needed)
+{
+    _cleanup_(loop_free_p) struct loop *l = new_loop(NULL);
+    _cleanup_(pool_free_p) struct pool *p = new_pool(l, 2, 8);
+    struct gate gate = GATE_INIT;
+    struct job quick = { 0 }, held[3] = { 0 };
+    struct error err = { 0 };
+
+    (void)signal(SIGALRM, test_on_deadline);
+    (void)alarm(TEST_DEADLINE_S);
+    while (threads_of_pools() > 0) { /* those of the test before may still be on their way out */
+    }
+    (void)alarm(0);
+    for (unsigned i = 0; i < 10; i++) {
+        ASSERT_OK(submit(p, &quick, &err));
+        pool_drain(p);
+        ASSERT_INT(1, threads_of_pools()); /* one after the other needs one */
+    }
+    for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+        held[i].gate = &gate;
+        ASSERT_OK(submit(p, &held[i], &err));
+    }
+    gate_await(&gate, 2);
+    ASSERT_INT(2, threads_of_pools()); /* and no more than it may have */
+    gate_open(&gate);
+    pool_drain(p);
+    ASSERT_INT(1, held[2].done);
+    ASSERT_INT(2, threads_of_pools());
+}
+
+/* As somebody whom the number of processes is limited for: 0, or the line at which it went wrong. */
+static int refused_without_threads(void)
+{
+    struct loop *l = new_loop(NULL);
+    struct pool *p = new_pool(l, 2, 1);
+    struct rlimit limit, none;
+    struct job j = { 0 };
+    struct error err = { 0 };
+    int r;
+
+    if ((geteuid() == 0 && setuid(65534) < 0) || getrlimit(RLIMIT_NPROC, &limit) < 0)
+        return __LINE__;
+    none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+    if (setrlimit(RLIMIT_NPROC, &none) < 0)
+        return __LINE__;
+    r = submit(p, &j, &err);
+    if (r >= 0 || !strstr(err.msg, "cannot start a worker thread"))
+        return __LINE__;
+    if (setrlimit(RLIMIT_NPROC, &limit) < 0 || submit(p, &j, &err) < 0)
+        return __LINE__;
+    pool_drain(p);
+    if (j.ran != 1 || j.done != 1)
+        return __LINE__;
+    (void)pool_free(p);
+    (void)loop_free(l);
+    return 0;
+}
+
+/* Without a single thread work is refused, and can be submitted again. */
+TEST(the_first_thread_may_not_come)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(refused_without_threads() != 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    ASSERT_INT(0, status);
 }
 
 TEST(queue_is_bounded)

@@ -503,6 +503,37 @@ TEST(limit_terminates_the_whole_group)
     await_death(read_pid(in_dir(&d, "pid")));
 }
 
+/* Whoever goes is told nothing, and leaves nobody behind. */
+TEST(dropped_children_are_gone)
+{
+    static const char *const scripts[] = {
+        "trap '' TERM; sleep 1000 & echo $! > tmp; mv tmp pid; wait", /* runs */
+        "sleep 1000 & echo $! > tmp; mv tmp pid; exit 0",             /* has ended, its output has not */
+    };
+
+    assert_null(process_drop(NULL));
+    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+        struct process_spec spec = sh_spec(SH(scripts[i]));
+        pid_t pid;
+
+        spec.dir = d.path;
+        start(w, &spec);
+        await_file(w, in_dir(&d, "pid"));
+        pid = read_pid(in_dir(&d, "pid"));
+        for (unsigned n = 0; i == 1 && n < 100; n++)
+            (void)loop_poll(w->loop);
+        assert_null(process_drop(w->process));
+        (void)loop_poll(w->loop);
+        assert_false(w->o.is_done);
+        if (i == 0)
+            await_death(pid);
+        else
+            (void)kill(pid, SIGKILL);
+    }
+}
+
 TEST(limit_kills_who_ignores_the_first_signal)
 {
     _cleanup_(world_free_p) struct world *w = world_new();

@@ -153,10 +153,12 @@ static inline void served_start(struct served *w)
     ASSERT_OK(apiserver_new(&o, &w->server, &err));
 }
 
+static const struct key *served_key; /* signs tokens; NULL: none can be had */
+
 /* A server, not yet at work: its duties have done nothing. */
 static inline void served_make(struct served *w, bool is_insecure, unsigned fails_from, unsigned fails_to)
 {
-    struct authenticator_options o = { .is_insecure = is_insecure };
+    struct authenticator_options o = { .is_insecure = is_insecure, .token_key = served_key };
 
     *w = (struct served){ .is_insecure = is_insecure, .log = { 0, fails_from, fails_to } };
     manual_clock_init(&w->clock, 1000 * NS_PER_S, SERVED_START_S * (int64_t)NS_PER_S);

@@ -52,6 +52,18 @@ TEST(a_token_is_fetched_again_after_four_fifths_or_a_day)
     }
 }
 
+TEST(the_moment_to_fetch_it_again_is_told)
+{
+    static const struct token_key other = { "shop", "dc", "", 3600, "web-0", "uid-1" };
+    _cleanup_(tokens_free_p) struct tokens *t = with_token(3600, NO_JITTER);
+    int64_t at = 7;
+
+    assert_false(tokens_refresh_at(t, &other, &at));
+    ASSERT_INT(7, at);
+    assert_true(tokens_refresh_at(t, &key, &at));
+    ASSERT_INT(BORN + 2880 * S, at);
+}
+
 TEST(each_account_audience_life_and_pod_has_its_own)
 {
     static const struct token_key others[] = {

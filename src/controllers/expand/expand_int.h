@@ -62,8 +62,6 @@ int expand_write_begun(const struct claim *c, const char *resizer, const struct 
 /* The file system is the node's to grow. */
 int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out,
                               struct error *err);
-/* All done. */
-int expand_write_done(const struct claim *c, const struct quantity *size, struct buf *out, struct error *err);
 /* On the claim: who is to expand it. */
 int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err);
 /* On the volume: its new size, and the one before where the node is not done (before NULL: it is not kept).

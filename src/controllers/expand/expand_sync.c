@@ -14,6 +14,7 @@
 
 #include "api/migration.h"
 #include "base/log.h"
+#include "machinery/resize_patch.h"
 #include "machinery/write.h"
 
 #define FIELD_MANAGER "berth-expand"
@@ -161,7 +162,7 @@ static void write_end(struct expansion *x)
         write_node_pending(x);
         return;
     }
-    r = expand_write_done(claim_of(x->claim), &x->op.size, &body, &err);
+    r = resize_write_done(claim_of(x->claim), &x->op.size, &body, &err);
     patch(x, x->claim, "status", r, &body, &err, on_done_written);
 }
 

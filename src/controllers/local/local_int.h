@@ -8,7 +8,7 @@
 #include "api/volume.h"
 #include "base/rng.h"
 #include "base/vec.h"
-#include "controllers/job.h"
+#include "plugins/job.h"
 #include "controllers/last_look.h"
 #include "controllers/local/local.h"
 #include "host/files.h"

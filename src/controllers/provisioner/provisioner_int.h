@@ -4,7 +4,7 @@
 
 #include <sys/queue.h>
 
-#include "controllers/job.h"
+#include "plugins/job.h"
 #include "controllers/last_look.h"
 #include "controllers/provisioner/provisioner.h"
 

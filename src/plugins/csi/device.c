@@ -22,8 +22,8 @@ static bool csi_can_mount(const struct volume_plugin *self, const struct volume_
 int csi_stage_path(const char *root, const char *driver, const char *handle, char ret[PATH_MAX],
                    struct error *err)
 {
-    char digest[DIGEST_HEX_BYTES], rest[PATH_MAX];
-    int n, r = digest_sha256_hex(str_of(handle), digest, err);
+    char digest[SHA256_HEX_BYTES], rest[PATH_MAX];
+    int n, r = sha256_hex(str_of(handle), digest, err);
 
     if (r < 0)
         return r;

@@ -56,14 +56,14 @@ static struct mount_attributes csi_attributes(const struct volume_plugin *self, 
 int csi_handle(const struct volume_spec *s, const char *pod_uid, char *ret, size_t size, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf both = BUF_INIT(CSI_HANDLE_BYTES);
-    char digest[DIGEST_HEX_BYTES];
+    char digest[SHA256_HEX_BYTES];
     int n, r = 0;
 
     if (s->inlined) {
         (void)buf_addf(&both, "%s%s", pod_uid, spec_name(s));
         r = buf_check(&both, "the names of a volume", err);
         if (r == 0)
-            r = digest_sha256_hex(buf_str(&both), digest, err);
+            r = sha256_hex(buf_str(&both), digest, err);
         if (r < 0)
             return r;
     }

@@ -17,13 +17,13 @@ int csi_attachment_name(const char *driver, const char *handle, const char *node
                         char ret[CSI_NAME_BYTES], struct error *err)
 {
     _cleanup_(buf_done_p) struct buf all = BUF_INIT(NAMES_BYTES_MAX);
-    char digest[DIGEST_HEX_BYTES];
+    char digest[SHA256_HEX_BYTES];
     int r;
 
     (void)buf_addf(&all, "%s%s%s", handle, driver, node_name);
     r = buf_check(&all, "the names of an attachment", err);
     if (r == 0)
-        r = digest_sha256_hex(buf_str(&all), digest, err);
+        r = sha256_hex(buf_str(&all), digest, err);
     if (r == 0)
         (void)snprintf(ret, CSI_NAME_BYTES, "csi-%s", digest);
     return r;

@@ -1,4 +1,4 @@
-#include "controllers/job.h"
+#include "plugins/job.h"
 
 #include <assert.h>
 

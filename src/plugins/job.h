@@ -1,10 +1,10 @@
-/* A blocking function on the pool for a controller: begun on the loop, ended on the loop.
+/* A blocking function on the pool for a controller or a node: begun on the loop, ended on the loop.
  *
  * A job is embedded at the beginning of what its function works with, which is allocated for it and goes with
  * it: so a controller may go while a worker is still busy. The function sees its job and nothing else of the
  * controller. */
-#ifndef BERTH_CONTROLLERS_JOB_H
-#define BERTH_CONTROLLERS_JOB_H
+#ifndef BERTH_PLUGINS_JOB_H
+#define BERTH_PLUGINS_JOB_H
 
 #include "base/error.h"
 #include "host/remove.h"

@@ -1,0 +1,49 @@
+/* `berth node`: the node agent in front of any Kubernetes API server. */
+#include "cli/cli.h"
+
+#include "cli/component.h"
+#include "cli/manager.h"
+#include "node/agent.h"
+
+#define SYNC_SECONDS_MAX 86400
+
+static const struct flag node_flags[] = {
+    COMPONENT_FLAG(node.name, "node-name", "NAME", "what this node is called; default the host's name"),
+    COMPONENT_FLAG(node.root, "root", "DIR",
+                   "where pods' volumes are; needed, since nothing else may use it: not a kubelet's"),
+    NODE_FLAGS(struct component_settings),
+    COMPONENT_FLAG(flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
+    COMPONENT_SERVER_FLAGS,
+    COMPONENT_MONITOR_FLAGS,
+    { 0 },
+};
+
+static const struct component node = {
+    .verb = &cli_verb_node,
+    .lease = "berth-node",
+    .parts = MANAGER_NODE,
+};
+
+int node_flags_check(const char *verb, const struct node_flags *f, uint64_t *ret_ns)
+{
+    uint64_t seconds = AGENT_SYNC_NS / NS_PER_S;
+
+    if (f->sync && (!str_to_uint64(str_of(f->sync), &seconds) || seconds < 1 || seconds > SYNC_SECONDS_MAX))
+        return cli_fail_usage("%s: --sync-frequency %s: not a number of seconds from 1 to %d", verb, f->sync,
+                              SYNC_SECONDS_MAX);
+    *ret_ns = seconds * NS_PER_S;
+    return CLI_OK;
+}
+
+static int node_run(int argc, char **argv)
+{
+    return component_run(&node, argc, argv);
+}
+
+const struct cli_verb cli_verb_node = {
+    .name = "node",
+    .usage = "node --root DIR [FLAG...]",
+    .summary = "Run the node agent: mount the volumes of this machine's pods",
+    .flags = node_flags,
+    .run = node_run,
+};

@@ -1,0 +1,39 @@
+/* The settings of the node agent, as flags of `berth node` and of `berth serve`. */
+#ifndef BERTH_CLI_NODE_FLAGS_H
+#define BERTH_CLI_NODE_FLAGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/flags.h"
+#include "plugins/flex/prober.h"
+
+struct node_flags {
+    const char *name;
+    const char *root;
+    const char *hook;
+    const char *static_pods;
+    const char *sync;
+    bool attaches_itself;
+};
+
+/* Of every verb that uses drivers. */
+#define FLEX_DIR_HELP "where FlexVolume drivers are; default " FLEX_DIR
+
+#define NODE_FLAG(type, field, name, value, help) FLAG(type, node.field, name, value, help)
+/* All but the name and the root, whose defaults differ. type: a struct with a `struct node_flags node`. */
+#define NODE_FLAGS(type)                                                                                  \
+    NODE_FLAG(type, hook, "pod-hook", "CMD",                                                              \
+              "a command that runs pods: called with setup and teardown, the pod on its standard input"), \
+        NODE_FLAG(type, static_pods, "static-pods", "DIR",                                                \
+                  "a directory of manifests: each is a pod of this "                                      \
+                  "node"),                                                                                \
+        NODE_FLAG(type, sync, "sync-frequency", "SECONDS",                                                \
+                  "how often a pod's volumes are looked at without a cause; default 60"),                 \
+        FLAG_ON(type, node.attaches_itself, "node-attaches",                                              \
+                "the node attaches its volumes itself instead of waiting for the controller")
+
+/* What --sync-frequency says, in *ret_ns. CLI_OK, or CLI_USAGE after a complaint in the verb's name. */
+int node_flags_check(const char *verb, const struct node_flags *f, uint64_t *ret_ns);
+
+#endif

@@ -1,0 +1,347 @@
+/* The order of a start: the directories are read; then the node's pods and the Node itself are heard of; each
+ * pod has its first round, and what was found on disk is held against the Node's status. From then on
+ * unmounting is allowed and volumesInUse is written. */
+#include "node/agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "host/safe_path.h"
+#include "io/file.h"
+#include "node/node_int.h"
+
+#define COMPONENT "kubelet"
+
+void agent_touch(struct agent *a)
+{
+    loop_defer(&a->pass);
+}
+
+const struct node *agent_node(const struct agent *a)
+{
+    const struct object *o = informer_get(a->self, "", a->o.name);
+
+    return o ? node_of(o) : NULL;
+}
+
+static void agent_pass(void *ctx)
+{
+    struct agent *a = ctx;
+
+    pods_check_known(a);
+    pods_unwant_over(a);
+    reconcile(a);
+}
+
+/* What the pod shows has changed. */
+static void on_contents_changed(void *ctx, const char *pod_uid)
+{
+    struct agent *a = ctx;
+    struct node_pod *p = agent_pod(a, pod_uid);
+
+    for (struct node_mount *m = p ? TAILQ_FIRST(&p->mounts) : NULL; m; m = TAILQ_NEXT(m, of_pod))
+        if (m->is_wanted && m->volume->plugin->requires_remount)
+            m->needs_remount = true;
+    agent_touch(a);
+}
+
+/* --- The Node --- */
+
+static void on_self_add(void *ctx, const struct object *o, bool is_initial)
+{
+    (void)o;
+    (void)is_initial;
+    agent_touch(ctx);
+}
+
+static void on_self_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    on_self_add(ctx, o, /* is_initial= */ false);
+}
+
+static bool in_use(void *ctx, struct arena *arena, struct texts *ret)
+{
+    struct agent *a = ctx;
+    size_t count = a->world.volumes.count;
+    const char **names = count ? arena_alloc(arena, count * sizeof *names) : NULL;
+    struct omap_cursor at;
+
+    *ret = (struct texts){ 0 };
+    if (!a->has_attached || !a->has_pods || (count && !names))
+        return false;
+    ret->items = names;
+    for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
+        if ((v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach == ATTACH_YES))
+            names[ret->count++] = v->name; /* lives until the next turn: written before that */
+    return true;
+}
+
+static void on_reported(void *ctx, struct texts names)
+{
+    struct agent *a = ctx;
+    struct omap_cursor at;
+    bool is_news = false;
+    uint32_t i = 0;
+
+    /* Both are sorted. */
+    for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+        while (i < names.count && strcmp(names.items[i], v->name) < 0)
+            i++;
+        bool was_reported = v->is_reported;
+        v->is_reported = i < names.count && strcmp(names.items[i], v->name) == 0;
+        is_news |= v->is_reported != was_reported;
+    }
+    if (is_news) /* a pass reports, and is told again what it knows */
+        agent_touch(a);
+}
+
+static int is_ready(void *ctx, struct error *err)
+{
+    const struct agent *a = ctx;
+
+    return a->has_scanned && a->has_pods
+               ? 0
+               : error_set(err, ERR_UNAVAILABLE, "the volumes of this node are not known yet");
+}
+
+/* --- Life --- */
+
+static void on_found(void *ctx, const struct found *found, int r, const struct error *err)
+{
+    struct agent *a = ctx;
+
+    if (r < 0)
+        log_error("the directories of pods cannot be read: what was mounted before is not known",
+                  LOG_ERR(err));
+    found_take(a, found);
+    informer_start(a->self);
+    informer_start(a->pods);
+    registration_start(a->registration);
+    stats_start(a->stats);
+    timer_arm_after(&a->self_retry, 0);
+}
+
+static void agent_on_settled(void *ctx)
+{
+    agent_touch(ctx);
+}
+
+static bool is_pod_held(void *ctx, const char *pod_uid)
+{
+    return agent_pod(ctx, pod_uid) != NULL;
+}
+
+static int open_informers(struct agent *a, struct error *err)
+{
+    const struct part_options *part = &a->o.part;
+    char pods[512], self[512];
+    struct informer_options o = { .loop = part->loop,
+                                  .client = part->client,
+                                  .metrics = part->metrics,
+                                  .seed = part_seed(part, "node"),
+                                  .kind = &pod_kind,
+                                  .field_selector = pods,
+                                  .streams_lists = a->o.streams_lists };
+    int r;
+
+    (void)snprintf(pods, sizeof pods, "spec.nodeName=%s", a->o.name);
+    (void)snprintf(self, sizeof self, "metadata.name=%s", a->o.name);
+    r = informer_new(&o, &a->pods, err);
+    o.kind = &node_kind;
+    o.field_selector = self;
+    if (r == 0)
+        r = informer_new(&o, &a->self, err);
+    if (r < 0)
+        return r;
+    a->on_self = (struct informer_handler){ .on_add = on_self_add, .on_update = on_self_update, .ctx = a };
+    pods_listen(a);
+    informer_add_handler(a->self, &a->on_self);
+    return 0;
+}
+
+static int open_recorder(struct agent *a, struct error *err)
+{
+    const struct part_options *part = &a->o.part;
+
+    return recorder_new(&(struct recorder_options){ .loop = part->loop,
+                                                    .clock = part->clock,
+                                                    .client = part->client,
+                                                    .metrics = part->metrics,
+                                                    .seed = part_seed(part, COMPONENT),
+                                                    .is_local = part->is_local,
+                                                    .dialect = RECORDER_CORE,
+                                                    .component = COMPONENT,
+                                                    .host = a->o.name },
+                        &a->recorder, err);
+}
+
+static int open_metrics(struct agent *a, struct error *err)
+{
+    struct metrics *m = a->o.part.metrics;
+    int r = m ? part_operation_seconds(m, &a->operation_seconds, err) : 0;
+
+    if (m && r == 0)
+        r = metrics_add_metric(m,
+                               &(struct metric_desc){ .name = "force_cleaned_failed_volume_operations_total",
+                                                      .help = "Volumes on disk that could not be "
+                                                              "reconstructed and were told to go.",
+                                                      .type = METRIC_COUNTER },
+                               &a->forced, err);
+    if (m && r == 0)
+        r = metrics_add_metric(
+            m,
+            &(struct metric_desc){ .name = "force_cleaned_failed_volume_operation_errors_total",
+                                   .help = "Of them, those that did not go.",
+                                   .type = METRIC_COUNTER },
+            &a->forced_failures, err);
+    return r;
+}
+
+static int open_modules(struct agent *a, struct error *err)
+{
+    struct registration_options r = { .part = a->o.part,
+                                      .pool = a->o.pool,
+                                      .name = a->o.name,
+                                      .root = a->root,
+                                      .self = a->self,
+                                      .attaches_itself = a->o.attaches_itself,
+                                      .in_use = in_use,
+                                      .reported = on_reported,
+                                      .is_ready = is_ready,
+                                      .ctx = a };
+    struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
+    struct orphans_options o = {
+        .part = a->o.part, .pool = a->o.pool, .env = &a->env, .is_held = is_pod_held, .ctx = a
+    };
+    struct static_pods_options s = {
+        .part = a->o.part, .pool = a->o.pool, .dir = a->o.static_pods, .node_name = a->o.name, .pods = a->pods
+    };
+    int e = registration_new(&r, &a->registration, err);
+
+    if (e == 0)
+        e = contents_new(&c, &a->contents, err);
+    if (e == 0)
+        e = orphans_new(&o, &a->orphans, err);
+    if (e == 0 && s.dir)
+        e = static_pods_new(&s, &a->static_pods, err);
+    return e < 0 ? e : stats_new(a, &a->stats, err);
+}
+
+/* The root as it is, without links: nothing below it may be reached by one. */
+static int open_root(struct agent *a, struct error *err)
+{
+    char clean[PATH_MAX];
+    int r = host_clean_path(a->o.root, clean, err);
+
+    if (r == 0)
+        r = io_mkdirs(clean, 0755, err);
+    if (r == 0)
+        r = host_resolve_path(clean, a->root, err);
+    if (r < 0)
+        return error_wrap(err, "the node's directory '%s'", a->o.root);
+    a->env = (struct volume_env){ .root = a->root,
+                                  .node_name = a->o.name,
+                                  .tools.commands_path = a->o.commands_path,
+                                  .clock = a->o.part.clock };
+    return 0;
+}
+
+int agent_new(const struct agent_options *o, struct agent **ret, struct error *err)
+{
+    _cleanup_(agent_free_p) struct agent *a = calloc(1, sizeof *a);
+    struct nested_options n = { .loop = o->part.loop, .clock = o->part.clock };
+    int r;
+
+    if (!a)
+        return error_no_memory(err);
+    a->o = *o;
+    if (!a->o.sync_ns)
+        a->o.sync_ns = AGENT_SYNC_NS;
+    world_init(&a->world);
+    TAILQ_INIT(&a->running);
+    rng_init(&a->rng, part_seed(&o->part, "agent"));
+    deferred_init(&a->pass, o->part.loop, agent_pass, a);
+    timer_init(&a->warnings, o->part.loop, operate_tell_warnings, a);
+    timer_init(&a->self_retry, o->part.loop, found_ask_attached, a);
+    n.on_settled = agent_on_settled;
+    n.ctx = a;
+    r = open_root(a, err);
+    if (r == 0)
+        r = nested_new(&n, &a->ops, err);
+    if (r == 0)
+        r = open_recorder(a, err);
+    if (r == 0)
+        r = open_metrics(a, err);
+    if (r == 0)
+        r = open_informers(a, err);
+    if (r == 0)
+        r = open_modules(a, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(a);
+    return 0;
+}
+
+void agent_start(struct agent *a)
+{
+    struct reconstruct_options o = { .loop = a->o.part.loop,
+                                     .pool = a->o.pool,
+                                     .plugins = a->o.plugins,
+                                     .env = &a->env,
+                                     .metrics = a->o.part.metrics,
+                                     .done = on_found,
+                                     .ctx = a };
+    struct error err;
+    static const struct found nothing;
+
+    if (reconstruct_new(&o, &a->scan, &err) < 0)
+        on_found(a, &nothing, -(int)err.code, &err);
+}
+
+struct agent *agent_free(struct agent *a)
+{
+    struct omap_cursor at;
+
+    if (!a)
+        return NULL;
+    loop_undefer(&a->pass);
+    timer_disarm(&a->warnings);
+    timer_disarm(&a->self_retry);
+    client_cancel(&a->self_call);
+    a->scan = reconstruct_free(a->scan);
+    a->static_pods = static_pods_free(a->static_pods);
+    a->stats = stats_free(a->stats);
+    a->orphans = orphans_free(a->orphans);
+    a->registration = registration_free(a->registration);
+    operate_cancel_all(a);
+    for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
+        pod_free(p);
+    world_done(&a->world);
+    a->contents = contents_free(a->contents);
+    a->pods = informer_free(a->pods);
+    a->self = informer_free(a->self);
+    a->ops = nested_free(a->ops);
+    a->recorder = recorder_free(a->recorder);
+    agent_clear_failed(a);
+    free(a);
+    return NULL;
+}
+
+int agent_check(const struct agent *a, struct error *err)
+{
+    if (!a->has_scanned)
+        return error_set(err, ERR_UNAVAILABLE, "waiting for what is on disk");
+    if (!a->has_pods)
+        return error_set(err, ERR_UNAVAILABLE, "waiting for the pods of node %s", a->o.name);
+    return registration_is_done(a->registration)
+               ? 0
+               : error_set(err, ERR_UNAVAILABLE, "waiting for node %s to be registered", a->o.name);
+}
+
+void agent_write_stats(const struct agent *a, struct buf *out)
+{
+    stats_write(a->stats, out);
+}

@@ -1,0 +1,143 @@
+/* Attachments, as the node sees them: the controller's, which the node's status tells of, or its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "node/operate.h"
+
+static void mark_held(struct node_volume *v, enum attach_state attach, const char *device)
+{
+    v->is_held = true;
+    v->attach = attach;
+    held_spec_copy(&v->spec, &v->wanted);
+    if (device[0])
+        world_set_text(&v->device_path, device);
+}
+
+void volume_mark_unattachable(struct node_volume *v)
+{
+    mark_held(v, ATTACH_NO, "");
+}
+
+/* --- By the controller --- */
+
+static void on_node(void *ctx, const struct client_answer *a)
+{
+    struct node_op *op = ctx;
+    struct node_volume *v = op->volume;
+    const struct attached_volume *at;
+    struct error err;
+
+    if (a->r < 0) {
+        err = a->error;
+        (void)error_wrap(&err, "VerifyControllerAttachedVolume failed fetching node from API server");
+        node_op_end(op, a->r, &err);
+        return;
+    }
+    at = node_attached_volume(node_of(a->object), v->name);
+    if (!at) {
+        node_op_end(op, error_set(&err, ERR_UNAVAILABLE, "Volume not attached according to node status"),
+                    &err);
+        return;
+    }
+    if (v->wanted.holder)
+        mark_held(v, ATTACH_YES, at->device_path);
+    node_op_end(op, 0, NULL);
+}
+
+void operate_verify(struct agent *a, struct node_volume *v)
+{
+    struct nested_key key = volume_key(v, NULL);
+    struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
+    struct node_op *op = node_op_begin(a, v, NULL, &key, "verify_controller_attached_volume");
+
+    if (op)
+        client_send(a->o.part.client, &op->call, &q, on_node, op);
+}
+
+/* --- By the node itself --- */
+
+/* All pods that wait for it are told. */
+static void tell_pods(const struct node_op *op, enum event_type type, const char *reason, const char *words)
+{
+    const struct node_volume *v = op->volume;
+
+    for (const struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
+        if (m->is_wanted)
+            recorder_event(op->agent->recorder, m->pod->object, type, reason, "%s", words);
+}
+
+static int stage_attach(struct stage *s, struct error *err)
+{
+    return s->plugin->attach->attach(s->plugin, &s->env, &s->spec.spec, s->env.node_name, s->device_path,
+                                     err);
+}
+
+static void on_attached(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct error words;
+    char done[ERROR_MSG_BYTES_MAX];
+
+    if (r < 0) {
+        (void)error_set(&words, err->code, "AttachVolume.Attach failed for volume \"%s\" : %s", s->name,
+                        (const char *)err->msg);
+        tell_pods(op, EVENT_WARNING, "FailedAttachVolume", words.msg);
+        node_op_end(op, r, &words);
+        return;
+    }
+    (void)snprintf(done, sizeof done, "AttachVolume.Attach succeeded for volume \"%s\" ", s->name);
+    tell_pods(op, EVENT_NORMAL, "SuccessfulAttachVolume", done);
+    if (op->volume->wanted.holder)
+        mark_held(op->volume, ATTACH_YES, s->device_path);
+    node_op_end(op, 0, NULL);
+}
+
+void operate_attach(struct agent *a, struct node_volume *v)
+{
+    struct nested_key key = volume_key(v, NULL);
+    struct node_op *op = node_op_begin(a, v, NULL, &key, "volume_attach");
+    struct stage *s;
+    struct error err;
+
+    if (!op)
+        return;
+    s = stage_new(op, v->plugin, &v->wanted, spec_name(&v->wanted.spec), "");
+    if (s)
+        stage_begin(s, stage_attach, on_attached);
+    else
+        node_op_end(op, error_no_memory(&err), &err);
+}
+
+static int stage_detach(struct stage *s, struct error *err)
+{
+    return s->plugin->attach->detach(s->plugin, &s->env, s->name, s->env.node_name, err);
+}
+
+static void on_detached(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    (void)s;
+    if (r == 0)
+        op->volume->is_held = false;
+    node_op_end(op, r, err);
+}
+
+void operate_detach(struct agent *a, struct node_volume *v)
+{
+    struct nested_key key = volume_key(v, NULL);
+    struct str plugin, volume;
+    struct node_op *op;
+    struct stage *s;
+    struct error err;
+    char name[PATH_MAX];
+
+    if (unique_name_split(v->name, &plugin, &volume, &err) < 0)
+        return;
+    (void)snprintf(name, sizeof name, "%.*s", STR_ARG(volume));
+    op = node_op_begin(a, v, NULL, &key, "volume_detach");
+    if (!op)
+        return;
+    s = stage_new(op, v->plugin, &v->spec, name, "");
+    if (s)
+        stage_begin(s, stage_detach, on_detached);
+    else
+        node_op_end(op, error_no_memory(&err), &err);
+}

@@ -1,0 +1,213 @@
+/* Tokens of pods: asked of the server for the pod's service account, bound to the pod, and kept.
+ *
+ * One request a token is under way, however many volumes wait for it. A token that should be renewed is told
+ * as a change of its pod: setting the volume up fetches it. So one that nobody shows any more is not renewed.
+ */
+#include "node/contents_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/times.h"
+
+#define KEY_BYTES_MAX ((size_t)64 << 10)
+#define BODY_BYTES_MAX ((size_t)64 << 10)
+#define ANSWER_BYTES_MAX ((size_t)4 << 20)
+
+/* --- Renewing --- */
+
+static int64_t real_now(const struct shown_token *t)
+{
+    return clock_real_ns(t->pod->contents->o.part.clock);
+}
+
+/* For the moment it should be fetched again. Never soon: a server whose clock is wrong gives tokens that are
+ * stale from the beginning. */
+static void token_arm(struct shown_token *t)
+{
+    int64_t refresh_ns = 0, now_ns = real_now(t);
+    uint64_t delay_ns = CONTENTS_TOKEN_RETRY_NS;
+
+    if (tokens_refresh_at(t->pod->contents->tokens, &t->key, &refresh_ns) && refresh_ns > now_ns &&
+        (uint64_t)(refresh_ns - now_ns) >= delay_ns)
+        delay_ns = (uint64_t)(refresh_ns - now_ns) + 1; /* stale begins behind it */
+    timer_arm_after(&t->refresh, delay_ns);
+}
+
+static void token_on_refresh(void *ctx)
+{
+    struct shown_token *t = ctx;
+    struct str token;
+
+    if (tokens_get(t->pod->contents->tokens, &t->key, real_now(t), &token) != TOKEN_FRESH)
+        shown_pod_mark(t->pod);
+    token_arm(t); /* the wall's clock may have been set back; or the fetch that follows fails */
+}
+
+/* --- Asking --- */
+
+static void write_order(const struct token_key *k, struct buf *out)
+{
+    (void)buf_add_cstr(out, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\","
+                            "\"spec\":{\"audiences\":[");
+    if (k->audience[0])
+        json_write_string(out, str_of(k->audience));
+    (void)buf_addf(out,
+                   "],\"expirationSeconds\":%" PRId64
+                   ",\"boundObjectRef\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":",
+                   k->expiration_seconds);
+    json_write_string(out, str_of(k->pod_name));
+    (void)buf_add_cstr(out, ",\"uid\":");
+    json_write_string(out, str_of(k->pod_uid));
+    (void)buf_add_cstr(out, "}}}");
+}
+
+/* From the answer into the tokens that are kept. */
+static int token_take(struct shown_token *t, struct str text, struct error *err)
+{
+    struct contents *c = t->pod->contents;
+    _cleanup_(json_done_p) struct json d;
+    struct timestamp expires = { 0 };
+    int64_t life_s = 0;
+    json_ref root;
+    int r;
+
+    json_init(&d, ANSWER_BYTES_MAX);
+    r = json_parse(&d, text, &root, err);
+    if (r == 0)
+        r = timestamp_parse(json_get_text(&d, json_get(&d, root, "status"), "expirationTimestamp"), &expires,
+                            err);
+    if (r < 0)
+        return error_wrap(err, "the server's token for service account '%s/%s' cannot be read", t->key.ns,
+                          t->key.account);
+    if (!json_int64(&d, json_path(&d, root, "spec", "expirationSeconds"), &life_s))
+        life_s = t->key.expiration_seconds; /* what was asked for */
+    return tokens_put(c->tokens, &t->key, json_get_text(&d, json_get(&d, root, "status"), "token"), life_s,
+                      expires.seconds * (int64_t)NS_PER_S, rng_u64(&c->rng), err);
+}
+
+static void item_take_token(struct content_wait *w, struct str token)
+{
+    char *copy = arena_dup(&w->fetch->arena, token);
+
+    if (copy)
+        w->item->token = (struct str){ copy, token.len };
+    else
+        w->fetch->has_failed = true;
+}
+
+void shown_token_fall_back(struct shown_token *t, struct content_wait *w, const struct error *cause)
+{
+    struct str token = { 0 };
+    struct error err;
+
+    if (tokens_fall_back(t->pod->contents->tokens, &t->key, real_now(t), cause, &token, &err) == 0)
+        item_take_token(w, token);
+    else
+        content_item_fail(w->item, &err);
+    content_wait_end(w);
+}
+
+static void token_on_answer(void *ctx, const struct client_answer *a)
+{
+    struct shown_token *t = ctx;
+    struct error err = a->error;
+    int r = a->r < 0 ? a->r : token_take(t, a->text, &err);
+    struct content_wait *w;
+    struct str token;
+
+    while ((w = TAILQ_FIRST(&t->waits))) {
+        if (r == 0 && tokens_get(t->pod->contents->tokens, &t->key, real_now(t), &token) != TOKEN_NONE) {
+            item_take_token(w, token);
+            content_wait_end(w);
+        } else {
+            shown_token_fall_back(t, w, &err);
+        }
+    }
+    token_arm(t);
+}
+
+static void token_send(struct shown_token *t)
+{
+    struct contents *c = t->pod->contents;
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES_MAX);
+    struct client_request q = {
+        .verb = CLIENT_CREATE,
+        .kind = kind_info(KIND_SERVICE_ACCOUNT),
+        .ns = t->key.ns,
+        .name = t->key.account,
+        .subresource = "token",
+        .wants_text = true,
+    };
+
+    write_order(&t->key, &body); /* a failure is a body that the server refuses */
+    q.body = buf_str(&body);
+    client_send(c->o.part.client, &t->call, &q, token_on_answer, t);
+}
+
+void shown_token_fetch(struct shown_token *t, struct content_wait *w)
+{
+    struct str token;
+
+    w->token = t;
+    if (tokens_get(t->pod->contents->tokens, &t->key, real_now(t), &token) == TOKEN_FRESH) {
+        item_take_token(w, token);
+        return;
+    }
+    content_wait_begin(w, &t->waits);
+    if (!client_call_is_active(&t->call))
+        token_send(t);
+}
+
+/* --- Life --- */
+
+struct shown_token *shown_token_find(const struct shown_pod *p, const struct content_need *n)
+{
+    struct shown_token *t;
+
+    TAILQ_FOREACH(t, &p->tokens, link)
+    if (t->key.expiration_seconds == n->expiration_seconds && strcmp(t->key.audience, n->audience) == 0)
+        return t;
+    return NULL;
+}
+
+struct shown_token *shown_token_new(struct shown_pod *p, const struct object *pod,
+                                    const struct content_need *n)
+{
+    struct shown_token *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    t->pod = p;
+    t->arena = ARENA_INIT(KEY_BYTES_MAX);
+    TAILQ_INIT(&t->waits);
+    timer_init(&t->refresh, p->contents->o.part.loop, token_on_refresh, t);
+    t->key = (struct token_key){
+        .ns = arena_dup(&t->arena, str_of(pod->ns)),
+        .account = arena_dup(&t->arena, str_of(n->name[0] ? n->name : "default")),
+        .audience = arena_dup(&t->arena, str_of(n->audience)),
+        .expiration_seconds = n->expiration_seconds,
+        .pod_name = arena_dup(&t->arena, str_of(pod->name)),
+        .pod_uid = arena_dup(&t->arena, str_of(pod->uid)),
+    };
+    if (t->arena.failed != ERR_NONE) {
+        arena_done(&t->arena);
+        free(t);
+        return NULL;
+    }
+    TAILQ_INSERT_TAIL(&p->tokens, t, link);
+    p->tokens_count++;
+    return t;
+}
+
+void shown_token_free(struct shown_token *t)
+{
+    TAILQ_REMOVE(&t->pod->tokens, t, link);
+    t->pod->tokens_count--;
+    client_cancel(&t->call);
+    timer_disarm(&t->refresh);
+    arena_done(&t->arena);
+    free(t);
+}

@@ -1,0 +1,148 @@
+/* What was on disk before this start, as records in the world: uncertain until it is set up again or taken
+ * away, and held against what the Node's status says is attached. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/node_int.h"
+
+#define SELF_RETRY_NS NS_PER_S
+
+static void hold_against(struct agent *a, const struct node *n)
+{
+    struct omap_cursor at;
+
+    for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+        const struct attached_volume *found = n ? node_attached_volume(n, v->name) : NULL;
+
+        if (v->attach != ATTACH_UNCERTAIN)
+            continue;
+        v->attach = found ? ATTACH_YES : ATTACH_NO;
+        if (found && v->device == MOUNT_UNCERTAIN)
+            world_set_text(&v->device_path, found->device_path);
+    }
+    a->has_attached = true;
+    log_info("what is attached to this node is known");
+    agent_touch(a);
+}
+
+static void on_self_answer(void *ctx, const struct client_answer *answer)
+{
+    struct agent *a = ctx;
+
+    if (answer->r == 0 || answer->r == -ERR_NOT_FOUND) {
+        hold_against(a, answer->r == 0 ? node_of(answer->object) : NULL);
+        return;
+    }
+    log_warn("the node's status cannot be read: nothing is unmounted before", LOG_ERR(&answer->error));
+    timer_arm_after(&a->self_retry, SELF_RETRY_NS);
+}
+
+void found_ask_attached(void *ctx)
+{
+    struct agent *a = ctx;
+    struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
+    struct omap_cursor at;
+
+    for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
+        if (v->attach == ATTACH_UNCERTAIN) {
+            client_send(a->o.part.client, &a->self_call, &q, on_self_answer, a);
+            return;
+        }
+    hold_against(a, NULL);
+}
+
+void agent_clear_failed(struct agent *a)
+{
+    for (size_t i = 0; i < a->failed.count; i++) {
+        free(a->failed.items[i].plugin);
+        free(a->failed.items[i].name);
+        free(a->failed.items[i].pod_uid);
+    }
+    vec_done(&a->failed);
+}
+
+static void note_failed(struct agent *a, const struct found_volume *f)
+{
+    struct failed_volume new = { strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
+
+    log_warn("a volume on disk cannot be reconstructed", LOG_STR("pod", f->pod_uid),
+             LOG_STR("plugin", f->plugin_name), LOG_STR("volume", f->name), LOG_ERR(&f->err));
+    if (!new.plugin || !new.name || !new.pod_uid || vec_push(&a->failed, new) < 0) {
+        free(new.plugin); /* its directory stays until the next start */
+        free(new.name);
+        free(new.pod_uid);
+    }
+}
+
+static void mark_found(struct node_volume *v, struct node_mount *m, const struct found_volume *f,
+                       const struct held_spec *h)
+{
+    const struct volume_plugin *p = f->plugin;
+
+    held_spec_copy(&v->spec, h);
+    held_spec_copy(&m->spec, h);
+    v->is_held = v->is_found = true;
+    if (p->attach && p->attach->can_attach(p, &h->spec))
+        v->attach = ATTACH_UNCERTAIN;
+    /* Without a path it is not known whether there is a device: of a local directory there is none. */
+    if (f->device_mount_path[0] && (f->is_block || (p->devices && p->devices->can_mount(p, &h->spec)))) {
+        v->device = MOUNT_UNCERTAIN;
+        world_set_text(&v->device_mount_path, f->device_mount_path);
+    }
+    m->state = MOUNT_UNCERTAIN;
+    m->is_found = true;
+    m->was_block = f->is_block;
+}
+
+static int hold_found(struct agent *a, const struct found_volume *f, struct error *err)
+{
+    bool is_pod = f->object->kind->kind == KIND_POD;
+    struct node_pod *p = agent_add_pod(a, f->pod_uid);
+    struct buf name = BUF_INIT(PATH_MAX);
+    struct held_spec h = { 0 };
+    struct node_volume *v = NULL;
+    struct node_mount *m = NULL;
+    int r = 0;
+
+    if (!p || !held_spec_set(&h, f->object, is_pod ? f->name : NULL, /* is_read_only= */ false))
+        r = error_set(err, ERR_INVALID, "its directory gives no volume");
+    if (r == 0)
+        r = registry_unique_name(f->plugin, &h.spec, f->pod_uid, &name, err);
+    if (r == 0)
+        v = world_add_volume(&a->world, buf_cstr(&name), f->plugin);
+    if (v)
+        m = world_add_mount(v, p);
+    if (r == 0 && !m)
+        r = error_no_memory(err);
+    if (m)
+        mark_found(v, m, f, &h);
+    held_spec_clear(&h);
+    buf_done(&name);
+    return r;
+}
+
+void found_take(struct agent *a, const struct found *found)
+{
+    struct error why;
+
+    for (size_t i = 0; i < found->volumes_count; i++) {
+        struct found_volume f = found->volumes[i];
+
+        if (f.object && hold_found(a, &f, &why) < 0) {
+            f.err = why;
+            f.object = NULL;
+        }
+        if (!f.object)
+            note_failed(a, &f);
+    }
+    for (size_t i = 0; i < found->pods_count; i++) {
+        struct node_pod *p = agent_add_pod(a, found->pods[i].uid);
+
+        if (p)
+            pod_life_restore(p, found->pods[i].state);
+    }
+    a->has_scanned = true;
+    log_info("the directories of pods are read", LOG_UINT("pods", found->pods_count),
+             LOG_UINT("volumes", found->volumes_count), LOG_UINT("failed", a->failed.count));
+}

@@ -1,0 +1,389 @@
+/* Bringing a volume to a pod: attached, its device mounted once for the node, set up for the pod, grown if
+ * its claim has. And raw block volumes, which are mapped. */
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/operate.h"
+#include "plugins/options.h"
+
+#define ATTACH_WAIT_NS (600 * NS_PER_S)
+
+#define FAILED_MOUNT "FailedMount"
+#define FAILED_MAP "FailedMapVolume"
+
+/* --- On the worker --- */
+
+static int stage_wait_for_attach(struct stage *s, struct error *err)
+{
+    const struct attach_table *t = s->plugin->attach;
+    char device[PATH_MAX] = "";
+    int r;
+
+    if (!s->waits_for_attach || !t->wait)
+        return 0;
+    s->prefix = s->is_block ? "MapVolume.WaitForAttach failed" : "MountVolume.WaitForAttach failed";
+    r = t->wait(s->plugin, &s->env, &s->spec.spec, s->device_path, ATTACH_WAIT_NS, device, err);
+    if (r == 0 && device[0])
+        memcpy(s->device_path, device, sizeof device);
+    return r;
+}
+
+static int stage_device(struct stage *s, struct error *err)
+{
+    const struct device_table *t = s->plugin->devices;
+    struct device_request q = { .spec = s->spec.spec,
+                                .device_path = s->device_path,
+                                .mount_path = s->mount_path };
+    int r = stage_wait_for_attach(s, err);
+
+    if (r < 0 || !s->mounts_device)
+        return r;
+    s->prefix = "MountVolume.GetDeviceMountPath failed";
+    r = t->mount_path(s->plugin, &s->env, &s->spec.spec, s->mount_path, err);
+    if (r < 0)
+        return r;
+    s->prefix = "MountVolume.MountDevice failed";
+    return t->mount(s->plugin, &s->env, &q, &s->why, err);
+}
+
+static int stage_set_up(struct stage *s, struct error *err)
+{
+    s->request.contents = s->fetch.items;
+    s->request.contents_count = s->fetch.count;
+    return s->plugin->pods->set_up(s->plugin, &s->env, &s->request, err);
+}
+
+/* What of it is there when it fails is not known: the bind, the link or the lock. */
+static int stage_map(struct stage *s, struct error *err)
+{
+    char device[PATH_MAX], loop_device[PATH_MAX];
+    int r = stage_wait_for_attach(s, err);
+
+    if (r < 0)
+        return r;
+    s->prefix = "MapVolume.MapPodDevice failed";
+    r = s->plugin->block->map(s->plugin, &s->env, &s->spec.spec, s->device_path, device, err);
+    if (r < 0)
+        return r;
+    memcpy(s->device_path, device, sizeof device);
+    s->mounts_device = true; /* from here on something may be there */
+    s->prefix = "MapVolume.MapBlockVolume failed";
+    return block_map(&s->env, s->device_path, &s->block, loop_device, err);
+}
+
+/* --- The end of it --- */
+
+static void note_mismatch(const struct node_op *op, const struct stage *s, const struct error *err)
+{
+    if (s->why == FORMAT_MISMATCH && s->spec.spec.volume)
+        recorder_event(op->agent->recorder, &s->spec.spec.volume->obj, EVENT_WARNING,
+                       "FailedMountOnFilesystemMismatch", "MountVolume failed for volume \"%s\" %s", s->name,
+                       err->msg);
+}
+
+static void observe_overall(const struct node_op *op)
+{
+    struct agent *a = op->agent;
+    double seconds = (double)(loop_now_ns(a->o.part.loop) - op->mount->wanted_ns) / NS_PER_S;
+
+    if (a->operation_seconds && !op->is_remount)
+        metric_observe(metric_of(a->operation_seconds, op->volume->plugin->name, "overall_volume_mount",
+                                 PART_SUCCESS, "false"),
+                       seconds);
+}
+
+static void mark_mounted(struct node_op *op)
+{
+    struct node_mount *m = op->mount;
+
+    m->state = MOUNT_DONE;
+    m->is_found = false;
+    op->volume->is_found = false;
+    observe_overall(op);
+    node_op_end(op, 0, NULL);
+}
+
+static void on_grown(void *ctx, enum expand_end end, const struct error *err)
+{
+    struct node_op *op = ctx;
+
+    op->expand = NULL;
+    if (end == EXPAND_FAILED) {
+        op->mount->state = MOUNT_UNCERTAIN;
+        node_op_fail(op, op->mount->was_block ? FAILED_MAP : FAILED_MOUNT,
+                     op->mount->was_block ? "MapVolume.MarkVolumeAsMounted failed while expanding volume"
+                                          : "MountVolume.Setup failed while expanding volume",
+                     -(int)err->code, err);
+        return;
+    }
+    mark_mounted(op);
+}
+
+/* What the pod gets is there: its size may lag behind. */
+static void finish(struct node_op *op)
+{
+    struct error err;
+
+    if (op->is_remount || !expand_is_due(op->mount)) {
+        mark_mounted(op);
+        return;
+    }
+    op->expand = expand_begin(op->agent, op->mount, /* in_use= */ false, on_grown, op);
+    if (!op->expand)
+        node_op_end(op, error_no_memory(&err), &err);
+}
+
+static void remember_spec(struct node_mount *m, const struct stage *s)
+{
+    held_spec_copy(&m->spec, &s->spec);
+    held_spec_copy(&m->volume->spec, &s->spec);
+    m->was_block = s->is_block;
+    m->held_group = m->group;
+}
+
+static void on_set_up(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct node_mount *m = op->mount;
+    char path[PATH_MAX];
+    struct error ignored;
+
+    remember_spec(m, s);
+    if (r < 0) {
+        m->state = state_after_failure(m->state, m->is_found, r);
+        m->needs_remount = op->is_remount;
+        note_mismatch(op, s, err);
+        node_op_fail(op, FAILED_MOUNT, "MountVolume.SetUp failed", r, err);
+        return;
+    }
+    if (s->plugin->pods->path(s->plugin, op->agent->root, s->pod_uid, s->name, &s->spec.spec, path,
+                              &ignored) == 0)
+        world_set_text(&m->path, path);
+    finish(op);
+}
+
+static void on_mapped(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct node_mount *m = op->mount;
+    struct agent *a = op->agent;
+    char dir[PATH_MAX];
+
+    if (s->mounts_device) {
+        op->volume->device = MOUNT_DONE;
+        world_set_text(&op->volume->device_mount_path, s->block.global_dir);
+        world_set_text(&op->volume->device_path, s->device_path);
+        remember_spec(m, s);
+    }
+    if (r < 0) {
+        if (s->mounts_device)
+            m->state = MOUNT_UNCERTAIN;
+        node_op_fail(op, FAILED_MAP, s->prefix, r, err);
+        return;
+    }
+    world_set_text(&m->path, s->block.pod_link);
+    memcpy(dir, s->block.pod_link, sizeof dir);
+    if (m->pod->object) {
+        recorder_event(a->recorder, m->pod->object, EVENT_NORMAL, "SuccessfulMountVolume",
+                       "MapVolume.MapPodDevice succeeded for volume \"%s\" globalMapPath \"%s\"", s->name,
+                       s->block.global_dir);
+        recorder_event(a->recorder, m->pod->object, EVENT_NORMAL, "SuccessfulMountVolume",
+                       "MapVolume.MapPodDevice succeeded for volume \"%s\" volumeMapPath \"%s\"", s->name,
+                       dirname(dir));
+    }
+    finish(op);
+}
+
+/* --- Setting up --- */
+
+static void on_contents(struct contents_fetch *f, int r, const struct error *err)
+{
+    struct stage *s = (struct stage *)(void *)((char *)f - offsetof(struct stage, fetch));
+    struct node_op *op = s->op;
+
+    if (r < 0 || !op->mount->is_wanted) {
+        struct error copy = *err;
+
+        node_op_end(op, r, &copy); /* frees the stage */
+        return;
+    }
+    op->stage = NULL; /* the job's from here on */
+    stage_begin(s, stage_set_up, on_set_up);
+}
+
+static void set_up(struct node_op *op)
+{
+    struct node_mount *m = op->mount;
+    const struct pod *p = pod_of(m->pod->object);
+    struct stage *s = stage_new(op, op->volume->plugin, &m->wanted, spec_name(&m->wanted.spec), m->pod->uid);
+    struct error err;
+
+    if (!s) {
+        node_op_end(op, error_no_memory(&err), &err);
+        return;
+    }
+    (void)snprintf(s->device_path, sizeof s->device_path, "%s", op->volume->device_path);
+    s->request = (struct set_up_request){ .spec = s->spec.spec,
+                                          .pod = pod_of(s->pod),
+                                          .node = s->node ? node_of(s->node) : NULL,
+                                          .device_path = s->device_path,
+                                          .fs_group = p->fs_group,
+                                          .fs_user = p->run_as_user,
+                                          .on_root_mismatch = p->fs_group_on_root_mismatch,
+                                          .is_remount = op->is_remount,
+                                          .random = rng_u64(&op->agent->rng) };
+    op->stage = s;
+    s->fetch.done = on_contents;
+    contents_fetch(op->agent->contents, s->pod, &s->spec.spec, &s->fetch);
+}
+
+static void on_device(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct node_volume *v = op->volume;
+
+    if (s->mounts_device && s->mount_path[0])
+        world_set_text(&v->device_mount_path, s->mount_path);
+    if (r < 0) {
+        if (s->mounts_device && s->prefix && strcmp(s->prefix, "MountVolume.MountDevice failed") == 0)
+            v->device = state_after_failure(v->device, v->is_found, r);
+        note_mismatch(op, s, err);
+        node_op_fail(op, FAILED_MOUNT, s->prefix, r, err);
+        return;
+    }
+    if (s->device_path[0])
+        world_set_text(&v->device_path, s->device_path);
+    if (s->mounts_device) {
+        v->device = MOUNT_DONE;
+        held_spec_copy(&v->spec, &s->spec);
+    }
+    if (op->mount->is_wanted)
+        set_up(op);
+    else
+        node_op_end(op, 0, NULL); /* the pod is over: what was mounted goes again */
+}
+
+/* --- Before anything blocks --- */
+
+/* Another pod has, or may have, a volume that is for one pod alone. */
+static int check_sole_user(const struct node_mount *m, struct error *err)
+{
+    const struct volume *v = m->wanted.spec.volume;
+
+    if (!v || v->modes != ACCESS_RWOP)
+        return 0;
+    for (const struct node_mount *o = TAILQ_FIRST(&m->volume->mounts); o; o = TAILQ_NEXT(o, of_volume))
+        if (o != m && o->state != MOUNT_NONE)
+            return error_set(err, ERR_BUSY,
+                             "volume uses the ReadWriteOncePod access mode and is already in use by another "
+                             "pod");
+    return 0;
+}
+
+static int check_mount(const struct node_op *op, const char **prefix, struct error *err)
+{
+    const struct node_mount *m = op->mount;
+    const struct volume_spec *s = &m->wanted.spec;
+    const struct volume_plugin *p = op->volume->plugin;
+    const struct node *n = agent_node(op->agent);
+    bool is_block = m->is_block;
+    int r;
+
+    *prefix = is_block ? "MapVolume.FindMapperPluginBySpec failed" : "MountVolume.FindPluginBySpec failed";
+    if (is_block ? !p->block : !p->pods)
+        return error_set(err, ERR_UNSUPPORTED, "no volume plugin matched");
+    *prefix = is_block ? "MapVolume.NodeAffinity check failed" : "MountVolume.NodeAffinity check failed";
+    r = s->volume && s->volume->affinity && !n
+            ? error_set(err, ERR_UNAVAILABLE, "the node's labels are not known yet")
+        : n ? volume_check_node(s, n, err)
+            : 0;
+    if (r < 0)
+        return r;
+    *prefix = "MountVolume.MountOptionSupport check failed";
+    r = is_block ? 0 : volume_check_mount_options(p, s, err);
+    if (r < 0)
+        return r;
+    *prefix = is_block ? "MapVolume.SetUpDevice failed" : "MountVolume.SetUp failed";
+    return check_sole_user(m, err);
+}
+
+static void begin_device(struct node_op *op)
+{
+    struct node_volume *v = op->volume;
+    struct node_mount *m = op->mount;
+    bool waits = v->is_attachable, mounts = v->has_device && v->device != MOUNT_DONE;
+    struct stage *s;
+    struct error err;
+
+    if (!m->is_block && !waits && !mounts) {
+        set_up(op);
+        return;
+    }
+    s = stage_new(op, v->plugin, &m->wanted, spec_name(&m->wanted.spec), m->pod->uid);
+    if (!s || (m->is_block &&
+               block_paths_of(op->agent->root, v->plugin->name, s->name, m->pod->uid, &s->block, &err) < 0)) {
+        int r = s ? -(int)err.code : error_no_memory(&err);
+
+        stage_free(s);
+        node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, "MapVolume.GetGlobalMapPath failed", r,
+                     &err);
+        return;
+    }
+    (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->is_block = m->is_block;
+    s->waits_for_attach = waits;
+    s->mounts_device = mounts && !m->is_block;
+    stage_begin(s, m->is_block ? stage_map : stage_device, m->is_block ? on_mapped : on_device);
+}
+
+bool operate_mount(struct node_mount *m)
+{
+    struct node_volume *v = m->volume;
+    bool is_shared = v->is_attachable || v->has_device;
+    struct nested_key key = volume_key(v, is_shared ? NULL : m->pod);
+    struct node_op *op =
+        node_op_begin(m->pod->agent, v, m, &key, m->is_block ? "map_volume" : "volume_mount");
+    const char *prefix;
+    struct error err;
+    int r;
+
+    if (!op)
+        return false;
+    op->is_remount = m->state == MOUNT_DONE;
+    m->needs_remount = false;
+    r = check_mount(op, &prefix, &err);
+    if (r < 0)
+        node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, prefix, r, &err);
+    else
+        begin_device(op);
+    return true;
+}
+
+/* --- Growing what is in use --- */
+
+static void on_grown_in_use(void *ctx, enum expand_end end, const struct error *err)
+{
+    struct node_op *op = ctx;
+    struct error later;
+
+    op->expand = NULL;
+    if (end == EXPAND_FAILED)
+        node_op_fail(op, "VolumeResizeFailed", "NodeExpandVolume.NodeExpandVolume failed", -(int)err->code,
+                     err);
+    else if (end == EXPAND_LATER)
+        node_op_end(op, error_set(&later, ERR_BACKOFF, "it is not the node's turn"), &later);
+    else
+        node_op_end(op, 0, NULL);
+}
+
+void operate_grow(struct node_mount *m)
+{
+    struct nested_key key = volume_key(m->volume, NULL);
+    struct node_op *op = node_op_begin(m->pod->agent, m->volume, m, &key, "volume_fs_resize");
+    struct error err;
+
+    if (!op)
+        return;
+    op->expand = expand_begin(op->agent, m, /* in_use= */ true, on_grown_in_use, op);
+    if (!op->expand)
+        node_op_end(op, error_no_memory(&err), &err);
+}

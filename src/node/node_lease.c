@@ -1,0 +1,232 @@
+/* A round is the way to a renewed lease: read it where it is not known, make it where it is not there (and
+ * its namespace), renew it. What the last round ended with is kept, so that most rounds are one request.
+ * Requests are urgent: a node that waits behind its own work would be taken for dead. */
+#include "node/node_lease.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/register_int.h"
+
+/* Somebody makes and removes the lease while we look: that ends as a failure. */
+#define ROUND_REQUESTS_MAX 8
+
+enum lease_step { LEASE_READ, LEASE_CREATE, LEASE_MAKE_NAMESPACE, LEASE_RENEW, LEASE_STEP_COUNT };
+
+struct node_lease {
+    struct part_options o;
+    const char *name;
+    char *node_uid;       /* NULL: no Node, nothing to do */
+    struct object *lease; /* as last answered; NULL: not known */
+    enum lease_step step; /* of the call under way */
+    struct client_call call;
+    struct timer timer; /* of the next round */
+    uint64_t started_ns;
+    unsigned requests; /* of this round */
+    struct patience patience;
+};
+
+static void on_answer(void *ctx, const struct client_answer *a);
+
+static void set_lease(struct node_lease *l, const struct object *o)
+{
+    struct object *taken = o ? object_ref(o) : NULL;
+
+    (void)object_unref(l->lease);
+    l->lease = taken;
+}
+
+/* --- Bodies --- */
+
+static void add_member(struct buf *out, const char *key, struct str value)
+{
+    (void)buf_addf(out, "\"%s\":", key);
+    json_write_string(out, value);
+}
+
+static void write_owner(const struct node_lease *l, struct buf *out)
+{
+    (void)buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",");
+    add_member(out, "name", str_of(l->name));
+    (void)buf_add_char(out, ',');
+    add_member(out, "uid", str_of(l->node_uid));
+    (void)buf_add_cstr(out, "}]");
+}
+
+static void write_spec(const struct node_lease *l, struct buf *out)
+{
+    (void)buf_add_cstr(out, "},\"spec\":{");
+    add_member(out, "holderIdentity", str_of(l->name));
+    (void)buf_addf(out, ",\"leaseDurationSeconds\":%d,\"renewTime\":\"", NODE_LEASE_SECONDS);
+    (void)timestamp_format_micro(timestamp_of_ns(clock_real_ns(l->o.clock)), out);
+    (void)buf_add_cstr(out, "\"}}");
+}
+
+static void write_new(const struct node_lease *l, struct buf *out)
+{
+    (void)buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{");
+    add_member(out, "name", str_of(l->name));
+    (void)buf_add_cstr(out, ",\"namespace\":\"" NODE_LEASE_NAMESPACE "\"");
+    write_owner(l, out);
+    write_spec(l, out);
+}
+
+static bool has_owner(const struct node_lease *l)
+{
+    const struct object *o = l->lease;
+
+    return o->owners_count == 1 && strcmp(o->owners[0].uid, l->node_uid) == 0;
+}
+
+static void write_renewal(const struct node_lease *l, struct buf *out)
+{
+    assert(l->lease);
+    (void)buf_add_cstr(out, "{\"metadata\":{");
+    add_member(out, "uid", str_of(l->lease->uid));
+    (void)buf_add_char(out, ',');
+    add_member(out, "resourceVersion", object_version(l->lease));
+    if (!has_owner(l))
+        write_owner(l, out);
+    write_spec(l, out);
+}
+
+/* --- A round --- */
+
+static void send_step(struct node_lease *l, enum lease_step step)
+{
+    static const enum client_verb verbs[] = {
+        [LEASE_READ] = CLIENT_GET,
+        [LEASE_CREATE] = CLIENT_CREATE,
+        [LEASE_MAKE_NAMESPACE] = CLIENT_CREATE,
+        [LEASE_RENEW] = CLIENT_PATCH,
+    };
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT((size_t)16 << 10);
+    struct client_request q = { .verb = verbs[step],
+                                .kind = kind_info(KIND_LEASE),
+                                .ns = NODE_LEASE_NAMESPACE,
+                                .name = step == LEASE_CREATE ? NULL : l->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = step == LEASE_READ ? NULL : NODE_FIELD_MANAGER,
+                                .deadline_ns = NODE_LEASE_RENEW_NS,
+                                .is_urgent = true };
+
+    if (step == LEASE_CREATE) {
+        write_new(l, &body);
+    } else if (step == LEASE_RENEW) {
+        write_renewal(l, &body);
+    } else if (step == LEASE_MAKE_NAMESPACE) {
+        q.kind = kind_info(KIND_NAMESPACE);
+        q.ns = q.name = NULL;
+        (void)buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
+                                  "\"" NODE_LEASE_NAMESPACE "\"}}");
+    }
+    q.body = buf_str(&body);
+    l->step = step;
+    l->requests++;
+    client_send(l->o.client, &l->call, &q, on_answer, l);
+}
+
+static void on_round(void *ctx)
+{
+    struct node_lease *l = ctx;
+
+    assert(l->node_uid);
+    l->requests = 0;
+    l->started_ns = loop_now_ns(l->o.loop);
+    send_step(l, l->lease ? LEASE_RENEW : LEASE_READ);
+}
+
+static void end_well(struct node_lease *l, const struct object *o)
+{
+    set_lease(l, o);
+    patience_end(&l->patience, "lease renewed again", l->name);
+    timer_arm(&l->timer, l->started_ns + NODE_LEASE_RENEW_NS);
+}
+
+/* Whatever is known of the lease may be wrong now. */
+static void end_badly(struct node_lease *l, const struct client_answer *a)
+{
+    set_lease(l, NULL);
+    timer_arm_after(&l->timer, patience_fail(&l->patience, "lease not renewed", l->name, &a->error));
+}
+
+/* Where a refusal leads; LEASE_STEP_COUNT: nowhere. */
+static enum lease_step step_after(enum lease_step step, const struct client_answer *a)
+{
+    switch (step) {
+    case LEASE_READ:
+        return a->r == 0 ? LEASE_RENEW : a->r == -ERR_NOT_FOUND ? LEASE_CREATE : LEASE_STEP_COUNT;
+    case LEASE_CREATE: /* what is not found is the namespace */
+        return a->r == -ERR_EXISTS      ? LEASE_READ
+               : a->r == -ERR_NOT_FOUND ? LEASE_MAKE_NAMESPACE
+                                        : LEASE_STEP_COUNT;
+    case LEASE_MAKE_NAMESPACE:
+        return a->r == 0 || a->r == -ERR_EXISTS ? LEASE_CREATE : LEASE_STEP_COUNT;
+    case LEASE_RENEW:
+        return client_is_conflict(a) || a->r == -ERR_NOT_FOUND ? LEASE_READ : LEASE_STEP_COUNT;
+    case LEASE_STEP_COUNT:
+        break;
+    }
+    return LEASE_STEP_COUNT;
+}
+
+static void on_answer(void *ctx, const struct client_answer *a)
+{
+    struct node_lease *l = ctx;
+    enum lease_step next = step_after(l->step, a);
+
+    if (a->r == 0 && (l->step == LEASE_CREATE || l->step == LEASE_RENEW)) {
+        end_well(l, a->object);
+    } else if (next != LEASE_STEP_COUNT && l->requests < ROUND_REQUESTS_MAX) {
+        set_lease(l, next == LEASE_RENEW ? a->object : NULL);
+        send_step(l, next);
+    } else {
+        end_badly(l, a);
+    }
+}
+
+/* --- Life --- */
+
+int node_lease_new(const struct part_options *o, const char *name, struct node_lease **ret, struct error *err)
+{
+    struct node_lease *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return error_no_memory(err);
+    l->o = *o;
+    l->name = name;
+    patience_init(&l->patience, part_seed(o, "node lease"));
+    timer_init(&l->timer, o->loop, on_round, l);
+    *ret = l;
+    return 0;
+}
+
+void node_lease_pause(struct node_lease *l)
+{
+    client_cancel(&l->call);
+    timer_disarm(&l->timer);
+    set_lease(l, NULL);
+    free(l->node_uid);
+    l->node_uid = NULL;
+}
+
+struct node_lease *node_lease_free(struct node_lease *l)
+{
+    if (!l)
+        return NULL;
+    node_lease_pause(l);
+    free(l);
+    return NULL;
+}
+
+void node_lease_keep(struct node_lease *l, const char *node_uid)
+{
+    if (l->node_uid && strcmp(l->node_uid, node_uid) == 0)
+        return;
+    node_lease_pause(l);
+    l->node_uid = strdup(node_uid);
+    if (l->node_uid)
+        timer_arm_after(&l->timer, 0);
+}

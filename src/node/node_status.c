@@ -1,0 +1,408 @@
+#include "node/node_status.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machinery/merge_patch.h"
+#include "machinery/raw.h"
+#include "machinery/server_version.h"
+
+#define OPERATING_SYSTEM "linux"
+#define LABEL_VALUE_BYTES_MAX 63
+
+/* --- Labels and annotations --- */
+
+struct label {
+    const char *key;
+    const char *value;
+};
+
+#define LABELS_COUNT 5
+
+struct labels {
+    struct label items[LABELS_COUNT];
+    char host_name[LABEL_VALUE_BYTES_MAX + 1];
+};
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* A node's name may be longer than a label's value, which ends in a letter or digit. */
+static void labels_fill(const struct node_wish *w, struct labels *ret)
+{
+    const char *arch = w->facts->system.architecture;
+    size_t len = strlen(w->name);
+
+    len = len < LABEL_VALUE_BYTES_MAX ? len : LABEL_VALUE_BYTES_MAX;
+    while (len && !is_word(w->name[len - 1]))
+        len--;
+    memcpy(ret->host_name, w->name, len);
+    ret->host_name[len] = '\0';
+    ret->items[0] = (struct label){ "beta.kubernetes.io/arch", arch };
+    ret->items[1] = (struct label){ "beta.kubernetes.io/os", OPERATING_SYSTEM };
+    ret->items[2] = (struct label){ "kubernetes.io/arch", arch };
+    ret->items[3] = (struct label){ "kubernetes.io/hostname", ret->host_name };
+    ret->items[4] = (struct label){ "kubernetes.io/os", OPERATING_SYSTEM };
+}
+
+static void add_member(struct buf *out, const char *key, const char *value)
+{
+    json_write_string(out, str_of(key));
+    (void)buf_add_char(out, ':');
+    json_write_string(out, str_of(value));
+}
+
+void node_write_new(const struct node_wish *w, struct buf *out)
+{
+    struct labels l;
+
+    labels_fill(w, &l);
+    (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{");
+    add_member(out, "name", w->name);
+    (void)buf_add_cstr(out, ",\"labels\":{");
+    for (size_t i = 0; i < LABELS_COUNT; i++) {
+        (void)buf_add_cstr(out, i ? "," : "");
+        add_member(out, l.items[i].key, l.items[i].value);
+    }
+    (void)buf_add_char(out, '}');
+    if (!w->attaches_itself) {
+        (void)buf_add_cstr(out, ",\"annotations\":{");
+        add_member(out, ANN_CONTROLLER_ATTACHES, "true");
+        (void)buf_add_char(out, '}');
+    }
+    (void)buf_add_cstr(out, "}}");
+}
+
+static bool label_is_right(const struct object *now, const struct label *l)
+{
+    const char *value = object_label(now, l->key);
+
+    return value && strcmp(value, l->value) == 0;
+}
+
+static bool annotation_is_right(const struct node_wish *w, const struct object *now)
+{
+    return w->attaches_itself ? !object_annotation(now, ANN_CONTROLLER_ATTACHES)
+                              : object_annotation_is(now, ANN_CONTROLLER_ATTACHES, "true");
+}
+
+bool node_meta_is_right(const struct node_wish *w, const struct object *now)
+{
+    struct labels l;
+
+    labels_fill(w, &l);
+    for (size_t i = 0; i < LABELS_COUNT; i++)
+        if (!label_is_right(now, &l.items[i]))
+            return false;
+    return annotation_is_right(w, now);
+}
+
+int node_write_meta_patch(const struct node_wish *w, const struct object *now, struct buf *out,
+                          struct error *err)
+{
+    struct merge_patch p;
+    struct labels l;
+
+    labels_fill(w, &l);
+    merge_patch_begin(&p, out, now);
+    for (size_t i = 0; i < LABELS_COUNT; i++)
+        if (!label_is_right(now, &l.items[i]))
+            merge_patch_label(&p, l.items[i].key, l.items[i].value);
+    if (!annotation_is_right(w, now))
+        merge_patch_annotation(&p, ANN_CONTROLLER_ATTACHES, w->attaches_itself ? NULL : "true");
+    return merge_patch_end(&p, err);
+}
+
+/* --- Capacity --- */
+
+#define HUGE_PAGES_PREFIX "hugepages-"
+#define AMOUNTS_MAX (4 + HOST_HUGE_PAGES_MAX)
+
+struct machine_amounts {
+    struct amount items[AMOUNTS_MAX];
+    size_t count;
+    char huge_names[HOST_HUGE_PAGES_MAX][64];
+};
+
+static void add_amount(struct machine_amounts *m, const char *name, uint64_t amount,
+                       enum quantity_format format)
+{
+    int64_t bounded = amount > INT64_MAX ? INT64_MAX : (int64_t)amount;
+
+    assert(m->count < AMOUNTS_MAX);
+    m->items[m->count++] = (struct amount){ name, quantity_of(bounded, format) };
+}
+
+/* Of the memory, what is set aside as huge pages is no pod's to have as memory. */
+static void amounts_fill(const struct node_facts *f, bool is_allocatable, struct machine_amounts *ret)
+{
+    const struct host_system *s = &f->system;
+    uint64_t memory = s->memory_bytes;
+
+    ret->count = 0;
+    add_amount(ret, "cpu", s->cpus, QUANTITY_DECIMAL_SI);
+    add_amount(ret, "ephemeral-storage", f->storage_bytes, QUANTITY_BINARY_SI);
+    for (unsigned i = 0; i < s->huge_pages_count; i++) {
+        const struct host_huge_pages *p = &s->huge_pages[i];
+        struct quantity size = quantity_of((int64_t)p->page_bytes, QUANTITY_BINARY_SI);
+        _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+
+        (void)quantity_format(&size, &text);
+        (void)snprintf(ret->huge_names[i], sizeof ret->huge_names[i], HUGE_PAGES_PREFIX "%s",
+                       buf_cstr(&text));
+        add_amount(ret, ret->huge_names[i], p->total_bytes, QUANTITY_BINARY_SI);
+        if (is_allocatable)
+            memory -= p->total_bytes < memory ? p->total_bytes : memory;
+    }
+    add_amount(ret, "memory", memory, QUANTITY_BINARY_SI);
+    add_amount(ret, "pods", NODE_PODS_MAX, QUANTITY_DECIMAL_SI);
+}
+
+/* Pages of a size that the kernel does not have any more: nobody else would take them away. */
+static bool is_stale(const struct machine_amounts *m, const struct amount *was)
+{
+    if (!str_has_prefix(str_of(was->name), HUGE_PAGES_PREFIX))
+        return false;
+    for (size_t i = 0; i < m->count; i++)
+        if (strcmp(m->items[i].name, was->name) == 0)
+            return false;
+    return true;
+}
+
+static bool amounts_are_right(const struct node_facts *f, bool is_allocatable, const struct amounts *now)
+{
+    struct machine_amounts m;
+
+    amounts_fill(f, is_allocatable, &m);
+    for (uint32_t i = 0; i < now->count; i++)
+        if (is_stale(&m, &now->items[i]))
+            return false;
+    for (size_t i = 0; i < m.count; i++) {
+        const struct quantity *q = amounts_get(now, m.items[i].name);
+
+        if (!q || quantity_cmp(q, &m.items[i].quantity) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void write_amounts(const struct node_facts *f, bool is_allocatable, const struct amounts *now,
+                          struct buf *out)
+{
+    struct machine_amounts m;
+
+    amounts_fill(f, is_allocatable, &m);
+    for (size_t i = 0; i < m.count; i++) {
+        (void)buf_addf(out, "%s\"%s\":\"", i ? "," : "{", m.items[i].name);
+        (void)quantity_format(&m.items[i].quantity, out);
+        (void)buf_add_char(out, '"');
+    }
+    for (uint32_t i = 0; i < now->count; i++)
+        if (is_stale(&m, &now->items[i])) {
+            (void)buf_add_char(out, ',');
+            json_write_string(out, str_of(now->items[i].name));
+            (void)buf_add_cstr(out, ":null");
+        }
+    (void)buf_add_char(out, '}');
+}
+
+/* --- Addresses, and what the system is --- */
+
+static bool addresses_are_right(const struct node_wish *w, const struct node *now)
+{
+    const char *ip = node_address(now, "InternalIP"), *host = node_address(now, "Hostname");
+
+    return now->addresses_count == 2 && ip && host && strcmp(ip, w->facts->system.address) == 0 &&
+           strcmp(host, w->name) == 0;
+}
+
+/* The whole list: merged by their types, an address that is no more would stay. */
+static void write_addresses(const struct node_wish *w, struct buf *out)
+{
+    (void)buf_add_cstr(out, "[{\"$patch\":\"replace\"},{\"type\":\"InternalIP\",");
+    add_member(out, "address", w->facts->system.address);
+    (void)buf_add_cstr(out, "},{\"type\":\"Hostname\",");
+    add_member(out, "address", w->name);
+    (void)buf_add_cstr(out, "}]");
+}
+
+#define INFO_COUNT 9
+
+static void info_fill(const struct host_system *s, struct label ret[INFO_COUNT])
+{
+    ret[0] = (struct label){ "machineID", s->machine_id };
+    ret[1] = (struct label){ "systemUUID", s->system_uuid };
+    ret[2] = (struct label){ "bootID", s->boot_id };
+    ret[3] = (struct label){ "kernelVersion", s->kernel };
+    ret[4] = (struct label){ "osImage", s->os_image };
+    ret[5] = (struct label){ "containerRuntimeVersion", "berth://" BERTH_VERSION };
+    ret[6] = (struct label){ "kubeletVersion", KUBERNETES_VERSION BERTH_VERSION };
+    ret[7] = (struct label){ "operatingSystem", OPERATING_SYSTEM };
+    ret[8] = (struct label){ "architecture", s->architecture };
+}
+
+/* The view has not all of them: they are read off the text. */
+static bool info_is_right(const struct host_system *s, const struct object *now)
+{
+    struct str info = raw_get(now->text, "status", "nodeInfo");
+    struct label wanted[INFO_COUNT];
+
+    info_fill(s, wanted);
+    for (size_t i = 0; i < INFO_COUNT; i++) {
+        _cleanup_(buf_done_p) struct buf spelled = BUF_INIT((size_t)16 * HOST_FACT_BYTES);
+
+        json_write_string(&spelled, str_of(wanted[i].value));
+        if (!info.len || !str_eq(raw_get(info, wanted[i].key), buf_str(&spelled)))
+            return false;
+    }
+    return true;
+}
+
+static void write_info(const struct host_system *s, struct buf *out)
+{
+    struct label wanted[INFO_COUNT];
+
+    info_fill(s, wanted);
+    for (size_t i = 0; i < INFO_COUNT; i++) {
+        (void)buf_add_char(out, i ? ',' : '{');
+        add_member(out, wanted[i].key, wanted[i].value);
+    }
+    (void)buf_add_char(out, '}');
+}
+
+/* --- Conditions --- */
+
+#define CONDITIONS_COUNT 4
+
+struct condition {
+    const char *type;
+    enum condition_status status;
+    const char *reason;
+    const char *message;
+};
+
+static void conditions_fill(const struct node_wish *w, struct condition ret[CONDITIONS_COUNT])
+{
+    ret[0] = (struct condition){ "MemoryPressure", CONDITION_FALSE, "KubeletHasSufficientMemory",
+                                 "berth knows of no memory pressure" };
+    ret[1] = (struct condition){ "DiskPressure", CONDITION_FALSE, "KubeletHasNoDiskPressure",
+                                 "berth knows of no disk pressure" };
+    ret[2] = (struct condition){ "PIDPressure", CONDITION_FALSE, "KubeletHasSufficientPID",
+                                 "berth knows of no PID pressure" };
+    ret[3] = (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
+    if (w->trouble)
+        ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->trouble };
+}
+
+static bool condition_is_right(const struct condition *c, const struct node *now)
+{
+    const struct status_condition *is = condition_get(&now->conditions, c->type);
+
+    return is && is->status == c->status && strcmp(is->reason, c->reason) == 0 &&
+           strcmp(is->message, c->message) == 0;
+}
+
+/* A condition that stays as it was keeps its lastTransitionTime: the patch does not name it. */
+static void write_conditions(const struct node_wish *w, const struct node *now, struct buf *out)
+{
+    struct condition all[CONDITIONS_COUNT];
+
+    conditions_fill(w, all);
+    for (size_t i = 0; i < CONDITIONS_COUNT; i++) {
+        const struct condition *c = &all[i];
+        const struct status_condition *was = condition_get(&now->conditions, c->type);
+
+        (void)buf_addf(out, "%s{\"type\":\"%s\",\"status\":\"%s\",\"lastHeartbeatTime\":\"", i ? "," : "[",
+                       c->type, condition_status_names[c->status]);
+        (void)timestamp_format(w->now, out);
+        if (!was || was->status != c->status) {
+            (void)buf_add_cstr(out, "\",\"lastTransitionTime\":\"");
+            (void)timestamp_format(w->now, out);
+        }
+        (void)buf_addf(out, "\",\"reason\":\"%s\",", c->reason);
+        add_member(out, "message", c->message);
+        (void)buf_add_char(out, '}');
+    }
+    (void)buf_add_char(out, ']');
+}
+
+/* --- Volumes in use --- */
+
+static bool in_use_is_right(const struct node_wish *w, const struct node *now)
+{
+    if (!w->in_use)
+        return true;
+    if (w->in_use->count != now->volumes_in_use.count)
+        return false;
+    for (uint32_t i = 0; i < w->in_use->count; i++)
+        if (strcmp(w->in_use->items[i], now->volumes_in_use.items[i]) != 0)
+            return false;
+    return true;
+}
+
+static void write_in_use(const struct texts *names, struct buf *out)
+{
+    (void)buf_add_char(out, '[');
+    for (uint32_t i = 0; i < names->count; i++) {
+        (void)buf_add_cstr(out, i ? "," : "");
+        json_write_string(out, str_of(names->items[i]));
+    }
+    (void)buf_add_char(out, ']');
+}
+
+/* --- The status --- */
+
+bool node_state_is_right(const struct node_wish *w, const struct node *now)
+{
+    struct condition all[CONDITIONS_COUNT];
+
+    conditions_fill(w, all);
+    for (size_t i = 0; i < CONDITIONS_COUNT; i++)
+        if (!condition_is_right(&all[i], now))
+            return false;
+    return in_use_is_right(w, now);
+}
+
+bool node_facts_are_right(const struct node_wish *w, const struct node *now)
+{
+    return addresses_are_right(w, now) &&
+           amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity) &&
+           amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable) &&
+           info_is_right(&w->facts->system, &now->obj);
+}
+
+int node_write_status_patch(const struct node_wish *w, const struct node *now, struct buf *out,
+                            struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &now->obj);
+    merge_patch_member(&p, "status");
+    (void)buf_add_cstr(out, "{\"conditions\":");
+    write_conditions(w, now, out);
+    if (!addresses_are_right(w, now)) {
+        (void)buf_add_cstr(out, ",\"addresses\":");
+        write_addresses(w, out);
+    }
+    if (!amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity)) {
+        (void)buf_add_cstr(out, ",\"capacity\":");
+        write_amounts(w->facts, /* is_allocatable= */ false, &now->capacity, out);
+    }
+    if (!amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable)) {
+        (void)buf_add_cstr(out, ",\"allocatable\":");
+        write_amounts(w->facts, /* is_allocatable= */ true, &now->allocatable, out);
+    }
+    if (!info_is_right(&w->facts->system, &now->obj)) {
+        (void)buf_add_cstr(out, ",\"nodeInfo\":");
+        write_info(&w->facts->system, out);
+    }
+    if (!in_use_is_right(w, now)) {
+        (void)buf_add_cstr(out, ",\"volumesInUse\":");
+        write_in_use(w->in_use, out);
+    }
+    (void)buf_add_char(out, '}');
+    return merge_patch_end(&p, err);
+}

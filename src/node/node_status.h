@@ -1,0 +1,44 @@
+/* What the Node says of this machine: labels, annotations and status, beside what the server has of them.
+ *
+ * Pure: from facts to JSON. What others write into the Node (taints, attached volumes, conditions and
+ * resources of other names) is not named and stays as it is. */
+#ifndef BERTH_NODE_NODE_STATUS_H
+#define BERTH_NODE_NODE_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/node.h"
+#include "base/buf.h"
+#include "node/machine.h"
+
+#define NODE_PODS_MAX 110
+
+/* What is to stand there. */
+struct node_wish {
+    const char *name;
+    const struct node_facts *facts;
+    bool attaches_itself;
+    const struct texts *in_use; /* NULL: not known, the old value stays */
+    const char *trouble;        /* why the node is not ready; NULL: it is */
+    struct timestamp now;
+};
+
+/* The body of a create; the status follows by itself. */
+void node_write_new(const struct node_wish *w, struct buf *out);
+
+/* The labels and annotations are as they should be. */
+bool node_meta_is_right(const struct node_wish *w, const struct object *now);
+/* A merge patch that makes them so. */
+int node_write_meta_patch(const struct node_wish *w, const struct object *now, struct buf *out,
+                          struct error *err);
+
+/* What changes in the life of an agent is as it should be: readiness, and what is in use. */
+bool node_state_is_right(const struct node_wish *w, const struct node *now);
+/* What the machine is stands there as it should. */
+bool node_facts_are_right(const struct node_wish *w, const struct node *now);
+/* A strategic merge patch of the status: the conditions with a new heartbeat, and what else is not right. */
+int node_write_status_patch(const struct node_wish *w, const struct node *now, struct buf *out,
+                            struct error *err);
+
+#endif

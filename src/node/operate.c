@@ -1,0 +1,263 @@
+#include "node/operate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* How often what workers have to say is looked for. */
+#define WARNINGS_POLL_NS (5 * NS_PER_S)
+/* Of one stage; more are dropped. */
+#define WARNING_BYTES_MAX 4096
+
+struct op_warning {
+    struct op_warning *next;
+    char *reason;
+    char *message;
+};
+
+struct nested_key volume_key(const struct node_volume *v, const struct node_pod *p)
+{
+    return (struct nested_key){ .volume = v->name, .pod = p ? p->uid : "", .node = "" };
+}
+
+/* --- What a worker has to say --- */
+
+static void warning_free(struct op_warning *w)
+{
+    free(w->reason);
+    free(w->message);
+    free(w);
+}
+
+/* On the worker. */
+static void stage_warn(void *ctx, const char *reason, const char *message)
+{
+    struct stage *s = ctx;
+    struct op_warning *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return;
+    w->reason = strdup(reason);
+    w->message = strndup(message, WARNING_BYTES_MAX);
+    if (!w->reason || !w->message) {
+        warning_free(w);
+        return;
+    }
+    w->next = atomic_load(&s->warnings);
+    while (!atomic_compare_exchange_weak(&s->warnings, &w->next, w))
+        ;
+}
+
+/* Tells them, oldest first; nobody is told without an operation. */
+static void stage_tell(struct stage *s)
+{
+    struct op_warning *all = atomic_exchange(&s->warnings, NULL), *oldest = NULL, *next;
+    struct node_op *op = s->op;
+
+    for (; all; all = next) {
+        next = all->next;
+        all->next = oldest;
+        oldest = all;
+    }
+    for (; oldest; oldest = next) {
+        next = oldest->next;
+        if (op && s->pod)
+            recorder_event(op->agent->recorder, s->pod, EVENT_WARNING, oldest->reason, "%s", oldest->message);
+        warning_free(oldest);
+    }
+}
+
+/* --- Stages --- */
+
+void stage_free(struct stage *s)
+{
+    if (!s)
+        return;
+    stage_tell(s);
+    contents_fetch_end(&s->fetch);
+    held_spec_clear(&s->spec);
+    object_unref(s->pod);
+    object_unref(s->node);
+    s->plugin = plugin_unref(s->plugin);
+    free(s->pod_uid);
+    free(s->name);
+    free(s);
+}
+
+static void stage_job_free(struct job *j)
+{
+    stage_free((struct stage *)(void *)j);
+}
+
+static int stage_run(struct job *j, struct error *err)
+{
+    struct stage *s = (struct stage *)(void *)j;
+
+    return s->fn(s, err);
+}
+
+static const struct job_type stage_type = { stage_run, stage_job_free };
+
+static void stage_on_done(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct node_op *op = ctx;
+    struct stage *s = (struct stage *)(void *)j;
+
+    stage_tell(s);
+    op->stage = NULL;
+    s->done(op, s, r, err); /* op may be gone */
+    s->op = NULL;
+}
+
+struct stage *stage_new(struct node_op *op, const struct volume_plugin *p, const struct held_spec *spec,
+                        const char *name, const char *pod_uid)
+{
+    struct stage *s = calloc(1, sizeof *s);
+    const struct object *node = informer_get(op->agent->self, "", op->agent->o.name);
+
+    if (!s)
+        return NULL;
+    s->op = op;
+    s->env = op->agent->env;
+    s->env.stop = &s->job.stop;
+    s->env.tools.stop = &s->job.stop;
+    s->env.warn = stage_warn;
+    s->env.warn_ctx = s;
+    s->plugin = plugin_ref(p);
+    s->node = node ? object_ref(node) : NULL;
+    if (spec)
+        held_spec_copy(&s->spec, spec);
+    if (op->mount && op->mount->pod->object)
+        s->pod = object_ref(op->mount->pod->object);
+    s->name = strdup(name);
+    s->pod_uid = strdup(pod_uid);
+    if (!s->name || !s->pod_uid) {
+        stage_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done)
+{
+    struct agent *a = s->op->agent;
+
+    s->fn = fn;
+    s->done = done;
+    s->op->stage = s;
+    s->job.type = &stage_type;
+    job_begin(&s->job, a->o.part.loop, a->o.pool, stage_on_done, s->op);
+    if (!timer_is_armed(&a->warnings))
+        timer_arm_after(&a->warnings, WARNINGS_POLL_NS);
+}
+
+void operate_tell_warnings(void *agent)
+{
+    struct agent *a = agent;
+
+    for (struct node_op *op = TAILQ_FIRST(&a->running); op; op = TAILQ_NEXT(op, link))
+        if (op->stage && op->stage->job.type)
+            stage_tell(op->stage);
+    if (!TAILQ_EMPTY(&a->running))
+        timer_arm_after(&a->warnings, WARNINGS_POLL_NS);
+}
+
+/* --- Operations --- */
+
+struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
+                              const struct nested_key *key, const char *name)
+{
+    struct node_op *op = calloc(1, sizeof *op);
+    struct error err;
+
+    if (!op)
+        return NULL; /* the reconciler comes again */
+    op->agent = a;
+    op->name = name;
+    op->volume = v;
+    op->mount = m;
+    op->began_ns = loop_now_ns(a->o.part.loop);
+    if (nested_start(a->ops, key, name, &op->nested, &err) < 0) {
+        free(op);
+        return NULL;
+    }
+    TAILQ_INSERT_TAIL(&a->running, op, link);
+    log_debug("operation begins", LOG_STR("operation", name), LOG_STR("volume", key->volume),
+              LOG_STR("pod", key->pod));
+    return op;
+}
+
+static void node_op_free(struct node_op *op)
+{
+    TAILQ_REMOVE(&op->agent->running, op, link);
+    client_cancel(&op->call);
+    op->expand = expand_cancel(op->expand);
+    if (op->stage) {
+        op->stage->op = NULL;
+        if (op->stage->job.type)
+            (void)job_drop(&op->stage->job);
+        else
+            stage_free(op->stage);
+    }
+    free(op);
+}
+
+static void node_op_observe(const struct node_op *op, int r)
+{
+    struct agent *a = op->agent;
+    double seconds = (double)(loop_now_ns(a->o.part.loop) - op->began_ns) / NS_PER_S;
+    const char *plugin = op->volume ? op->volume->plugin->name : "<n/a>";
+
+    if (a->operation_seconds)
+        metric_observe(metric_of(a->operation_seconds, plugin, op->name,
+                                 r < 0 && !error_is_expected(r) ? PART_FAILURE : PART_SUCCESS, "false"),
+                       seconds);
+}
+
+void node_op_end(struct node_op *op, int r, const struct error *err)
+{
+    struct agent *a = op->agent;
+    struct node_pod *p = op->mount ? op->mount->pod : NULL;
+
+    node_op_observe(op, r);
+    if (r < 0 && !error_is_expected(r))
+        log_warn("operation failed", LOG_STR("operation", op->name),
+                 LOG_STR("volume", op->volume ? op->volume->name : ""), LOG_STR("pod", p ? p->uid : ""),
+                 LOG_ERR(err));
+    nested_end(op->nested, r, err);
+    node_op_free(op);
+    agent_touch(a);
+    if (p)
+        pod_life_look(p);
+}
+
+void node_op_fail(struct node_op *op, const char *reason, const char *prefix, int r, const struct error *err)
+{
+    const struct held_spec *h = op->mount ? &op->mount->wanted : &op->volume->wanted;
+    struct error words;
+
+    (void)error_set(&words, err->code, "%s for volume \"%s\" : %s", prefix,
+                    h->holder ? spec_name(&h->spec) : "nil", (const char *)err->msg);
+    if (op->mount && op->mount->pod->object)
+        recorder_event(op->agent->recorder, op->mount->pod->object, EVENT_WARNING, reason, "%s", words.msg);
+    node_op_end(op, r, &words);
+}
+
+void operate_cancel_all(struct agent *a)
+{
+    struct node_op *op;
+
+    while ((op = TAILQ_FIRST(&a->running)))
+        node_op_free(op); /* nested goes as a whole */
+}
+
+/* Whether the work may still be going on, never began, or is over, is said by its code. */
+enum mount_state state_after_failure(enum mount_state state, bool is_found, int r)
+{
+    if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED)
+        return state == MOUNT_NONE ? MOUNT_UNCERTAIN : state;
+    if (r == -ERR_UNAVAILABLE)
+        return state;
+    return state == MOUNT_UNCERTAIN && !is_found ? MOUNT_NONE : state;
+}

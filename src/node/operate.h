@@ -1,0 +1,78 @@
+/* An operation on a volume: begun on the loop, a row of blocking stages on workers with marks in the world
+ * between them, ended on the loop. For the files of node/ alone.
+ *
+ * A stage is a job of its own with copies and references of all that it needs, since the agent may go while
+ * it runs. The records of the world stay as long as an operation for them is under way. */
+#ifndef BERTH_NODE_OPERATE_H
+#define BERTH_NODE_OPERATE_H
+
+#include "node/expand.h"
+#include "node/node_int.h"
+#include "plugins/block.h"
+#include "plugins/job.h"
+
+struct op_warning;
+struct stage;
+
+struct node_op {
+    TAILQ_ENTRY(node_op) link;
+    struct agent *agent;
+    struct nested_op *nested;
+    const char *name;           /* "volume_mount": a literal */
+    struct node_volume *volume; /* NULL: it is not in the world */
+    struct node_mount *mount;   /* NULL: of the volume as a whole */
+    uint64_t began_ns;
+    struct stage *stage; /* under way; NULL */
+    struct expand_run *expand;
+    struct client_call call;
+    bool is_remount;
+};
+
+/* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */
+struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
+                              const struct nested_key *key, const char *name);
+/* Its end: err says why when r < 0. Frees op. */
+void node_op_end(struct node_op *op, int r, const struct error *err);
+/* The same with an event for the pod's people: `PREFIX for volume "NAME" : ERROR`. */
+void node_op_fail(struct node_op *op, const char *reason, const char *prefix, int r, const struct error *err);
+
+typedef int stage_fn(struct stage *s, struct error *err);
+typedef void stage_done_fn(struct node_op *op, struct stage *s, int r, const struct error *err);
+
+/* What a worker sees. */
+struct stage {
+    struct job job; /* the first member */
+    struct node_op *op;
+    stage_fn *fn;
+    stage_done_fn *done;
+    struct volume_env env;
+    const struct volume_plugin *plugin; /* a reference */
+    struct held_spec spec;
+    struct object *pod;
+    struct object *node;
+    char *pod_uid;
+    char *name; /* of the spec */
+    struct set_up_request request;
+    struct contents_fetch fetch;
+    struct block_paths block;
+    char device_path[PATH_MAX];
+    char mount_path[PATH_MAX];
+    enum format_failure why;
+    const char *prefix; /* of the step that was taken last */
+    bool waits_for_attach;
+    bool mounts_device;
+    bool is_block;
+    _Atomic(struct op_warning *) warnings; /* newest first */
+};
+
+/* Of the mount, as it is wanted, or with is_wanted false as it is. NULL without memory. */
+struct stage *stage_new(struct node_op *op, const struct volume_plugin *p, const struct held_spec *spec,
+                        const char *name, const char *pod_uid);
+/* One that was not begun. */
+void stage_free(struct stage *s);
+void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done);
+
+/* How a failure leaves what was tried: before, it was `state`. */
+enum mount_state state_after_failure(enum mount_state state, bool is_found, int r);
+
+#endif

@@ -1,0 +1,337 @@
+/* A look is two jobs on the pool with a question to the agent between them: what is there, whose is it, away
+ * with the rest.
+ *
+ * Looks are two seconds apart at least, and those that nobody asked for ever more, up to two minutes: what
+ * blocks a directory seldom goes away by itself. A reason is logged when it is new, not at every look. */
+#include "node/orphans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "host/mount_table.h"
+#include "io/file.h"
+#include "plugins/job.h"
+
+#define LOOK_NS (2 * NS_PER_S)
+#define RETRY_MAX_NS (120 * NS_PER_S)
+#define LOOK_BYTES_MAX ((size_t)32 << 20)
+
+/* --- A look --- */
+
+/* A directory in pods/. */
+struct orphan {
+    const char *uid;
+    bool is_candidate;
+    const char *why; /* it stays; NULL: it is held, or gone */
+};
+
+struct look {
+    struct arena arena;
+    struct volume_env env;
+    struct orphan *items; /* by name */
+    size_t count;
+    size_t candidates;
+    size_t failures;
+};
+
+struct look_job {
+    struct job job;
+    struct look *look;
+};
+
+struct orphans {
+    struct orphans_options o;
+    bool is_started;
+    struct job *job;      /* of the look under way; NULL */
+    bool is_wanted;       /* another one was asked for meanwhile */
+    uint64_t earliest_ns; /* of the next look */
+    uint64_t retry_ns;    /* the delay that the last look without success began */
+    struct timer timer;
+    struct look *last; /* for what it said; NULL */
+    struct metric *candidates;
+    struct metric *failures; /* both NULL: nothing is counted */
+};
+
+static struct look *look_free(struct look *k)
+{
+    if (!k)
+        return NULL;
+    arena_done(&k->arena);
+    free(k);
+    return NULL;
+}
+DEFINE_CLEANUP(struct look, look_free)
+
+static struct look_job *look_job_of(struct job *j)
+{
+    return CONTAINER_OF(j, struct look_job, job);
+}
+
+static void look_job_free(struct job *j)
+{
+    (void)look_free(look_job_of(j)->look);
+    free(j);
+}
+
+/* On a worker. */
+static int list_run(struct job *j, struct error *err)
+{
+    struct look *k = look_job_of(j)->look;
+    _cleanup_(closep) int pods = pods_dir_open(k->env.root, err);
+    struct texts names = { 0 };
+    int r;
+
+    if (pods < 0)
+        return pods == -ERR_NOT_FOUND ? 0 : pods;
+    r = pods_dir_list(pods, &k->arena, &names, err);
+    if (r < 0)
+        return r;
+    k->items = arena_array(&k->arena, names.count, sizeof *k->items);
+    r = arena_check(&k->arena, err);
+    for (uint32_t i = 0; r == 0 && i < names.count; i++)
+        k->items[k->count++].uid = names.items[i];
+    return r;
+}
+
+/* On a worker. */
+static int remove_run(struct job *j, struct error *err)
+{
+    struct look *k = look_job_of(j)->look;
+    _cleanup_(mount_table_free_p) struct mount_table *mounts = NULL;
+    int r = mount_table_read(&mounts, err);
+
+    k->env.mounts = mounts;
+    for (size_t i = 0; r == 0 && i < k->count; i++) {
+        struct orphan *o = &k->items[i];
+        struct error why = { 0 };
+
+        if (atomic_load(&j->stop) != 0)
+            return error_set(err, ERR_CANCELLED, "directories of pods were removed in part only");
+        if (!o->is_candidate || pod_dir_remove(&k->env, o->uid, &why) == 0)
+            continue;
+        k->failures++;
+        o->why = arena_dup(&k->arena, str_of(why.msg));
+        r = arena_check(&k->arena, err);
+    }
+    return r;
+}
+
+/* --- On the loop --- */
+
+/* Anything else in pods/ was not made by an agent: lost+found. */
+static bool is_uid(const char *name)
+{
+    static const char others[] = "-_.";
+
+    for (const char *at = name; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+              (at > name && strchr(others, *at))))
+            return false;
+    return true;
+}
+
+static int compare(const void *uid, const void *orphan)
+{
+    return strcmp(uid, ((const struct orphan *)orphan)->uid);
+}
+
+static bool was_told(const struct look *last, const struct orphan *o)
+{
+    const struct orphan *before =
+        last && last->count ? bsearch(o->uid, last->items, last->count, sizeof *last->items, compare) : NULL;
+
+    return before && before->why && strcmp(before->why, o->why) == 0;
+}
+
+static void tell(const struct orphans *o, const struct look *k)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        const struct orphan *at = &k->items[i];
+
+        if (at->is_candidate && !at->why)
+            log_info("removed the directory of a pod that is gone", LOG_STR("pod", at->uid));
+        if (at->why && !was_told(o->last, at))
+            log_warn("a directory in pods/ stays", LOG_STR("pod", at->uid), LOG_STR("reason", at->why));
+    }
+    if (o->candidates) {
+        metric_set(o->candidates, (double)k->candidates);
+        metric_set(o->failures, (double)k->failures);
+    }
+}
+
+static void begin_look(void *ctx);
+
+/* When the next one is due. */
+static void end_look(struct orphans *o, bool has_failed)
+{
+    uint64_t now_ns = loop_now_ns(o->o.part.loop), at_ns = o->earliest_ns;
+
+    o->retry_ns = !has_failed ? 0 : o->retry_ns ? o->retry_ns * 2 : LOOK_NS;
+    if (o->retry_ns > RETRY_MAX_NS)
+        o->retry_ns = RETRY_MAX_NS;
+    if (!o->is_wanted && !has_failed)
+        return;
+    if (!o->is_wanted)
+        at_ns = now_ns + o->retry_ns;
+    o->is_wanted = false;
+    timer_arm(&o->timer, at_ns);
+}
+
+static void give_up(struct orphans *o, const struct error *err)
+{
+    log_warn("cannot look for directories of pods that are gone", LOG_ERR(err));
+    end_look(o, /* has_failed= */ true);
+}
+
+static void begin_job(struct orphans *o, const struct job_type *type, struct look *k,
+                      void (*done)(void *ctx, struct job *j, int r, const struct error *err))
+{
+    struct look_job *j = calloc(1, sizeof *j);
+    struct error err = { 0 };
+
+    if (!j) {
+        (void)look_free(k);
+        (void)error_no_memory(&err);
+        give_up(o, &err);
+        return;
+    }
+    j->job.type = type;
+    j->look = k;
+    k->env.stop = k->env.tools.stop = &j->job.stop;
+    o->job = &j->job;
+    job_begin(&j->job, o->o.part.loop, o->o.pool, done, o);
+}
+
+static void finish(struct orphans *o, struct look *k)
+{
+    tell(o, k);
+    (void)look_free(o->last);
+    o->last = k;
+    end_look(o, k->failures > 0);
+}
+
+static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct orphans *o = ctx;
+
+    o->job = NULL;
+    if (r < 0)
+        give_up(o, err);
+    else
+        finish(o, TAKE(look_job_of(j)->look));
+}
+
+static void on_listed(void *ctx, struct job *j, int r, const struct error *err)
+{
+    static const struct job_type remove_type = { remove_run, look_job_free };
+    struct orphans *o = ctx;
+    struct look *k;
+
+    o->job = NULL;
+    if (r < 0) {
+        give_up(o, err);
+        return;
+    }
+    k = TAKE(look_job_of(j)->look);
+    for (size_t i = 0; i < k->count; i++) {
+        struct orphan *at = &k->items[i];
+
+        if (!is_uid(at->uid))
+            at->why = "its name is no pod's uid";
+        else
+            at->is_candidate = !o->o.is_held(o->o.ctx, at->uid);
+        k->candidates += at->is_candidate;
+    }
+    if (k->candidates > 0)
+        begin_job(o, &remove_type, k, on_removed);
+    else
+        finish(o, k);
+}
+
+static void begin_look(void *ctx)
+{
+    static const struct job_type list_type = { list_run, look_job_free };
+    _cleanup_(look_free_p) struct look *k = calloc(1, sizeof *k);
+    struct orphans *o = ctx;
+    struct error err = { 0 };
+
+    o->earliest_ns = loop_now_ns(o->o.part.loop) + LOOK_NS;
+    if (!k) {
+        (void)error_no_memory(&err);
+        give_up(o, &err);
+        return;
+    }
+    k->arena = ARENA_INIT(LOOK_BYTES_MAX);
+    k->env = volume_env_copy(o->o.env, /* stop= */ NULL, &k->arena);
+    if (arena_check(&k->arena, &err) < 0) {
+        give_up(o, &err);
+        return;
+    }
+    begin_job(o, &list_type, TAKE(k), on_listed);
+}
+
+void orphans_look(struct orphans *o)
+{
+    uint64_t now_ns = loop_now_ns(o->o.part.loop);
+
+    if (!o->is_started)
+        return;
+    if (o->job)
+        o->is_wanted = true;
+    else
+        timer_arm(&o->timer, now_ns > o->earliest_ns ? now_ns : o->earliest_ns);
+}
+
+void orphans_start(struct orphans *o)
+{
+    o->is_started = true;
+    orphans_look(o);
+}
+
+/* --- Life --- */
+
+static int add_gauge(struct metrics *m, const char *name, const char *help, struct metric **ret,
+                     struct error *err)
+{
+    struct metric_desc desc = { .name = name, .help = help, .type = METRIC_GAUGE };
+    struct metric_family *family;
+    int r = metrics_share_family(m, &desc, &family, err);
+
+    if (r == 0)
+        *ret = metric_child(family, (const char *const[]){ NULL });
+    return r;
+}
+
+int orphans_new(const struct orphans_options *options, struct orphans **ret, struct error *err)
+{
+    _cleanup_(orphans_free_p) struct orphans *o = calloc(1, sizeof *o);
+    struct metrics *m = options->part.metrics;
+    int r = 0;
+
+    if (!o)
+        return error_no_memory(err);
+    o->o = *options;
+    timer_init(&o->timer, options->part.loop, begin_look, o);
+    if (m)
+        r = add_gauge(m, "orphan_pod_cleaned_volumes", "Directories of pods that are gone, at the last look.",
+                      &o->candidates, err);
+    if (m && r == 0)
+        r = add_gauge(m, "orphan_pod_cleaned_volumes_errors", "Those of them that could not be removed.",
+                      &o->failures, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(o);
+    return 0;
+}
+
+struct orphans *orphans_free(struct orphans *o)
+{
+    if (!o)
+        return NULL;
+    timer_disarm(&o->timer);
+    o->job = job_drop(o->job);
+    o->last = look_free(o->last);
+    free(o);
+    return NULL;
+}

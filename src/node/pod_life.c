@@ -1,0 +1,232 @@
+/* One function for each stage looks at what there is and takes the next step; everything that was begun ends
+ * in another look. So a pod that is deleted in the middle of something is noticed at once, and what is under
+ * way is told to end and waited for: a volume is never taken from under a worker or a hook. */
+#include "node/pod_life.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "node/node_int.h"
+#include "node/pod_hook.h"
+#include "node/pod_life_int.h"
+#include "node/pod_tell.h"
+#include "plugins/layout.h"
+
+static void look(void *ctx);
+static void on_timer(void *ctx);
+
+struct loop *life_loop(const struct node_pod *p)
+{
+    return p->agent->o.part.loop;
+}
+
+static void on_again(void *ctx)
+{
+    pod_tell(ctx);
+}
+
+void pod_life_init(struct node_pod *p)
+{
+    struct pod_life *l = &p->life;
+
+    *l = (struct pod_life){ .stage = POD_STAGE_VOLUMES };
+    timer_init(&l->timer, life_loop(p), on_timer, p);
+    timer_init(&l->again, life_loop(p), on_again, p);
+    deferred_init(&l->look, life_loop(p), look, p);
+    pod_state_init(&l->state);
+}
+
+void pod_life_done(struct node_pod *p)
+{
+    struct pod_life *l = &p->life;
+
+    loop_undefer(&l->look);
+    timer_disarm(&l->timer);
+    timer_disarm(&l->again);
+    client_cancel(&l->call);
+    l->job = job_drop(l->job);
+    l->hook = process_drop(l->hook);
+    l->manifest = object_unref(l->manifest);
+    pod_state_done(&l->state);
+    free(l->told_words);
+    free(l->message);
+    l->told_words = l->message = NULL;
+}
+
+void pod_life_look(struct node_pod *p)
+{
+    loop_defer(&p->life.look);
+}
+
+void pod_life_restore(struct node_pod *p, struct str state)
+{
+    struct pod_life *l = &p->life;
+    struct error err = { 0 };
+
+    if (!state.len)
+        return;
+    if (pod_state_parse(&l->state, state, &err) < 0) {
+        /* A teardown too many does no harm; one too few may leave something running. */
+        log_warn("cannot read the state file of a pod, taking its hook as called", LOG_STR("uid", p->uid),
+                 LOG_ERR(&err));
+        l->is_set_up = true;
+        return;
+    }
+    l->is_set_up = hook_is_owed(l->state.hook);
+}
+
+/* --- Stages --- */
+
+void life_set_stage(struct node_pod *p, enum pod_stage next)
+{
+    static const char *const names[] = {
+        [POD_STAGE_VOLUMES] = "volumes", [POD_STAGE_PREPARE] = "prepare",   [POD_STAGE_SETUP] = "setup",
+        [POD_STAGE_READY] = "ready",     [POD_STAGE_TEARDOWN] = "teardown", [POD_STAGE_CLEANUP] = "cleanup",
+    };
+    struct pod_life *l = &p->life;
+
+    static_assert(ARRAY_LEN(names) == POD_STAGE_COUNT, "name every stage");
+    assert(l->stage < POD_STAGE_TEARDOWN || next > l->stage); /* there is no way back from the end */
+    log_debug("pod's life", LOG_STR("uid", p->uid), LOG_STR("from", names[l->stage]),
+              LOG_STR("to", names[next]));
+    timer_disarm(&l->timer);
+    l->stage = next;
+    l->failures = 0;
+    l->waiting_ns = 0;
+}
+
+bool life_is_busy(const struct pod_life *l)
+{
+    return l->job || l->hook || timer_is_armed(&l->timer);
+}
+
+void life_try_later(struct node_pod *p)
+{
+    timer_arm_after(&p->life.timer, pod_retry_ns(++p->life.failures));
+}
+
+void life_begin_job(struct node_pod *p, struct job *j, life_job_fn *done)
+{
+    p->life.job = j;
+    job_begin(j, life_loop(p), p->agent->o.pool, done, p);
+}
+
+/* It runs no longer, or must not. */
+static bool is_ending(const struct node_pod *p)
+{
+    const struct pod *pod = p->object ? pod_of(p->object) : NULL;
+
+    return !p->is_known || !pod || pod->obj.is_deleting || pod->phase == POD_SUCCEEDED ||
+           pod->phase == POD_FAILED;
+}
+
+/* --- The state file --- */
+
+bool life_begin_write(struct node_pod *p, life_job_fn *done, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
+    char dir[PATH_MAX];
+    struct job *j;
+
+    if (layout_pod_dir(p->agent->root, p->uid, dir, err) < 0)
+        return false;
+    pod_state_write(&p->life.state, &text);
+    j = state_file_job(dir, buf_take(&text));
+    if (!j) {
+        (void)error_no_memory(err);
+        return false;
+    }
+    life_begin_job(p, j, done);
+    return true;
+}
+
+/* --- The hook --- */
+
+void life_hook_failed(struct node_pod *p, const struct error *err)
+{
+    if (p->life.stage == POD_STAGE_SETUP)
+        pod_say(p, pod_hook_setup_failed, err->msg);
+    pod_warn(p, "FailedPodHook", err->msg);
+    life_try_later(p);
+}
+
+bool life_start_hook(struct node_pod *p, bool is_teardown, process_done_fn done)
+{
+    char dir[PATH_MAX];
+    struct error err = { 0 };
+    struct pod_hook_call c = { .loop = life_loop(p),
+                               .command = p->agent->o.hook,
+                               .is_teardown = is_teardown,
+                               .pod_uid = p->uid,
+                               .pod_dir = dir,
+                               .state = &p->life.state,
+                               .pod = p->object ? p->object : p->life.manifest };
+    int r = layout_pod_dir(p->agent->root, p->uid, dir, &err);
+
+    if (r == 0)
+        r = pod_hook_start(&c, done, p, &p->life.hook, &err);
+    if (r < 0)
+        life_hook_failed(p, &err);
+    return r == 0;
+}
+
+/* --- What happens --- */
+
+static void look(void *ctx)
+{
+    struct node_pod *p = ctx;
+    const struct agent *a = p->agent;
+
+    if (!a->has_scanned || (!p->is_known && !a->has_pods))
+        return;
+    if (p->life.stage < POD_STAGE_TEARDOWN && is_ending(p))
+        life_enter_teardown(p);
+    if (p->life.stage < POD_STAGE_TEARDOWN)
+        pod_tell(p);
+    switch (p->life.stage) {
+    case POD_STAGE_VOLUMES:
+        life_look_at_volumes(p);
+        break;
+    case POD_STAGE_PREPARE: /* a job or a timer goes on */
+    case POD_STAGE_SETUP:
+        break;
+    case POD_STAGE_READY:
+        life_look_at_ready(p);
+        break;
+    case POD_STAGE_TEARDOWN:
+        life_look_at_teardown(p);
+        break;
+    case POD_STAGE_CLEANUP:
+        life_look_at_cleanup(p);
+        break;
+    case POD_STAGE_COUNT:
+        assert(!"not a stage");
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    struct node_pod *p = ctx;
+
+    switch (p->life.stage) {
+    case POD_STAGE_VOLUMES:
+        life_check_wait(p);
+        break;
+    case POD_STAGE_PREPARE:
+        life_prepare_again(p);
+        break;
+    case POD_STAGE_SETUP:
+        life_continue_setup(p);
+        break;
+    case POD_STAGE_READY:
+        break;
+    case POD_STAGE_TEARDOWN:
+    case POD_STAGE_CLEANUP:
+        pod_life_look(p);
+        break;
+    case POD_STAGE_COUNT:
+        assert(!"not a stage");
+    }
+}

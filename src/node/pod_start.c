@@ -1,0 +1,244 @@
+/* The first half of a pod's life: its volumes are waited for, prepared and handed to the hook.
+ *
+ * A wait that is short is not worth a word on the server; one that is long is told again and again, since
+ * whoever looks at a pod sees its latest events. */
+#include "node/pod_life_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "node/node_int.h"
+#include "node/pod_hook.h"
+#include "node/pod_prepare.h"
+#include "node/pod_tell.h"
+
+#define WORDS_BYTES_MAX ((size_t)64 << 10)
+
+/* --- Volumes --- */
+
+static const char *words_of(const struct node_pod *p, const char *cause, struct buf *out)
+{
+    pod_volumes_words(p, cause, out);
+    return out->failed ? cause : buf_cstr(out);
+}
+
+static void warn_of_volumes(struct node_pod *p, const char *words)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORDS_BYTES_MAX);
+
+    (void)buf_addf(&text, "Unable to attach or mount volumes: %s", words);
+    pod_warn(p, "FailedMount", text.failed ? "Unable to attach or mount volumes" : buf_cstr(&text));
+}
+
+/* Told at once, and again when it is something else or was tried anew. */
+static void tell_failure(struct node_pod *p)
+{
+    _cleanup_(buf_done_p) struct buf cause = BUF_INIT(WORDS_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
+    struct pod_life *l = &p->life;
+    const char *words;
+    char *copy;
+
+    for (unsigned i = 0; i < p->errors_count; i++)
+        (void)buf_addf(&cause, "%s%s", i ? "; " : "", p->errors[i]);
+    words = words_of(p, cause.failed ? "too much to say" : buf_cstr(&cause), &out);
+    if (l->told_words && strcmp(l->told_words, words) == 0 && l->told_round == p->failures)
+        return;
+    copy = strdup(words);
+    if (copy) {
+        free(l->told_words);
+        l->told_words = copy;
+    }
+    l->told_round = p->failures;
+    pod_say(p, pod_volumes_failed, words);
+    warn_of_volumes(p, words);
+}
+
+static void enter_prepare(struct node_pod *p);
+
+void life_look_at_volumes(struct node_pod *p)
+{
+    struct pod_life *l = &p->life;
+    enum volumes_state state = pod_volumes_state(p);
+
+    if (state == VOLUMES_READY) {
+        enter_prepare(p);
+        return;
+    }
+    if (!timer_is_armed(&l->timer)) {
+        l->waiting_ns = loop_now_ns(life_loop(p));
+        timer_arm_after(&l->timer, POD_WAIT_QUIET_NS);
+    }
+    if (state == VOLUMES_FAILED)
+        tell_failure(p);
+}
+
+void life_check_wait(struct node_pod *p)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
+    struct pod_life *l = &p->life;
+    uint64_t now = loop_now_ns(life_loop(p));
+    bool is_waiting = pod_volumes_state(p) == VOLUMES_WAITING;
+
+    if (now - l->waiting_ns < POD_WAIT_NS) {
+        if (is_waiting)
+            pod_say(p, pod_volumes_waiting, words_of(p, "not there yet", &out));
+        timer_arm(&l->timer, l->waiting_ns + POD_WAIT_NS);
+        return;
+    }
+    if (is_waiting) {
+        pod_say(p, pod_volumes_waiting, words_of(p, "context deadline exceeded", &out));
+        warn_of_volumes(p, out.failed ? "context deadline exceeded" : buf_cstr(&out));
+    }
+    l->waiting_ns = now;
+    timer_arm(&l->timer, now + POD_WAIT_NS);
+    populate_pod(p);
+}
+
+/* --- Prepare --- */
+
+static void enter_setup(struct node_pod *p);
+static void enter_ready(struct node_pod *p);
+
+static void prepare_failed(struct node_pod *p, const struct error *err)
+{
+    pod_say(p, pod_prepare_failed, err->msg);
+    pod_warn(p, "Failed", err->msg);
+    life_try_later(p);
+}
+
+static void on_prepared(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct node_pod *p = ctx;
+
+    p->life.job = NULL;
+    if (p->life.stage != POD_STAGE_PREPARE) {
+        pod_life_look(p); /* its end has waited for this */
+        return;
+    }
+    if (r < 0) {
+        if (pod_prepare_detail(j)[0])
+            log_warn("cannot prepare a pod", LOG_STR("pod", p->object->name),
+                     LOG_STR("error", pod_prepare_detail(j)));
+        prepare_failed(p, err);
+        return;
+    }
+    pod_prepare_take_state(j, &p->life.state);
+    p->life.is_set_up = hook_is_owed(p->life.state.hook);
+    if (p->life.state.hook == HOOK_SETTING_UP && p->agent->o.hook)
+        enter_setup(p);
+    else
+        enter_ready(p);
+}
+
+/* The hook's state that the file gets before it is called: from then on its teardown is owed, whatever
+ * happens. */
+static enum hook_state next_hook_state(const struct node_pod *p)
+{
+    enum hook_state now = p->life.state.hook;
+
+    if (!p->agent->o.hook)
+        return hook_is_owed(now) ? now : HOOK_NONE;
+    return now == HOOK_SET_UP ? now : HOOK_SETTING_UP;
+}
+
+static void begin_prepare(struct node_pod *p)
+{
+    enum hook_state hook = next_hook_state(p);
+    struct error err = { 0 };
+    struct job *j = NULL;
+
+    if (pod_prepare_new(p, hook, /* writes_pod= */ hook == HOOK_SETTING_UP, &p->life.state, &j, &err) < 0) {
+        prepare_failed(p, &err);
+        return;
+    }
+    p->life.containers = pod_of(p->object)->containers_count;
+    life_begin_job(p, j, on_prepared);
+}
+
+static void enter_prepare(struct node_pod *p)
+{
+    life_set_stage(p, POD_STAGE_PREPARE);
+    begin_prepare(p);
+}
+
+/* A volume may have gone again since the last try. */
+void life_prepare_again(struct node_pod *p)
+{
+    if (pod_volumes_state(p) == VOLUMES_READY) {
+        begin_prepare(p);
+    } else {
+        life_set_stage(p, POD_STAGE_VOLUMES);
+        life_look_at_volumes(p);
+    }
+}
+
+static void on_setup_written(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct node_pod *p = ctx;
+
+    (void)j;
+    p->life.job = NULL;
+    if (p->life.stage != POD_STAGE_SETUP)
+        pod_life_look(p);
+    else if (r < 0)
+        life_hook_failed(p, err);
+    else
+        enter_ready(p);
+}
+
+static void on_setup_done(void *ctx, const struct process_result *result);
+
+void life_continue_setup(struct node_pod *p)
+{
+    struct error err = { 0 };
+
+    if (p->life.state.hook != HOOK_SET_UP)
+        (void)life_start_hook(p, /* is_teardown= */ false, on_setup_done);
+    else if (!life_begin_write(p, on_setup_written, &err))
+        life_hook_failed(p, &err);
+}
+
+static void on_setup_done(void *ctx, const struct process_result *result)
+{
+    struct node_pod *p = ctx;
+    struct error err = { 0 };
+    int r = pod_hook_check(result, /* is_teardown= */ false, &err);
+
+    p->life.hook = NULL;
+    if (p->life.stage != POD_STAGE_SETUP) {
+        pod_life_look(p);
+        return;
+    }
+    if (r < 0) {
+        life_hook_failed(p, &err);
+        return;
+    }
+    pod_state_mark(&p->life.state, /* is_ready= */ true, HOOK_SET_UP);
+    life_continue_setup(p);
+}
+
+static void enter_setup(struct node_pod *p)
+{
+    life_set_stage(p, POD_STAGE_SETUP);
+    life_continue_setup(p);
+}
+
+/* --- Ready --- */
+
+static void enter_ready(struct node_pod *p)
+{
+    life_set_stage(p, POD_STAGE_READY);
+    pod_say(p, pod_volumes_ready, "");
+}
+
+/* A container may be added to a pod that runs: it finds its volumes in the state file. */
+void life_look_at_ready(struct node_pod *p)
+{
+    if (pod_of(p->object)->containers_count != p->life.containers) {
+        life_set_stage(p, POD_STAGE_VOLUMES);
+        life_look_at_volumes(p);
+    }
+}

@@ -1,0 +1,182 @@
+#include "node/pod_tell.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "node/node_int.h"
+
+#define STATUS_BYTES_MAX ((size_t)64 << 10)
+#define MESSAGE_BYTES_MAX 1024 /* as of events: names of volumes may be many */
+#define FIELD_MANAGER "berth-node"
+
+const char pod_volumes_ready[] = "VolumesReady";
+const char pod_volumes_waiting[] = "WaitingForVolumes";
+const char pod_volumes_failed[] = "VolumesFailed";
+const char pod_prepare_failed[] = "PrepareFailed";
+const char pod_hook_setup_failed[] = "PodHookFailed";
+
+uint64_t pod_retry_ns(unsigned failures)
+{
+    uint64_t delay = POD_RETRY_NS;
+
+    for (unsigned i = 1; i < failures && delay < POD_RETRY_NS_MAX; i++)
+        delay *= 2;
+    return delay < POD_RETRY_NS_MAX ? delay : POD_RETRY_NS_MAX;
+}
+
+void pod_warn(struct node_pod *p, const char *event, const char *message)
+{
+    const struct object *about = p->object ? p->object : p->life.manifest;
+
+    log_warn("pod on this node", LOG_STR("namespace", about ? about->ns : NULL),
+             LOG_STR("pod", about ? about->name : NULL), LOG_STR("uid", p->uid), LOG_STR("reason", event),
+             LOG_STR("message", message));
+    if (about)
+        recorder_event(p->agent->recorder, about, EVENT_WARNING, event, "%s", message);
+}
+
+/* --- The status --- */
+
+static bool is_true(const char *reason)
+{
+    return reason == pod_volumes_ready;
+}
+
+/* A pod that runs because the hook says so. */
+static bool begins_to_run(const struct node_pod *p)
+{
+    const struct pod *pod = pod_of(p->object);
+
+    return is_true(p->life.reason) && p->life.state.hook == HOOK_SET_UP &&
+           (pod->phase == POD_PENDING || pod->phase == POD_PHASE_UNSET);
+}
+
+/* Whether the pod, as it was last heard of, has it: after a restart there is nothing to write. */
+static bool is_written(const struct node_pod *p)
+{
+    const struct status_condition *c = condition_get(&pod_of(p->object)->conditions, POD_READY_CONDITION);
+
+    return c && strcmp(c->reason, p->life.reason) == 0 &&
+           c->status == (is_true(p->life.reason) ? CONDITION_TRUE : CONDITION_FALSE) && !begins_to_run(p);
+}
+
+/* The time of a change is written when there is one. */
+static void add_condition(const struct pod *pod, const char *type, bool value, struct timestamp now,
+                          struct buf *out)
+{
+    enum condition_status status = value ? CONDITION_TRUE : CONDITION_FALSE;
+    const struct status_condition *old = condition_get(&pod->conditions, type);
+
+    (void)buf_addf(out, "{\"type\":\"%s\",\"status\":\"%s\"", type, condition_status_names[status]);
+    if (!old || old->status != status) {
+        (void)buf_add_cstr(out, ",\"lastTransitionTime\":\"");
+        (void)timestamp_format(now, out);
+        (void)buf_add_char(out, '"');
+    }
+}
+
+static void add_run(const struct pod *pod, struct timestamp now, struct buf *out)
+{
+    static const char *const types[] = { "Initialized", "ContainersReady", "Ready" };
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        (void)buf_add_char(out, ',');
+        add_condition(pod, types[i], true, now, out);
+        (void)buf_add_cstr(out, ",\"reason\":null,\"message\":null}");
+    }
+    (void)buf_add_cstr(out, "],\"phase\":\"Running\"");
+    if (timestamp_is_zero(pod->started)) {
+        (void)buf_add_cstr(out, ",\"startTime\":\"");
+        (void)timestamp_format(now, out);
+        (void)buf_add_char(out, '"');
+    }
+}
+
+static void write_status(const struct node_pod *p, struct buf *out)
+{
+    struct timestamp now = timestamp_of_ns(clock_real_ns(p->agent->o.part.clock));
+    const struct pod *pod = pod_of(p->object);
+
+    (void)buf_add_cstr(out, "{\"metadata\":{\"uid\":");
+    json_write_string(out, str_of(p->uid));
+    (void)buf_add_cstr(out, "},\"status\":{\"conditions\":[");
+    add_condition(pod, POD_READY_CONDITION, is_true(p->life.reason), now, out);
+    (void)buf_addf(out, ",\"reason\":\"%s\",\"message\":", p->life.reason);
+    json_write_string(out, str_of(p->life.message ? p->life.message : ""));
+    (void)buf_add_char(out, '}');
+    if (begins_to_run(p))
+        add_run(pod, now, out);
+    else
+        (void)buf_add_char(out, ']');
+    (void)buf_add_cstr(out, "}}");
+}
+
+static void on_told(void *ctx, const struct client_answer *a)
+{
+    struct node_pod *p = ctx;
+    struct pod_life *l = &p->life;
+
+    if (a->r == 0 || a->r == -ERR_NOT_FOUND) { /* gone: nobody is left to be told */
+        l->refusals = 0;
+        if (a->r == 0 && a->object && p->agent->pods)
+            informer_observe(p->agent->pods, a->object);
+    } else {
+        log_warn("cannot write the pod's condition, trying again", LOG_STR("pod", p->object->name),
+                 LOG_ERR(&a->error));
+        l->said = NULL;
+        timer_arm_after(&l->again, pod_retry_ns(++l->refusals));
+    }
+    pod_life_look(p); /* there may be more to say, or an end that waited for this */
+}
+
+void pod_tell(struct node_pod *p)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(STATUS_BYTES_MAX);
+    struct pod_life *l = &p->life;
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = &pod_kind,
+                                .subresource = "status",
+                                .patch = CLIENT_PATCH_STRATEGIC,
+                                .field_manager = FIELD_MANAGER };
+
+    if (!l->reason || l->said == l->reason || !p->is_known || l->stage >= POD_STAGE_TEARDOWN ||
+        client_call_is_active(&l->call) || timer_is_armed(&l->again))
+        return;
+    l->said = l->reason;
+    if (is_written(p))
+        return;
+    write_status(p, &body);
+    q.ns = p->object->ns;
+    q.name = p->object->name;
+    q.body = buf_str(&body);
+    client_send(p->agent->o.part.client, &l->call, &q, on_told, p);
+}
+
+/* A copy, cut between characters if it is long; NULL without memory. */
+static char *short_copy(const char *message)
+{
+    size_t len = strnlen(message, MESSAGE_BYTES_MAX);
+
+    while (message[len] && len > 0 && ((unsigned char)message[len] & 0xC0) == 0x80)
+        len--;
+    return strndup(message, len);
+}
+
+void pod_say(struct node_pod *p, const char *reason, const char *message)
+{
+    struct pod_life *l = &p->life;
+    char *copy = short_copy(message);
+
+    if (l->reason != reason)
+        log_info(is_true(reason) ? "pod's volumes are ready" : "pod waits",
+                 LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name),
+                 LOG_STR("reason", reason), LOG_STR("message", message));
+    l->reason = reason;
+    if (copy) {
+        free(l->message);
+        l->message = copy;
+    }
+    pod_tell(p);
+}

@@ -1,0 +1,28 @@
+/* What the pod's people hear of its life on this node: the condition volumes.berth.io/ready, the phase of a
+ * pod that the hook runs, events. Written when the reason changes, not each time something is tried. */
+#ifndef BERTH_NODE_POD_TELL_H
+#define BERTH_NODE_POD_TELL_H
+
+#include "node/pod_life.h"
+
+#define POD_READY_CONDITION "volumes.berth.io/ready"
+
+/* The reasons. All but the first are of a condition that is False. */
+extern const char pod_volumes_ready[];     /* VolumesReady */
+extern const char pod_volumes_waiting[];   /* WaitingForVolumes */
+extern const char pod_volumes_failed[];    /* VolumesFailed */
+extern const char pod_prepare_failed[];    /* PrepareFailed */
+extern const char pod_hook_setup_failed[]; /* PodHookFailed */
+
+/* The reason is one of those above. A reason that is new is logged. */
+void pod_say(struct node_pod *p, const char *reason, const char *message);
+/* Writes what was said and the server does not have yet. */
+void pod_tell(struct node_pod *p);
+
+/* A Warning about the pod, if anybody knows it. */
+void pod_warn(struct node_pod *p, const char *event, const char *message);
+
+/* How long to wait after so many failures in a row. */
+uint64_t pod_retry_ns(unsigned failures);
+
+#endif

@@ -1,0 +1,462 @@
+/* Two jobs on the pool with a look into the registry between them: list, find plugins, ask them.
+ *
+ * The directories are those that pods' people cannot write to, but what a crash, another program or an
+ * attacker left in them is not trusted: they are opened from pods/ on by descriptor, without links, and
+ * everything that is counted is bounded. What is too large or cannot be read is left out and told; the rest
+ * counts. So nothing is forgotten: a pod that is still wanted gets its volumes set up again, and the
+ * directory of one that is gone stays until somebody has looked (orphans.h).
+ *
+ * Costs: a few system calls for a directory, the mount table once. A volume takes 650 bytes while the list
+ * lives. */
+#include "node/reconstruct.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "host/dirs.h"
+#include "host/mount_table.h"
+#include "host/safe_path.h"
+#include "io/file.h"
+#include "node/pod_dir.h"
+#include "plugins/block.h"
+#include "plugins/job.h"
+#include "plugins/layout.h"
+
+#define STATE_FILE "berth.json"
+#define STATE_BYTES_MAX ((size_t)1 << 20)
+#define STATES_BYTES_MAX ((size_t)64 << 20) /* of all pods together */
+#define PLUGINS_MAX 256                     /* of a pod */
+#define ENTRIES_MAX 4096                    /* of a directory with volumes */
+#define VOLUMES_MAX 32768
+#define COMPLAINTS_MAX 100
+#define SCAN_BYTES_MAX ((size_t)256 << 20)
+#define LIST_BYTES_MAX ((size_t)4 << 20)
+#define PATH_TEXT_BYTES (2 * NAME_MAX + 32)
+
+/* What was found, filled by the workers, one after the other. */
+struct scan {
+    struct arena arena; /* all texts */
+    struct volume_env env;
+    VEC(struct found_volume) volumes;
+    VEC(struct found_pod) pods;
+    VEC(const char *) complaints;
+    size_t complaints_lost; /* beyond COMPLAINTS_MAX */
+    size_t states_bytes;
+};
+
+struct scan_job {
+    struct job job;
+    struct scan *scan;
+};
+
+struct reconstruct {
+    struct reconstruct_options o;
+    struct job *job; /* NULL: done */
+    struct scan *scan;
+    struct found found;      /* a view of the scan */
+    struct metric *attempts; /* both NULL: nothing is counted */
+    struct metric *failures;
+};
+
+/* --- Life --- */
+
+/* On the loop: plugins are counted. */
+static struct scan *scan_free(struct scan *s)
+{
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < s->volumes.count; i++) {
+        (void)plugin_unref(s->volumes.items[i].plugin);
+        object_unref(s->volumes.items[i].object);
+    }
+    vec_done(&s->volumes);
+    vec_done(&s->pods);
+    vec_done(&s->complaints);
+    arena_done(&s->arena);
+    free(s);
+    return NULL;
+}
+DEFINE_CLEANUP(struct scan, scan_free)
+
+static struct scan_job *scan_job_of(struct job *j)
+{
+    return CONTAINER_OF(j, struct scan_job, job);
+}
+
+static void scan_job_free(struct job *j)
+{
+    (void)scan_free(scan_job_of(j)->scan);
+    free(j);
+}
+
+/* --- On a worker: the directories --- */
+
+/* A directory that is left out, and why. */
+static void complain(struct scan *s, const struct error *why)
+{
+    if (s->complaints.count == COMPLAINTS_MAX ||
+        vec_push(&s->complaints, arena_dup(&s->arena, str_of(why->msg))) < 0)
+        s->complaints_lost++;
+}
+
+static int check_stop(const struct scan *s, struct error *err)
+{
+    if (atomic_load(s->env.stop) != 0)
+        return error_set(err, ERR_CANCELLED, "the volumes on disk were looked at in part only");
+    return 0;
+}
+
+static int add_volume(struct scan *s, const struct found_volume *v, struct error *err)
+{
+    struct found_volume new = *v;
+
+    if (s->volumes.count == VOLUMES_MAX)
+        return error_set(err, ERR_TOO_LARGE, "there are more than %d volumes on disk", VOLUMES_MAX);
+    new.name = arena_dup(&s->arena, str_of(v->name));
+    if (arena_check(&s->arena, err) < 0 || vec_push(&s->volumes, new) < 0)
+        return error_no_memory(err);
+    return 0;
+}
+
+/* The volumes in pods/UID/DIR, which is "volumes/PLUGIN~NAME" or its like for devices. */
+static int look_at_plugin(struct scan *s, int pod, const char *dir, struct found_volume like,
+                          struct error *err)
+{
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(LIST_BYTES_MAX);
+    unsigned kinds = like.is_block ? HOST_LIST_LINKS : HOST_LIST_DIRS;
+    struct texts names = { 0 };
+    int r = host_list_below(pod, dir, kinds, &a, ENTRIES_MAX, &names, err);
+
+    if (names.count > 0)
+        like.plugin_name = arena_dup(&s->arena, str_of(like.plugin_name));
+    for (uint32_t i = 0; r == 0 && i < names.count; i++) {
+        like.name = names.items[i];
+        r = add_volume(s, &like, err);
+    }
+    return r;
+}
+
+/* sub: "volumes" or "volumeDevices". */
+static void look_at_volumes(struct scan *s, int pod, const char *uid, const char *sub)
+{
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(LIST_BYTES_MAX);
+    struct found_volume like = { .pod_uid = uid, .is_block = strcmp(sub, "volumeDevices") == 0 };
+    char dir[PATH_TEXT_BYTES], plugin[NAME_MAX + 1];
+    struct texts dirs = { 0 };
+    struct error err = { 0 };
+    int r = host_list_below(pod, sub, HOST_LIST_DIRS, &a, PLUGINS_MAX, &dirs, &err);
+
+    if (r < 0 && r != -ERR_NOT_FOUND) {
+        (void)error_wrap(&err, "pod '%s'", uid);
+        complain(s, &err);
+    }
+    for (uint32_t i = 0; i < dirs.count; i++) {
+        (void)snprintf(dir, sizeof dir, "%s/%s", sub, dirs.items[i]);
+        r = layout_unescape(dirs.items[i], plugin, &err);
+        like.plugin_name = plugin;
+        if (r == 0)
+            r = look_at_plugin(s, pod, dir, like, &err);
+        if (r < 0) {
+            (void)error_wrap(&err, "pod '%s'", uid);
+            complain(s, &err);
+        }
+    }
+}
+
+/* "" for none. */
+static struct str read_state(struct scan *s, int pod, const char *uid)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
+    struct error err = { 0 };
+    const char *kept;
+    int r = host_read_below(pod, STATE_FILE, STATE_BYTES_MAX, &text, &err);
+
+    if (r == -ERR_NOT_FOUND || (r == 0 && text.len == 0))
+        return STR_LIT("");
+    if (r == 0 && text.len > STATES_BYTES_MAX - s->states_bytes)
+        r = error_set(&err, ERR_TOO_LARGE, "the state files of all pods are too large to be kept");
+    kept = r == 0 ? arena_dup(&s->arena, buf_str(&text)) : NULL;
+    if (!kept) {
+        (void)error_wrap(&err, "pod '%s'", uid);
+        complain(s, &err);
+        return STR_LIT("");
+    }
+    s->states_bytes += text.len;
+    return (struct str){ kept, text.len };
+}
+
+static int look_at_pod(struct scan *s, int pods, const char *uid, struct error *err)
+{
+    _cleanup_(closep) int fd = host_open_dir(pods, uid, 0);
+    struct found_pod found = { .uid = uid, .state = STR_LIT("") };
+    struct error why;
+
+    if (fd < 0) {
+        (void)error_set_errno(&why, -fd, "cannot open the directory of pod '%s'", uid);
+        complain(s, &why);
+    } else {
+        found.state = read_state(s, fd, uid);
+        look_at_volumes(s, fd, uid, "volumes");
+        look_at_volumes(s, fd, uid, "volumeDevices");
+    }
+    return vec_push(&s->pods, found) < 0 ? error_no_memory(err) : 0;
+}
+
+static int look_run(struct job *j, struct error *err)
+{
+    struct scan *s = scan_job_of(j)->scan;
+    _cleanup_(closep) int pods = pods_dir_open(s->env.root, err);
+    struct texts uids = { 0 };
+    int r;
+
+    if (pods < 0)
+        return pods == -ERR_NOT_FOUND ? 0 : pods;
+    r = pods_dir_list(pods, &s->arena, &uids, err);
+    for (uint32_t i = 0; r == 0 && i < uids.count; i++) {
+        r = check_stop(s, err);
+        if (r == 0)
+            r = look_at_pod(s, pods, uids.items[i], err);
+    }
+    return r < 0 ? r : arena_check(&s->arena, err);
+}
+
+/* --- On a worker: the volumes --- */
+
+static bool spec_of(const struct found_volume *v, struct volume_spec *ret)
+{
+    struct volume_spec spec = { 0 };
+
+    if (v->object->kind->kind == KIND_VOLUME)
+        spec.volume = volume_of(v->object);
+    else
+        spec.inlined = pod_volume(pod_of(v->object), v->name);
+    *ret = spec;
+    return spec.volume || spec.inlined;
+}
+
+/* Where its device would be. A plugin that cannot say has nothing to take away there: local volumes that are
+ * directories. */
+static int find_device(struct scan *s, struct found_volume *v, const struct volume_spec *spec)
+{
+    const struct device_table *devices = v->plugin->devices;
+    struct error ignored;
+    struct block_paths paths;
+    char path[PATH_MAX];
+    int r;
+
+    if (v->is_block) {
+        r = block_paths_of(s->env.root, v->plugin->name, v->name, v->pod_uid, &paths, &v->err);
+        if (r < 0)
+            return r;
+        v->device_mount_path = arena_dup(&s->arena, str_of(paths.global_dir));
+    } else if (devices && devices->can_mount(v->plugin, spec) &&
+               devices->mount_path(v->plugin, &s->env, spec, path, &ignored) == 0) {
+        v->device_mount_path = arena_dup(&s->arena, str_of(path));
+    }
+    return arena_check(&s->arena, &v->err);
+}
+
+static int ask_one(struct scan *s, struct found_volume *v)
+{
+    const struct volume_plugin *p = v->plugin;
+    struct volume_spec spec;
+    int r;
+
+    if (!p->reconstruct)
+        return error_set(&v->err, ERR_UNSUPPORTED, "plugin '%s' does not know volumes by their directories",
+                         p->name);
+    r = p->reconstruct(p, &s->env, v->name, v->pod_uid, v->is_block, &v->object, &v->err);
+    if (r < 0)
+        return r;
+    r = spec_of(v, &spec) ? find_device(s, v, &spec)
+                          : error_set(&v->err, ERR_INVALID, "'%s' is no name of a volume", v->name);
+    if (r < 0)
+        v->object = object_unref(v->object);
+    return r;
+}
+
+static int ask_run(struct job *j, struct error *err)
+{
+    struct scan *s = scan_job_of(j)->scan;
+    _cleanup_(mount_table_free_p) struct mount_table *mounts = NULL;
+    struct error ignored;
+    int r = 0;
+
+    (void)mount_table_read(&mounts, &ignored); /* without it a plugin that needs it tries itself */
+    s->env.mounts = mounts;
+    for (size_t i = 0; r == 0 && i < s->volumes.count; i++) {
+        struct found_volume *v = &s->volumes.items[i];
+
+        r = check_stop(s, err);
+        if (r == 0 && v->r == 0)
+            v->r = ask_one(s, v);
+    }
+    s->env.mounts = NULL;
+    return r;
+}
+
+/* --- On the loop --- */
+
+static void tell(const struct reconstruct *c, const struct scan *s)
+{
+    size_t failed = 0;
+
+    for (size_t i = 0; i < s->complaints.count; i++)
+        log_warn("part of what is on disk is left out", LOG_STR("reason", s->complaints.items[i]));
+    if (s->complaints_lost)
+        log_warn("more of what is on disk is left out", LOG_UINT("directories", s->complaints_lost));
+    for (size_t i = 0; i < s->volumes.count; i++)
+        failed += s->volumes.items[i].r < 0;
+    if (c->attempts) {
+        metric_add(c->attempts, (double)s->volumes.count);
+        metric_add(c->failures, (double)failed);
+    }
+}
+
+static void end(struct reconstruct *c, struct scan *s, int r, const struct error *err)
+{
+    struct found found = { 0 };
+
+    c->scan = s;
+    if (r == 0) {
+        tell(c, s);
+        found = (struct found){ s->volumes.items, s->volumes.count, s->pods.items, s->pods.count };
+    }
+    c->found = found;
+    c->o.done(c->o.ctx, &c->found, r, err);
+}
+
+static int begin(struct reconstruct *c, const struct job_type *type, struct scan *s,
+                 void (*done)(void *ctx, struct job *j, int r, const struct error *err))
+{
+    struct scan_job *j = calloc(1, sizeof *j);
+
+    if (!j)
+        return -ERR_NO_MEMORY;
+    j->job.type = type;
+    j->scan = s;
+    s->env.stop = s->env.tools.stop = &j->job.stop;
+    c->job = &j->job;
+    job_begin(&j->job, c->o.loop, c->o.pool, done, c);
+    return 0;
+}
+
+static void on_asked(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct reconstruct *c = ctx;
+
+    c->job = NULL;
+    end(c, TAKE(scan_job_of(j)->scan), r, err);
+}
+
+/* The references that a volume keeps are counted on the loop alone. */
+static int find_plugin(struct reconstruct *c, struct found_volume *v)
+{
+    const struct volume_plugin *p = NULL;
+    int r = registry_by_name(c->o.plugins, v->plugin_name, PLUGIN_ANY, &p, &v->err);
+
+    if (r < 0)
+        return r;
+    v->plugin = plugin_ref(p);
+    if (v->is_block && !p->block)
+        return error_set(&v->err, ERR_UNSUPPORTED, "plugin '%s' has no block volumes", p->name);
+    return 0;
+}
+
+static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
+{
+    static const struct job_type ask_type = { ask_run, scan_job_free };
+    struct reconstruct *c = ctx;
+    struct scan *s = TAKE(scan_job_of(j)->scan);
+    struct error failure = *err;
+
+    c->job = NULL;
+    for (size_t i = 0; r == 0 && i < s->volumes.count; i++) {
+        struct found_volume *v = &s->volumes.items[i];
+
+        v->device_mount_path = "";
+        v->r = find_plugin(c, v);
+    }
+    if (r == 0 && begin(c, &ask_type, s, on_asked) < 0)
+        r = error_no_memory(&failure);
+    if (r < 0)
+        end(c, s, r, &failure);
+}
+
+/* --- Life --- */
+
+static int add_counter(struct metrics *m, const char *name, const char *help, struct metric **ret,
+                       struct error *err)
+{
+    struct metric_desc desc = { .name = name, .help = help, .type = METRIC_COUNTER };
+    struct metric_family *family;
+    int r = metrics_share_family(m, &desc, &family, err);
+
+    if (r == 0)
+        *ret = metric_child(family, (const char *const[]){ NULL });
+    return r;
+}
+
+static int add_counters(struct reconstruct *c, struct error *err)
+{
+    int r;
+
+    if (!c->o.metrics)
+        return 0;
+    r = add_counter(c->o.metrics, "reconstruct_volume_operations_total",
+                    "Volumes that were found on disk after a start.", &c->attempts, err);
+    if (r < 0)
+        return r;
+    return add_counter(c->o.metrics, "reconstruct_volume_operations_errors_total",
+                       "Volumes on disk that could not be reconstructed.", &c->failures, err);
+}
+
+static int begin_look(struct reconstruct *c, struct error *err)
+{
+    static const struct job_type look_type = { look_run, scan_job_free };
+    _cleanup_(scan_free_p) struct scan *s = calloc(1, sizeof *s);
+    int r;
+
+    if (!s)
+        return error_no_memory(err);
+    s->arena = ARENA_INIT(SCAN_BYTES_MAX);
+    s->env = volume_env_copy(c->o.env, /* stop= */ NULL, &s->arena);
+    r = arena_check(&s->arena, err);
+    if (r < 0)
+        return r;
+    if (begin(c, &look_type, s, on_looked) < 0)
+        return error_no_memory(err);
+    s = NULL; /* the job's */
+    return 0;
+}
+
+int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **ret, struct error *err)
+{
+    struct reconstruct *c = calloc(1, sizeof *c);
+    int r;
+
+    if (!c)
+        return error_no_memory(err);
+    c->o = *o;
+    r = add_counters(c, err);
+    if (r == 0)
+        r = begin_look(c, err);
+    if (r < 0) {
+        (void)reconstruct_free(c);
+        return r;
+    }
+    *ret = c;
+    return 0;
+}
+
+struct reconstruct *reconstruct_free(struct reconstruct *c)
+{
+    if (!c)
+        return NULL;
+    c->job = job_drop(c->job);
+    c->scan = scan_free(c->scan);
+    free(c);
+    return NULL;
+}

@@ -1,0 +1,294 @@
+/* A round a minute: what is mounted at its beginning is listed, and asked one after the other over the
+ * minute. Costs: a record of some hundred bytes and one short job a minute for each mount; between rounds
+ * nothing runs. Records are those of the last list; what was unmounted since is not shown. */
+#include "node/stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/device.h"
+#include "node/stats_int.h"
+#include "plugins/job.h"
+
+/* What the worker sees. */
+struct stats_job {
+    struct job job; /* the first member */
+    struct stats *stats;
+    struct stats_record *record;
+    struct volume_env env;
+    const struct volume_plugin *plugin; /* a reference */
+    char *path;
+    bool is_block;
+    uint64_t began_ns;
+    struct host_usage usage;
+};
+
+/* --- Records --- */
+
+static int record_cmp(void *ctx, const void *a, const void *b)
+{
+    const struct stats_record *x = a, *y = b;
+    int c = strcmp(x->pod_uid, y->pod_uid);
+
+    (void)ctx;
+    return c ? c : strcmp(x->volume, y->volume);
+}
+
+static void record_free(struct stats_record *r)
+{
+    if (r->job)
+        (void)job_drop(&r->job->job);
+    free(r->pod_uid);
+    free(r->volume);
+    free(r->claim_ns);
+    free(r->claim_name);
+    free(r);
+}
+
+struct stats_record *stats_record(const struct stats *s, const struct node_mount *m)
+{
+    /* A key is only read. */
+    struct stats_record key = { .pod_uid = m->pod->uid, .volume = m->volume->name };
+
+    return omap_find(&s->records, /* rank= */ 0, &key);
+}
+
+/* NULL without memory. */
+static struct stats_record *stats_add_record(struct stats *s, const struct node_mount *m)
+{
+    const struct volume *v = m->spec.spec.volume;
+    struct stats_record *r = calloc(1, sizeof *r);
+    bool has_claim = v && v->claim.is_set;
+
+    if (!r)
+        return NULL;
+    r->pod_uid = strdup(m->pod->uid);
+    r->volume = strdup(m->volume->name);
+    r->claim_ns = has_claim ? strdup(v->claim.ns) : NULL;
+    r->claim_name = has_claim ? strdup(v->claim.name) : NULL;
+    if (!r->pod_uid || !r->volume || (has_claim && (!r->claim_ns || !r->claim_name)) ||
+        omap_insert(&s->records, /* rank= */ 0, r) < 0) {
+        record_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+const struct node_mount *stats_mount(const struct stats *s, const struct stats_record *r)
+{
+    const struct node_volume *v = world_find_volume(&s->agent->world, r->volume);
+    const struct node_mount *m = v ? world_find_mount(v, r->pod_uid) : NULL;
+
+    return m && m->state == MOUNT_DONE ? m : NULL;
+}
+
+/* --- Asking --- */
+
+static int ask(struct job *j, struct error *err)
+{
+    struct stats_job *x = (struct stats_job *)(void *)j;
+
+    if (x->is_block)
+        return device_size(x->path, &x->usage.capacity, err);
+    return x->plugin->pods->usage(x->plugin, &x->env, x->path, &x->usage, err);
+}
+
+static void stats_job_free(struct job *j)
+{
+    struct stats_job *x = (struct stats_job *)(void *)j;
+
+    x->plugin = plugin_unref(x->plugin);
+    free(x->path);
+    free(x);
+}
+
+static const struct job_type ask_type = { ask, stats_job_free };
+
+static void stats_go_on(void *ctx);
+
+static void on_asked(void *ctx, struct job *j, int r, const struct error *err)
+{
+    const struct stats_job *x = (const struct stats_job *)(const void *)j;
+    struct stats *s = ctx;
+    struct stats_record *record = x->record;
+    const struct part_options *part = &s->agent->o.part;
+
+    record->job = NULL;
+    record->is_known = r == 0;
+    record->is_block = x->is_block;
+    record->usage = x->usage;
+    record->real_ns = clock_real_ns(part->clock);
+    record->trouble = (struct error){ 0 };
+    if (r < 0 && r != -ERR_UNSUPPORTED)
+        record->trouble = *err;
+    if (s->seconds)
+        metric_observe(metric_of(s->seconds, x->plugin->name),
+                       (double)(loop_now_ns(part->loop) - x->began_ns) / NS_PER_S);
+    s->jobs--;
+    if (s->is_waiting) {
+        s->is_waiting = false;
+        stats_go_on(s);
+    }
+}
+
+static void stats_ask(struct stats *s, struct stats_record *r)
+{
+    const struct node_mount *m = stats_mount(s, r);
+    const struct volume_plugin *p = m ? m->volume->plugin : NULL;
+    struct stats_job *x;
+
+    if (!m || r->job || !(m->was_block || (p->pods && p->pods->usage)))
+        return;
+    x = calloc(1, sizeof *x);
+    if (!x)
+        return; /* in a minute again */
+    x->job.type = &ask_type;
+    x->stats = s;
+    x->record = r;
+    x->plugin = plugin_ref(p);
+    x->path = strdup(m->path);
+    x->is_block = m->was_block;
+    x->env = s->agent->env;
+    x->env.stop = &x->job.stop;
+    x->env.tools.stop = &x->job.stop;
+    x->began_ns = loop_now_ns(s->agent->o.part.loop);
+    if (!x->path) {
+        stats_job_free(&x->job);
+        return;
+    }
+    r->job = x;
+    s->jobs++;
+    job_begin(&x->job, s->agent->o.part.loop, s->agent->o.pool, on_asked, s);
+}
+
+/* --- The round --- */
+
+static int claim_cmp(const struct stats_record *a, const struct stats_record *b)
+{
+    int c = (a->claim_ns != NULL) - (b->claim_ns != NULL);
+
+    if (c == 0 && a->claim_ns)
+        c = strcmp(a->claim_ns, b->claim_ns);
+    return c == 0 && a->claim_name ? strcmp(a->claim_name, b->claim_name) : c;
+}
+
+static int round_cmp(const void *a, const void *b)
+{
+    const struct stats_record *x = *(struct stats_record *const *)a, *y = *(struct stats_record *const *)b;
+    int c = claim_cmp(x, y);
+
+    return c ? c : record_cmp(NULL, x, y);
+}
+
+/* What was not found this time goes; without memory for the list of it, next time. */
+static void round_drop_gone(struct stats *s)
+{
+    _cleanup_(vec_done_p) VEC(struct stats_record *) gone = { 0 };
+    struct omap_cursor at;
+
+    for (struct stats_record *r = omap_first(&s->records, &at); r; r = omap_next(&at))
+        if (!r->is_listed && vec_push(&gone, r) < 0)
+            break;
+    for (size_t i = 0; i < gone.count; i++) {
+        if (gone.items[i]->job)
+            s->jobs--;
+        (void)omap_remove(&s->records, /* rank= */ 0, gone.items[i]);
+        record_free(gone.items[i]);
+    }
+}
+
+static void round_add(struct stats *s, const struct node_mount *m)
+{
+    struct stats_record *r = stats_record(s, m);
+
+    if (m->state != MOUNT_DONE)
+        return;
+    if (!r)
+        r = stats_add_record(s, m);
+    if (r && vec_push(&s->round, r) == 0)
+        r->is_listed = true;
+}
+
+static void round_begin(struct stats *s)
+{
+    const struct world *w = &s->agent->world;
+    struct omap_cursor at;
+
+    vec_clear(&s->round);
+    s->next = 0;
+    s->began_ns = loop_now_ns(s->agent->o.part.loop);
+    for (struct stats_record *r = omap_first(&s->records, &at); r; r = omap_next(&at))
+        r->is_listed = false;
+    for (const struct node_volume *v = omap_first(&w->volumes, &at); v; v = omap_next(&at))
+        for (const struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
+            round_add(s, m);
+    round_drop_gone(s);
+    if (s->round.count)
+        qsort(s->round.items, s->round.count, sizeof *s->round.items, round_cmp);
+    for (size_t i = 0; i < s->round.count; i++)
+        s->round.items[i]->is_first = s->round.items[i]->claim_ns &&
+                                      (i == 0 || claim_cmp(s->round.items[i - 1], s->round.items[i]) != 0);
+}
+
+/* The next one in its turn; behind the last, the next round. */
+static void stats_go_on(void *ctx)
+{
+    struct stats *s = ctx;
+    uint64_t part_ns = STATS_PERIOD_NS;
+
+    if (s->next == s->round.count)
+        round_begin(s);
+    if (s->next < s->round.count) {
+        if (s->jobs >= STATS_JOBS_MAX) {
+            s->is_waiting = true;
+            return;
+        }
+        stats_ask(s, s->round.items[s->next++]);
+        part_ns = STATS_PERIOD_NS / s->round.count * s->next;
+    }
+    timer_arm(&s->timer, s->began_ns + part_ns);
+}
+
+void stats_start(struct stats *s)
+{
+    struct rng rng;
+
+    rng_init(&rng, part_seed(&s->agent->o.part, "stats"));
+    timer_arm_after(&s->timer, rng_below(&rng, STATS_PERIOD_NS));
+}
+
+/* --- Life --- */
+
+int stats_new(struct agent *a, struct stats **ret, struct error *err)
+{
+    _cleanup_(stats_free_p) struct stats *s = calloc(1, sizeof *s);
+    int r = 0;
+
+    if (!s)
+        return error_no_memory(err);
+    s->agent = a;
+    omap_init(&s->records, (struct omap_order){ record_cmp, record_cmp, NULL });
+    timer_init(&s->timer, a->o.part.loop, stats_go_on, s);
+    if (a->o.part.metrics)
+        r = stats_open_metrics(s, a->o.part.metrics, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(s);
+    return 0;
+}
+
+struct stats *stats_free(struct stats *s)
+{
+    struct omap_cursor at;
+
+    if (!s)
+        return NULL;
+    timer_disarm(&s->timer);
+    stats_close_metrics(s);
+    for (struct stats_record *r = omap_first(&s->records, &at); r; r = omap_next(&at))
+        record_free(r);
+    omap_done(&s->records);
+    vec_done(&s->round);
+    free(s);
+    return NULL;
+}

@@ -1,0 +1,260 @@
+/* Taking a volume away: from a pod, then from the node; and its attachment, where the node sees to that
+ * itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "host/mount_table.h"
+#include "host/sub_path.h"
+#include "node/operate.h"
+#include "plugins/layout.h"
+
+#define REFS_BYTES_MAX 2048
+
+/* --- From a pod --- */
+
+static int stage_clean_sub_paths(struct stage *s, struct error *err)
+{
+    char pod_dir[PATH_MAX];
+    int r = layout_pod_dir(s->env.root, s->pod_uid, pod_dir, err);
+
+    if (r == 0)
+        r = sub_paths_clean(&s->env.tools, pod_dir, s->name, err);
+    return r < 0 ? error_wrap(err, "error cleaning subPath mounts") : 0;
+}
+
+static int stage_tear_down(struct stage *s, struct error *err)
+{
+    int r = stage_clean_sub_paths(s, err);
+
+    if (r < 0)
+        return r;
+    s->prefix = "UnmountVolume.TearDown failed";
+    return s->plugin->pods->tear_down(s->plugin, &s->env, s->name, s->pod_uid, err);
+}
+
+static int stage_unmap(struct stage *s, struct error *err)
+{
+    int r = block_unmap(&s->env, &s->block, err);
+
+    s->prefix = "UnmapVolume.UnmapBlockVolume failed";
+    if (r < 0)
+        return r;
+    s->prefix = "UnmapVolume.UnmapPodDevice failed";
+    return s->plugin->block->unmap ? s->plugin->block->unmap(s->plugin, &s->env, s->name, s->pod_uid, err)
+                                   : 0;
+}
+
+/* The words are for the log: nobody waits for an unmount but the pod's end. */
+static void fail_quietly(struct node_op *op, const char *prefix, const char *name, int r,
+                         const struct error *err)
+{
+    struct error words;
+
+    (void)error_set(&words, err->code, "%s for volume \"%s\" : %s", prefix, name, (const char *)err->msg);
+    node_op_end(op, r, &words);
+}
+
+static void on_torn_down(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct node_mount *m = op->mount;
+
+    if (r < 0) {
+        if (s->prefix)
+            m->state = MOUNT_UNCERTAIN; /* else only the parts of it were touched */
+        fail_quietly(op, s->prefix ? s->prefix : "UnmountVolume failed", s->name, r, err);
+        return;
+    }
+    m->state = MOUNT_NONE;
+    m->is_found = false;
+    held_spec_clear(&m->spec);
+    world_set_text(&m->path, "");
+    node_op_end(op, 0, NULL);
+}
+
+void operate_unmount(struct node_mount *m)
+{
+    struct node_volume *v = m->volume;
+    struct nested_key key = volume_key(v, m->pod);
+    struct node_op *op =
+        node_op_begin(m->pod->agent, v, m, &key, m->was_block ? "unmap_volume" : "volume_unmount");
+    const char *name = spec_name(&m->spec.spec);
+    struct stage *s;
+    struct error err;
+    int r = 0;
+
+    if (!op)
+        return;
+    s = stage_new(op, v->plugin, &m->spec, name, m->pod->uid);
+    if (!s)
+        r = error_no_memory(&err);
+    else if (m->was_block)
+        r = block_paths_of(op->agent->root, v->plugin->name, name, m->pod->uid, &s->block, &err);
+    if (r < 0) {
+        stage_free(s);
+        node_op_end(op, r, &err);
+        return;
+    }
+    if (m->was_block)
+        m->state = MOUNT_UNCERTAIN;
+    stage_begin(s, m->was_block ? stage_unmap : stage_tear_down, on_torn_down);
+}
+
+/* --- From the node --- */
+
+struct refs {
+    struct buf words;
+    bool has_some;
+};
+
+static int add_ref(void *ctx, const struct mount_entry *e)
+{
+    struct refs *f = ctx;
+
+    (void)buf_addf(&f->words, "%s%s", f->has_some ? " " : "", e->target);
+    f->has_some = true;
+    return 0;
+}
+
+/* Somebody else shows what is mounted there: a pod that we do not know of, or a person. */
+static int check_references(const char *mount_path, struct error *err)
+{
+    _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
+    struct refs f = { .words = BUF_INIT(REFS_BYTES_MAX) };
+    int r = mount_table_read(&t, err);
+
+    if (r < 0)
+        return r;
+    mount_table_refs(t, mount_path, add_ref, &f);
+    if (f.has_some)
+        r = error_set(err, ERR_BUSY, "the device mount path \"%s\" is still mounted by other references [%s]",
+                      mount_path, buf_cstr(&f.words));
+    buf_done(&f.words);
+    return r;
+}
+
+/* What is gone, was never a device or has no name is not in use. */
+static int check_closed(const char *device, struct error *err)
+{
+    enum file_kind kind;
+    int r;
+
+    if (!device[0] || host_file_kind(device, &kind, err) < 0 || kind != FILE_BLOCK_DEVICE)
+        return 0;
+    r = device_check_unused(device, err);
+    if (r == -ERR_BUSY)
+        return error_set(err, ERR_BUSY, "the device is in use when it was no longer expected to be in use");
+    return r == -ERR_NOT_FOUND ? 0 : r;
+}
+
+static int stage_unmount_device(struct stage *s, struct error *err)
+{
+    int r;
+
+    s->prefix = "GetDeviceMountRefs check failed";
+    r = check_references(s->mount_path, err);
+    if (r < 0)
+        return r;
+    s->prefix = "UnmountDevice failed";
+    s->mounts_device = true; /* from here on it is uncertain */
+    r = s->plugin->devices->unmount(s->plugin, &s->env, s->mount_path, err);
+    return r < 0 ? r : check_closed(s->device_path, err);
+}
+
+static int stage_unmap_device(struct stage *s, struct error *err)
+{
+    int r;
+
+    s->prefix = "UnmapDevice failed";
+    r = block_unmap_device(&s->env, s->mount_path, err);
+    if (r < 0)
+        return r;
+    s->mounts_device = true;
+    return check_closed(s->device_path, err);
+}
+
+static void on_device_gone(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct node_volume *v = op->volume;
+
+    if (r < 0) {
+        if (s->mounts_device)
+            v->device = MOUNT_UNCERTAIN;
+        fail_quietly(op, s->prefix, s->name, r, err);
+        return;
+    }
+    v->device = MOUNT_NONE;
+    v->is_found = false;
+    world_set_text(&v->device_mount_path, "");
+    node_op_end(op, 0, NULL);
+}
+
+static bool is_block_volume(const struct node_volume *v)
+{
+    return v->spec.spec.volume && v->spec.spec.volume->mode == VOLUME_MODE_BLOCK;
+}
+
+void operate_unmount_device(struct agent *a, struct node_volume *v)
+{
+    bool is_block = is_block_volume(v);
+    struct nested_key key = volume_key(v, NULL);
+    struct node_op *op = node_op_begin(a, v, NULL, &key, is_block ? "unmap_device" : "unmount_device");
+    struct stage *s;
+    struct error err;
+
+    if (!op)
+        return;
+    s = stage_new(op, v->plugin, &v->spec, v->spec.holder ? spec_name(&v->spec.spec) : v->name, "");
+    if (!s) {
+        node_op_end(op, error_no_memory(&err), &err);
+        return;
+    }
+    (void)snprintf(s->mount_path, sizeof s->mount_path, "%s", v->device_mount_path);
+    (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    stage_begin(s, is_block ? stage_unmap_device : stage_unmount_device, on_device_gone);
+}
+
+/* --- What could not be reconstructed --- */
+
+static void on_forced(struct node_op *op, struct stage *s, int r, const struct error *err)
+{
+    struct agent *a = op->agent;
+
+    if (a->forced)
+        metric_add(a->forced, 1);
+    if (r < 0 && a->forced_failures)
+        metric_add(a->forced_failures, 1);
+    if (r < 0)
+        fail_quietly(op, "UnmountVolume failed", s->name, r, err);
+    else
+        node_op_end(op, 0, NULL);
+    orphans_look(a->orphans);
+}
+
+void operate_force_unmount(struct agent *a, const char *plugin, const char *name, const char *pod_uid)
+{
+    struct nested_key key = { .volume = name, .pod = pod_uid, .node = "" };
+    const struct volume_plugin *p;
+    struct node_op *op;
+    struct stage *s;
+    struct error err;
+
+    if (registry_by_name(a->o.plugins, plugin, PLUGIN_ANY, &p, &err) < 0 || !p->pods) {
+        log_warn("a volume on disk has no plugin, and stays", LOG_STR("pod", pod_uid),
+                 LOG_STR("volume", name), LOG_STR("plugin", plugin));
+        if (a->forced)
+            metric_add(a->forced, 1);
+        if (a->forced_failures)
+            metric_add(a->forced_failures, 1);
+        return;
+    }
+    op = node_op_begin(a, NULL, NULL, &key, "volume_unmount");
+    if (!op)
+        return;
+    s = stage_new(op, p, NULL, name, pod_uid);
+    if (s)
+        stage_begin(s, stage_tear_down, on_forced);
+    else
+        node_op_end(op, error_no_memory(&err), &err);
+}

@@ -1,0 +1,248 @@
+#include "node/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/node_int.h"
+
+/* --- Order --- */
+
+static int volume_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct node_volume *)a)->name, ((const struct node_volume *)b)->name);
+}
+
+static int volume_cmp_key(void *ctx, const void *key, const void *volume)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct node_volume *)volume)->name);
+}
+
+static int pod_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct node_pod *)a)->uid, ((const struct node_pod *)b)->uid);
+}
+
+static int pod_cmp_key(void *ctx, const void *key, const void *pod)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct node_pod *)pod)->uid);
+}
+
+void world_init(struct world *w)
+{
+    omap_init(&w->volumes, (struct omap_order){ volume_cmp, volume_cmp_key, NULL });
+    omap_init(&w->pods, (struct omap_order){ pod_cmp, pod_cmp_key, NULL });
+}
+
+/* --- Specs --- */
+
+void held_spec_clear(struct held_spec *h)
+{
+    object_unref(h->holder);
+    *h = (struct held_spec){ 0 };
+}
+
+bool held_spec_set(struct held_spec *h, const struct object *o, const char *of, bool is_read_only)
+{
+    struct held_spec new = { .spec.is_read_only = is_read_only };
+
+    if (of)
+        new.spec.inlined = pod_volume(pod_of(o), of);
+    else
+        new.spec.volume = volume_of(o);
+    if (!new.spec.inlined && !new.spec.volume)
+        return false;
+    new.holder = object_ref(o);
+    held_spec_clear(h);
+    *h = new;
+    return true;
+}
+
+void held_spec_copy(struct held_spec *to, const struct held_spec *from)
+{
+    struct held_spec new = *from;
+
+    if (new.holder)
+        new.holder = object_ref(new.holder);
+    held_spec_clear(to);
+    *to = new;
+}
+
+void world_set_text(char **at, const char *text)
+{
+    char *new = strdup(text);
+
+    if (!new)
+        return;
+    free(*at);
+    *at = new;
+}
+
+/* --- Volumes --- */
+
+struct node_volume *world_find_volume(const struct world *w, const char *name)
+{
+    return omap_find(&w->volumes, /* rank= */ 0, name);
+}
+
+static void volume_free(struct node_volume *v)
+{
+    held_spec_clear(&v->wanted);
+    held_spec_clear(&v->spec);
+    v->plugin = plugin_unref(v->plugin);
+    free(v->device_path);
+    free(v->device_mount_path);
+    free(v->name);
+    free(v);
+}
+
+struct node_volume *world_add_volume(struct world *w, const char *name, const struct volume_plugin *p)
+{
+    struct node_volume *v = world_find_volume(w, name);
+
+    if (v)
+        return v;
+    v = calloc(1, sizeof *v);
+    if (!v)
+        return NULL;
+    TAILQ_INIT(&v->mounts);
+    v->plugin = plugin_ref(p);
+    v->name = strdup(name);
+    v->device_path = strdup("");
+    v->device_mount_path = strdup("");
+    if (!v->name || !v->device_path || !v->device_mount_path ||
+        omap_insert(&w->volumes, /* rank= */ 0, v) < 0) {
+        volume_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+bool world_drop_volume(struct world *w, struct node_volume *v)
+{
+    if (v->is_held || !TAILQ_EMPTY(&v->mounts))
+        return false;
+    (void)omap_remove(&w->volumes, /* rank= */ 0, v);
+    volume_free(v);
+    return true;
+}
+
+bool volume_is_wanted(const struct node_volume *v)
+{
+    for (const struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
+        if (m->is_wanted)
+            return true;
+    return false;
+}
+
+bool volume_has_to_grow(const struct node_volume *v)
+{
+    const struct expand_table *t = v->plugin->expand;
+
+    return v->wanted_bytes > v->bytes && v->bytes > 0 && !v->refuses_growth && v->wanted.spec.volume && t &&
+           t->expand_on_node && t->needs_fs_resize;
+}
+
+/* --- Mounts --- */
+
+struct node_mount *world_find_mount(const struct node_volume *v, const char *pod_uid)
+{
+    for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
+        if (strcmp(m->pod->uid, pod_uid) == 0)
+            return m;
+    return NULL;
+}
+
+static void names_clear(struct node_mount *m)
+{
+    for (size_t i = 0; i < m->outer_names.count; i++)
+        free(m->outer_names.items[i]);
+    vec_done(&m->outer_names);
+}
+
+static void mount_free(struct node_mount *m)
+{
+    held_spec_clear(&m->wanted);
+    held_spec_clear(&m->spec);
+    names_clear(m);
+    free(m->path);
+    free(m);
+}
+
+struct node_mount *world_add_mount(struct node_volume *v, struct node_pod *p)
+{
+    struct node_mount *m = world_find_mount(v, p->uid);
+
+    if (m)
+        return m;
+    m = calloc(1, sizeof *m);
+    if (m)
+        m->path = strdup("");
+    if (!m || !m->path) {
+        free(m);
+        return NULL;
+    }
+    m->volume = v;
+    m->pod = p;
+    m->group = m->held_group = -1;
+    TAILQ_INSERT_TAIL(&v->mounts, m, of_volume);
+    TAILQ_INSERT_TAIL(&p->mounts, m, of_pod);
+    return m;
+}
+
+void mount_unwant(struct node_mount *m)
+{
+    m->is_wanted = false;
+    held_spec_clear(&m->wanted);
+    names_clear(m);
+}
+
+bool mount_add_name(struct node_mount *m, const char *name)
+{
+    size_t at = 0;
+    char *copy;
+
+    while (at < m->outer_names.count && strcmp(m->outer_names.items[at], name) < 0)
+        at++;
+    if (at < m->outer_names.count && strcmp(m->outer_names.items[at], name) == 0)
+        return true;
+    copy = strdup(name);
+    if (copy && vec_insert(&m->outer_names, at, copy) == 0)
+        return true;
+    free(copy);
+    return false;
+}
+
+bool world_drop_mount(struct world *w, struct node_mount *m)
+{
+    struct node_volume *v = m->volume;
+
+    if (m->is_wanted || m->state != MOUNT_NONE)
+        return false;
+    TAILQ_REMOVE(&v->mounts, m, of_volume);
+    TAILQ_REMOVE(&m->pod->mounts, m, of_pod);
+    mount_free(m);
+    (void)world_drop_volume(w, v);
+    return true;
+}
+
+/* The pods' records are the agent's, and gone. */
+void world_done(struct world *w)
+{
+    struct omap_cursor at;
+
+    for (struct node_volume *v = omap_first(&w->volumes, &at); v; v = omap_next(&at)) {
+        struct node_mount *m;
+
+        while ((m = TAILQ_FIRST(&v->mounts))) {
+            TAILQ_REMOVE(&v->mounts, m, of_volume);
+            mount_free(m);
+        }
+        volume_free(v);
+    }
+    omap_done(&w->volumes);
+    omap_done(&w->pods);
+}
