@@ -367,11 +367,23 @@ static inline void bench_close(void)
     disk.is_attachable = disk.has_device = disk.requires_remount = disk.grows = false;
 }
 
-/* The agent ends as by kill -9 and starts anew. */
+/* The agent ends as by kill -9; its directories stay as they are. */
+static inline void bench_kill(void)
+{
+    process_kill(&bench.w);
+}
+
+/* It starts anew. */
+static inline void bench_revive(void)
+{
+    process_start(&bench.w);
+    pass(2);
+}
+
 static inline void bench_restart(void)
 {
-    bench.w.is_dead = true;
-    pass(1);
+    bench_kill();
+    bench_revive();
 }
 
 /* --- Objects --- */
