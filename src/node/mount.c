@@ -131,8 +131,10 @@ static void finish(struct node_op *op)
         return;
     }
     op->expand = expand_begin(op->agent, op->mount, /* in_use= */ false, on_grown, op);
-    if (!op->expand)
+    if (!op->expand) {
+        op->mount->state = MOUNT_UNCERTAIN;
         node_op_end(op, error_no_memory(&err), &err);
+    }
 }
 
 static void remember_spec(struct node_mount *m, const struct stage *s)
@@ -329,6 +331,7 @@ static void begin_device(struct node_op *op)
         return;
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->prefix = m->is_block ? "MapVolume.MapPodDevice failed" : "MountVolume.GetDeviceMountPath failed";
     s->is_block = m->is_block;
     s->waits_for_attach = waits;
     s->mounts_device = mounts && !m->is_block;

@@ -212,6 +212,7 @@ void operate_unmount_device(struct agent *a, struct node_volume *v)
     }
     (void)snprintf(s->mount_path, sizeof s->mount_path, "%s", v->device_mount_path);
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->prefix = is_block ? "UnmapDevice failed" : "UnmountDevice failed";
     stage_begin(s, is_block ? stage_unmap_device : stage_unmount_device, on_device_gone);
 }
 
