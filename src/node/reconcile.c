@@ -132,7 +132,7 @@ static void release_volume(struct agent *a, struct node_volume *v)
         return;
     if (v->is_held && v->device != MOUNT_NONE) {
         operate_unmount_device(a, v);
-    } else if (v->is_held && a->o.attaches_itself && v->attach == ATTACH_YES) {
+    } else if (v->is_held && a->o.attaches_itself && v->attach != ATTACH_NO) {
         operate_detach(a, v);
     } else {
         v->is_held = false;

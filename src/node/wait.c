@@ -54,7 +54,7 @@ static bool is_missing(const struct node_pod *p, const char *outer_name, enum mi
     case MISSING_MOUNT:
         return !m || m->state != MOUNT_DONE;
     case MISSING_ATTACHMENT:
-        return m && m->volume->is_attachable && !m->volume->is_held;
+        return m && m->volume->is_attachable && !(m->volume->is_held && m->volume->attach == ATTACH_YES);
     case MISSING_RECORD:
         return !m;
     }
