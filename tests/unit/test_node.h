@@ -406,14 +406,14 @@ static inline void bench_restart(void)
 /* --- Objects --- */
 
 /* A volume of the scripted plugin with a bound claim of the same name. more: of the volume's spec. */
-static inline void put_disk(const char *name, const char *size, const char *more)
+static inline void put_disk_as(const char *name, const char *size, const char *mode, const char *more)
 {
     char body[2048], path[256], uid[64];
 
     (void)snprintf(body, sizeof body,
-                   "{'metadata':{'name':'%s'},'spec':{'accessModes':['ReadWriteOnce'],'storageClassName':'',"
+                   "{'metadata':{'name':'%s'},'spec':{'accessModes':['%s'],'storageClassName':'',"
                    "'volumeName':'%s','resources':{'requests':{'storage':'%s'}}}}",
-                   name, name, size);
+                   name, mode, name, size);
     ASSERT_SENT(&bench.w.served, 201, "POST", CLAIMS, body);
     (void)snprintf(uid, sizeof uid, "%s", got(&bench.w.served, "metadata/uid"));
     (void)snprintf(path, sizeof path, CLAIMS "/%s/status", name);
@@ -421,10 +421,15 @@ static inline void put_disk(const char *name, const char *size, const char *more
     ASSERT_SENT(&bench.w.served, 200, "MERGE", path, body);
     (void)snprintf(body, sizeof body,
                    "{'metadata':{'name':'%s'},'spec':{'capacity':{'storage':'%s'},'accessModes':["
-                   "'ReadWriteOnce'],'flexVolume':{'driver':'" DISK "'},'claimRef':{'namespace':'default',"
-                   "'name':'%s','uid':'%s'}%s}}",
-                   name, size, name, uid, more);
+                   "'%s'],'flexVolume':{'driver':'" DISK "'},'claimRef':{'namespace':'default','name':'%s',"
+                   "'uid':'%s'}%s}}",
+                   name, size, mode, name, uid, more);
     ASSERT_SENT(&bench.w.served, 201, "POST", VOLUMES, body);
+}
+
+static inline void put_disk(const char *name, const char *size, const char *more)
+{
+    put_disk_as(name, size, "ReadWriteOnce", more);
 }
 
 /* A pod on the node with one container that uses all its volumes; volumes as JSON. ret_uid: 64 bytes. */
