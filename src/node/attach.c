@@ -1,8 +1,8 @@
 /* Attachments, as the node sees them: the controller's, which the node's status tells of, or its own. */
+#include "node/operate.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "node/operate.h"
 
 static void mark_held(struct node_volume *v, enum attach_state attach, const char *device)
 {

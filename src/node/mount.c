@@ -1,11 +1,12 @@
 /* Bringing a volume to a pod: attached, its device mounted once for the node, set up for the pod, grown if
  * its claim has. And raw block volumes, which are mapped. */
+#include "node/operate.h"
+
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/operate.h"
 #include "plugins/options.h"
 
 #define ATTACH_WAIT_NS (600 * NS_PER_S)

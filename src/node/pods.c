@@ -1,10 +1,11 @@
 /* The pods of this node as the server tells of them: their records in the world, from the first news to the
  * last. */
+#include "node/node_int.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/node_int.h"
 
 struct node_pod *agent_pod(const struct agent *a, const char *uid)
 {

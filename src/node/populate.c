@@ -5,13 +5,14 @@
  * leaves its error with the pod and the others go on; the round comes again, soon at first. A round that went
  * well comes again after a while without a cause, since a claim may have grown. What was wanted stays so
  * until the pod is over: an error says nothing about what is mounted. */
+#include "node/node_int.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/pod_claims.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "node/node_int.h"
 
 #define RETRY_NS NS_PER_S
 #define RETRY_NS_MAX (10 * NS_PER_S)

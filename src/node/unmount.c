@@ -1,5 +1,7 @@
 /* Taking a volume away: from a pod, then from the node; and its attachment, where the node sees to that
  * itself. */
+#include "node/operate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "base/log.h"
 #include "host/mount_table.h"
 #include "host/sub_path.h"
-#include "node/operate.h"
 #include "plugins/layout.h"
 
 #define REFS_BYTES_MAX 2048

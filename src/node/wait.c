@@ -1,6 +1,7 @@
-#include <string.h>
-
+/* What a pod waits for, from the records alone. */
 #include "node/node_int.h"
+
+#include <string.h>
 
 bool pod_uses_volume(const struct pod *p, const char *outer_name, bool *ret_is_mounted, bool *ret_is_block)
 {
