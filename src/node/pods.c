@@ -61,7 +61,7 @@ void agent_drop_pod(struct node_pod *p)
     pod_free(p);
 }
 
-/* Every pod had its first round: what none of them wants is wanted by nobody. */
+/* Every pod had its first round, or is over and has none: what none of them wants is wanted by nobody. */
 void pods_check_known(struct agent *a)
 {
     struct omap_cursor at;
@@ -69,7 +69,7 @@ void pods_check_known(struct agent *a)
     if (a->has_pods || !a->has_scanned || !informer_is_synced(a->pods))
         return;
     for (const struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        if (p->is_known && !p->had_round)
+        if (p->is_known && !p->had_round && !p->life.is_over)
             return;
     a->has_pods = true;
     log_info("all pods of this node are known", LOG_UINT("pods", informer_count(a->pods)));
