@@ -4,7 +4,17 @@
 #include "cli/component.h"
 #include "cli/manager.h"
 
-static const struct flag controllers_flags[] = { COMPONENT_FLAGS, { 0 } };
+static const struct flag controllers_flags[] = {
+    COMPONENT_FLAG(flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
+    COMPONENT_FLAG(attach_sync_period, "attach-detach-reconcile-sync-period", "SECONDS",
+                   "how often it is verified what is attached; default 60, 0 for never"),
+    FLAG_ON(struct component_settings, has_no_attach_sync, "disable-attach-detach-reconcile-sync",
+            "do not verify what is attached"),
+    FLAG_ON(struct component_settings, has_no_forced_detach, "disable-force-detach-on-timeout",
+            "never detach from a dead node that was using a volume, unless it is tainted out of service"),
+    COMPONENT_FLAGS,
+    { 0 },
+};
 
 static const struct component controllers = {
     .verb = &cli_verb_controllers,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
+#include "controllers/attach/attach.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
@@ -23,6 +24,9 @@
 /* Workers of plugins: what hangs on one of them holds up no more than its like. */
 #define WORKERS 4
 #define WORKERS_QUEUE_MAX 1024
+/* Of what attaches: a cloud takes its time, and a node that died has many volumes. */
+#define ATTACH_WORKERS 16
+#define ATTACH_QUEUE_MAX 100000
 /* Of provisioners: their own, since erasing a disk takes hours. */
 #define PROVISIONER_WORKERS 8
 /* Of a node: a driver that hangs keeps one of them, and its own volume. */
@@ -54,6 +58,10 @@ struct manager {
     struct informers *informers;
     struct informer *caches[ARRAY_LEN(cached_kinds)]; /* NULL: nobody reads it */
     struct binder *binder;
+    struct pool *attach_pool;
+    struct flex_prober *flex; /* NULL: there are no drivers */
+    struct plugin_registry *attachable;
+    struct attach *attach;
     struct protect *protect;
     struct expand *expand;
     struct ephemeral *ephemeral;
@@ -127,6 +135,42 @@ static int open_caches(struct manager *m, struct error *err)
     return r;
 }
 
+/* A machine where drivers cannot be looked for does without them; the usual place is not made for them. */
+static struct flex_prober *open_flex(struct manager *m, struct pool *pool)
+{
+    const char *dir = m->o.flex_dir ? m->o.flex_dir : FLEX_DIR;
+    struct host_tools tools = { 0 };
+    struct flex_prober *p = NULL;
+    enum file_kind kind;
+    struct error err;
+
+    if (!m->o.flex_dir && (host_file_kind(dir, &kind, &err) < 0 || kind != FILE_DIR))
+        return NULL;
+    if (flex_prober_new(m->o.loop, pool, dir, &tools, &p, &err) < 0)
+        log_warn("going on without FlexVolume drivers", LOG_STR("dir", dir), LOG_ERR(&err));
+    else
+        flex_prober_settle(p);
+    return p;
+}
+
+static int open_attach(struct manager *m, const struct part_options *part, struct error *err)
+{
+    struct attach_options o = { .part = *part,
+                                .no_force_detach_on_timeout = m->o.no_force_detach_on_timeout,
+                                .sync_period_ns = m->o.attach_sync_period_ns };
+    int r = pool_new(m->o.loop, ATTACH_WORKERS, ATTACH_QUEUE_MAX, &m->attach_pool, err);
+
+    if (r < 0)
+        return r;
+    m->flex = open_flex(m, m->attach_pool);
+    r = registry_new(plugins_attachable, m->flex ? flex_prober_of(m->flex) : NULL, &m->attachable, err);
+    if (r == 0 && err->code != ERR_NONE)
+        return error_wrap(err, "could not initialize volume plugins for Attach/Detach Controller");
+    o.pool = m->attach_pool;
+    o.registry = m->attachable;
+    return r < 0 ? r : attach_new(&o, &m->attach, err);
+}
+
 static int open_controllers(struct manager *m, const struct part_options *part, struct error *err)
 {
     struct binder_options b = {
@@ -136,6 +180,8 @@ static int open_controllers(struct manager *m, const struct part_options *part, 
     };
     int r = binder_new(&b, &m->binder, err);
 
+    if (r == 0)
+        r = open_attach(m, part, err);
     if (r == 0)
         r = protect_new(part, &m->protect, err);
     if (r == 0)
@@ -186,22 +232,6 @@ static int open_provisioners(struct manager *m, struct error *err)
     return r;
 }
 
-/* A machine where drivers cannot be looked for does without them; the usual place is not made for them. */
-static void open_prober(struct manager *m)
-{
-    const char *dir = m->o.node->flex_dir ? m->o.node->flex_dir : FLEX_DIR;
-    struct host_tools tools = { 0 };
-    enum file_kind kind;
-    struct error err;
-
-    if (!m->o.node->flex_dir && (host_file_kind(dir, &kind, &err) < 0 || kind != FILE_DIR))
-        return;
-    if (flex_prober_new(m->o.loop, m->node_pool, dir, &tools, &m->prober, &err) < 0)
-        log_warn("no FlexVolume drivers", LOG_STR("dir", dir), LOG_ERR(&err));
-    else
-        flex_prober_settle(m->prober);
-}
-
 static int open_node(struct manager *m, struct error *err)
 {
     const struct node_flags *f = m->o.node;
@@ -217,7 +247,7 @@ static int open_node(struct manager *m, struct error *err)
 
     if (r < 0)
         return r;
-    open_prober(m);
+    m->prober = open_flex(m, m->node_pool);
     r = registry_new(plugins_of_node, m->prober ? flex_prober_of(m->prober) : NULL, &m->node_plugins, err);
     if (r < 0)
         return r;
@@ -276,12 +306,16 @@ struct manager *manager_free(struct manager *m)
     m->ephemeral = ephemeral_free(m->ephemeral);
     m->expand = expand_free(m->expand);
     m->protect = protect_free(m->protect);
+    m->attach = attach_free(m->attach);
+    m->attachable = registry_free(m->attachable);
+    m->flex = flex_prober_free(m->flex);
     m->binder = binder_free(m->binder);
     m->informers = informers_free(m->informers);
     m->node_plugins = registry_free(m->node_plugins);
     m->prober = flex_prober_free(m->prober);
     m->node_pool = pool_free(m->node_pool);
     m->provisioner_pool = pool_free(m->provisioner_pool);
+    m->attach_pool = pool_free(m->attach_pool);
     m->pool = pool_free(m->pool);
     free(m);
     return NULL;
@@ -297,6 +331,7 @@ void manager_open(struct manager *m)
 static void start_controllers(struct manager *m)
 {
     binder_start(m->binder);
+    attach_start(m->attach);
     protect_start(m->protect);
     expand_start(m->expand);
     ephemeral_start(m->ephemeral);

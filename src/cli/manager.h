@@ -41,10 +41,13 @@ struct manager_options {
     const char *host;           /* of this machine; borrowed */
     /* Provisioners that run beside the controllers; NULL for none. Outlives the manager, as the rest. */
     const struct provisioner_settings *provisioners;
-    const char *node_name;         /* of local volumes, and of the agent */
-    const struct node_flags *node; /* of the agent; outlives the manager */
-    uint64_t sync_ns;              /* of its pods */
-    const char *state_dir;         /* of their cleaning */
+    const char *flex_dir; /* where FlexVolume drivers are, absolute; NULL: FLEX_DIR, if it is there */
+    uint64_t attach_sync_period_ns;  /* of the verification of attachments; 0: never */
+    bool no_force_detach_on_timeout; /* dead nodes keep their volumes until somebody says they are off */
+    const char *node_name;           /* of local volumes, and of the agent */
+    const struct node_flags *node;   /* of the agent; outlives the manager */
+    uint64_t sync_ns;                /* of its pods */
+    const char *state_dir;           /* of the cleaning of local volumes */
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
     void *ctx;

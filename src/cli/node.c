@@ -12,6 +12,7 @@ static const struct flag node_flags[] = {
     COMPONENT_FLAG(node.root, "root", "DIR",
                    "where pods' volumes are; needed, since nothing else may use it: not a kubelet's"),
     NODE_FLAGS(struct component_settings),
+    COMPONENT_FLAG(flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     COMPONENT_SERVER_FLAGS,
     COMPONENT_MONITOR_FLAGS,
     { 0 },

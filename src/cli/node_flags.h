@@ -13,10 +13,12 @@ struct node_flags {
     const char *root;
     const char *hook;
     const char *static_pods;
-    const char *flex_dir;
     const char *sync;
     bool attaches_itself;
 };
+
+/* Of every verb that uses drivers. */
+#define FLEX_DIR_HELP "where FlexVolume drivers are; default " FLEX_DIR
 
 #define NODE_FLAG(type, field, name, value, help) FLAG(type, node.field, name, value, help)
 /* All but the name and the root, whose defaults differ. type: a struct with a `struct node_flags node`. */
@@ -26,7 +28,6 @@ struct node_flags {
         NODE_FLAG(type, static_pods, "static-pods", "DIR",                                                \
                   "a directory of manifests: each is a pod of this "                                      \
                   "node"),                                                                                \
-        NODE_FLAG(type, flex_dir, "flex-dir", "DIR", "where FlexVolume drivers are; default " FLEX_DIR),  \
         NODE_FLAG(type, sync, "sync-frequency", "SECONDS",                                                \
                   "how often a pod's volumes are looked at without a cause; default 60"),                 \
         FLAG_ON(type, node.attaches_itself, "node-attaches",                                              \

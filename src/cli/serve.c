@@ -22,6 +22,7 @@
 #include "cli/manager.h"
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
+#include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
@@ -49,6 +50,7 @@ struct settings {
     const char *event_ttl;
     const char *token_file;
     const char *bind_timeout;
+    const char *flex_dir;
     bool is_insecure;
     bool has_hostpath_provisioner;
 };
@@ -70,6 +72,7 @@ static const struct flag serve_flags[] = {
             "provision hostPath volumes, for tests"),
     FLAG(struct settings, bind_timeout, "bind-timeout", "SECONDS",
          "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
+    FLAG(struct settings, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
@@ -198,6 +201,8 @@ static int check_settings(struct running *r)
 
     if (s->config && read_config(r, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
+    if (s->flex_dir && s->flex_dir[0] != '/')
+        return cli_fail_usage("serve: --flex-dir %s: not an absolute path", s->flex_dir);
     if (cli_data_dir(s->data, r->data, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
@@ -331,6 +336,8 @@ static int open_manager(struct running *r, struct error *err)
                                  .is_local = true,
                                  .provisions_host_path = r->settings.has_hostpath_provisioner,
                                  .provisioners = &r->provisioners,
+                                 .flex_dir = r->settings.flex_dir,
+                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
                                  .node_name = r->settings.node.name ? r->settings.node.name : r->host,
                                  .node = &r->settings.node,
                                  .sync_ns = r->sync_ns,

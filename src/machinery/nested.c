@@ -13,6 +13,8 @@
 #include "base/buf.h"
 #include "base/omap.h"
 
+#define REFUSAL_BYTES_MAX ((size_t)1 << 20)
+
 struct place;
 
 struct nested_op {
@@ -215,7 +217,7 @@ static void write_time(struct buf *out, int64_t real_ns)
 
 static int refuse_waiting(const struct nested_op *op, const struct nested_key *key, struct error *err)
 {
-    struct buf words = BUF_INIT(ERROR_MSG_BYTES_MAX);
+    struct buf words = BUF_INIT(REFUSAL_BYTES_MAX); /* the error cuts what is too long */
     int r;
 
     (void)buf_addf(&words, "Failed to create operation with name {\"%s\" \"%s\" \"%s\"}. ", key->volume,

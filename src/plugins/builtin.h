@@ -12,6 +12,9 @@
 extern const struct volume_plugin host_path_plugin;
 /* nfs: an export of a server. Sets up, recycles. */
 extern const struct volume_plugin nfs_plugin;
+/* iscsi, fc: attached, which takes nothing. */
+extern const struct volume_plugin iscsi_plugin;
+extern const struct volume_plugin fc_plugin;
 /* local: a directory or a block device of one node. */
 extern const struct volume_plugin local_plugin;
 /* Directories that live as long as their pod. */

@@ -11,6 +11,7 @@
 #define NAMES_BYTES_MAX 400
 
 const struct volume_plugin *const plugins_builtin[] = { &host_path_plugin, &nfs_plugin, NULL };
+const struct volume_plugin *const plugins_attachable[] = { &fc_plugin, &iscsi_plugin, NULL };
 const struct volume_plugin *const plugins_of_node[] = {
     &empty_dir_plugin, &host_path_plugin,    &nfs_plugin,       &secret_plugin, &config_map_plugin,
     &local_plugin,     &downward_api_plugin, &projected_plugin, NULL,
@@ -208,6 +209,18 @@ int registry_new(const struct volume_plugin *const *all, struct plugin_prober *p
     *err = complaints;
     *ret = TAKE(g);
     return 0;
+}
+
+int registry_add(struct plugin_registry *g, const struct volume_plugin *p, struct error *err)
+{
+    struct error complaints = { 0 };
+
+    if (add_fixed(g, p, &complaints) < 0)
+        return error_no_memory(err);
+    if (complaints.code == ERR_NONE)
+        return 0;
+    *err = complaints;
+    return -(int)complaints.code;
 }
 
 struct plugin_registry *registry_free(struct plugin_registry *g)

@@ -12,9 +12,12 @@
 #include "apiserver/peer.h"
 #include "client/client.h"
 #include "client/target.h"
+#include "io/pool.h"
 #include "machinery/parts.h"
 
 #define WIRE_HELD_MAX 256
+/* Turns in which nothing happens: a turn may hand work to the pool and have nothing else to do. */
+#define REST_TURNS 4
 #define SETTLE_S 300 /* longer than any delay between two tries */
 #define ATTRIBUTES_CLASSES "/apis/storage.k8s.io/v1/volumeattributesclasses"
 
@@ -53,6 +56,7 @@ struct parts {
     struct metrics *metrics;
     struct informers *informers;
     void *part;
+    struct pool *pool; /* NULL: none; else what runs on it is waited for before time passes */
     bool is_started;
     /* What goes wrong. */
     enum trouble trouble;
@@ -278,20 +282,22 @@ static inline void process_care(struct parts *w)
 /* Turns until all is at rest at this moment. */
 static inline void parts_rest(struct parts *w)
 {
-    unsigned turns = 0;
-    bool is_busy;
+    unsigned turns = 0, idle = 0;
 
-    do {
-        bool was_dead, was_started;
+    while (idle < (w->pool ? REST_TURNS : 1)) {
+        bool is_busy, was_dead, was_started;
 
+        if (w->pool)
+            pool_drain(w->pool);
         is_busy = loop_poll(w->served.loop);
         was_dead = w->is_dead;
         was_started = w->is_started;
         process_care(w);
         is_busy = is_busy || was_dead || was_started != w->is_started;
+        idle = is_busy ? 0 : idle + 1;
         if (++turns > 100000)
             fail_msg("no rest; the part asked\n%s", buf_cstr(&w->log));
-    } while (is_busy);
+    }
 }
 
 static inline void parts_pass_ns(struct parts *w, uint64_t ns)
@@ -431,8 +437,9 @@ static inline void drop_chance(struct json *d, json_ref v)
 
 static inline void parts_dump(struct parts *w, struct buf *out)
 {
-    static const char *const paths[] = { VOLUMES, "/api/v1/persistentvolumeclaims", "/api/v1/pods",
-                                         ATTRIBUTES_CLASSES };
+    static const char *const paths[] = { VOLUMES,        "/api/v1/persistentvolumeclaims",
+                                         "/api/v1/pods", ATTRIBUTES_CLASSES,
+                                         NODES,          ATTACHMENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

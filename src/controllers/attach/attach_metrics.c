@@ -1,0 +1,131 @@
+/* Numbers are kept as things change: a scrape costs nothing. */
+#include "controllers/attach/attach_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES_MAX 20000
+
+struct attach_metrics {
+    struct metric_family *seconds;
+    struct metric_family *total;  /* pairs, wanted and actual */
+    struct metric_family *in_use; /* of pods, by node */
+    struct metric_family *forced;
+};
+
+static int add_families(struct attach_metrics *x, struct metrics *m, struct error *err)
+{
+    static const char *const total_labels[] = { "plugin_name", "state", NULL };
+    static const char *const in_use_labels[] = { "node", "volume_plugin", NULL };
+    static const char *const forced_labels[] = { "reason", NULL };
+    static const struct metric_desc total = { .name = "attachdetach_controller_total_volumes",
+                                              .help = "Volumes that are wanted or attached, by plugin.",
+                                              .type = METRIC_GAUGE,
+                                              .labels = total_labels };
+    static const struct metric_desc in_use = { .name = "storage_count_attachable_volumes_in_use",
+                                               .help = "Attachable volumes of pods, by node and plugin.",
+                                               .type = METRIC_GAUGE,
+                                               .labels = in_use_labels,
+                                               .children_max = NODES_MAX };
+    static const struct metric_desc forced = {
+        .name = "attach_detach_controller_attachdetach_controller_forced_detaches",
+        .help = "Detaches without asking the node.",
+        .type = METRIC_COUNTER,
+        .labels = forced_labels
+    };
+    int r = part_operation_seconds(m, &x->seconds, err);
+
+    if (r == 0)
+        r = metrics_add_family(m, &total, &x->total, err);
+    if (r == 0)
+        r = metrics_add_family(m, &in_use, &x->in_use, err);
+    return r < 0 ? r : metrics_add_family(m, &forced, &x->forced, err);
+}
+
+int attach_metrics_new(struct attach *a, struct error *err)
+{
+    struct attach_metrics *x;
+    int r;
+
+    if (!a->o.part.metrics)
+        return 0;
+    x = calloc(1, sizeof *x);
+    if (!x)
+        return error_no_memory(err);
+    r = add_families(x, a->o.part.metrics, err);
+    if (r < 0)
+        free(x);
+    else
+        a->metrics = x;
+    return r;
+}
+
+void attach_metrics_free(struct attach *a)
+{
+    free(a->metrics);
+    a->metrics = NULL;
+}
+
+/* --- Counting --- */
+
+char *attach_metrics_label(const char *name)
+{
+    struct str plugin, volume;
+    struct error err;
+    struct buf b = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+
+    if (unique_name_split(name, &plugin, &volume, &err) < 0)
+        plugin = str_of("UnknownAttachableVolumePlugin");
+    (void)buf_add_str(&b, plugin);
+    if (str_is(plugin, CSI_PLUGIN)) {
+        (void)buf_add_char(&b, ':');
+        (void)buf_add_str(&b, str_next(&volume, '^'));
+    }
+    return buf_take(&b);
+}
+
+void attach_metrics_volume(struct attach *a, struct worlds_volume *v)
+{
+    if (!a->metrics)
+        return;
+    v->wanted_count = metric_of(a->metrics->total, v->label, "desired_state_of_world");
+    v->actual_count = metric_of(a->metrics->total, v->label, "actual_state_of_world");
+}
+
+void attach_metrics_wanted(const struct worlds_pair *p, int more)
+{
+    if (p->volume->wanted_count)
+        metric_add(p->volume->wanted_count, more);
+}
+
+void attach_metrics_actual(const struct worlds_pair *p, int more)
+{
+    if (p->volume->actual_count)
+        metric_add(p->volume->actual_count, more);
+}
+
+void attach_metrics_pod(const struct worlds_pair *p, int more)
+{
+    const struct attach *a = p->volume->attach;
+
+    if (a->metrics)
+        metric_add(metric_of(a->metrics->in_use, p->node->name, p->volume->label), more);
+}
+
+void attach_metrics_forced(struct attach *a, const char *reason)
+{
+    if (a->metrics)
+        metric_add(metric_of(a->metrics->forced, reason), 1);
+}
+
+void attach_metrics_operation(struct attach *a, const struct attach_operation *x)
+{
+    double seconds = (double)(loop_now_ns(a->o.part.loop) - x->began_ns) / (double)NS_PER_S;
+
+    if (a->metrics)
+        metric_observe(metric_of(a->metrics->seconds, x->label, x->name,
+                                 x->has_failed ? PART_FAILURE : PART_SUCCESS,
+                                 x->is_migrated ? "true" : "false"),
+                       seconds);
+}

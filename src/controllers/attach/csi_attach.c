@@ -1,0 +1,411 @@
+/* CSI volumes: a VolumeAttachment is made, and the driver's attacher does the rest; deleting it detaches.
+ *
+ * Nothing waits in a loop: the attachment's events look whether it is done. What the server answers is taken
+ * into the cache before that, so that an attachment that was just made, or is on its way out, is seen.
+ *
+ * A handle that has a '^' in it can be attached and not be detached: the name does not say where it begins.
+ */
+#include "controllers/attach/attach_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/migration.h"
+#include "io/digest.h"
+#include "machinery/write.h"
+
+#define WAIT_NS (120 * NS_PER_S)
+#define NAME_BYTES (4 + SHA256_HEX_BYTES)
+
+enum csi_what { CSI_ATTACHING, CSI_DETACHING, CSI_VERIFYING };
+
+struct csi_work {
+    struct attach_work *owner;
+    enum csi_what what;
+    char *driver;
+    char *handle;
+    bool is_listed;          /* among the works that wait for attachments */
+    bool is_sent;            /* the request was answered: the rest is the attacher's */
+    struct attach_turn turn; /* of: */
+    struct client_call call;
+    struct timer limit;
+    struct deferred later;
+    char name[NAME_BYTES];
+};
+
+static void on_later(void *ctx);
+static void on_limit(void *ctx);
+
+/* --- Names --- */
+
+bool csi_attach_volume_name(const struct attach_spec *spec, struct buf *ret)
+{
+    const struct volume *v = spec->spec.volume;
+
+    if (!v)
+        return false;
+    if (v->source.kind == SOURCE_CSI) {
+        (void)buf_addf(ret, "%s^%s", v->source.csi->driver, v->source.csi->handle);
+        return true;
+    }
+    return migration_volume_name(v, ret);
+}
+
+/* "driver^handle" in two. ERR_INVALID. */
+static int split(struct csi_work *c, struct str name, bool takes_carets, struct error *err)
+{
+    struct str rest = name, driver = str_next(&rest, '^');
+
+    if (name.len == 0)
+        return error_set(err, ERR_INVALID, "missing expected parameter volumeName");
+    if (!rest.s || (!takes_carets && memchr(rest.s, '^', rest.len)))
+        return error_set(err, ERR_INVALID, "volumeName missing expected data");
+    c->driver = strndup(driver.s, driver.len);
+    c->handle = strndup(rest.s, rest.len);
+    return c->driver && c->handle ? 0 : error_no_memory(err);
+}
+
+static int name_attachment(struct csi_work *c, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    char sum[SHA256_HEX_BYTES];
+    int r;
+
+    (void)buf_addf(&text, "%s%s%s", c->handle, c->driver, c->owner->node);
+    r = buf_check(&text, "the attachment's name", err);
+    if (r == 0)
+        r = sha256_hex(buf_str(&text), sum, err);
+    if (r == 0)
+        (void)snprintf(c->name, sizeof c->name, "csi-%s", sum);
+    return r;
+}
+
+/* --- Works --- */
+
+static int work_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct csi_work *)a)->name, ((const struct csi_work *)b)->name);
+}
+
+static int work_cmp_key(void *ctx, const void *key, const void *work)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct csi_work *)work)->name);
+}
+
+void csi_attach_init(struct attach *a)
+{
+    omap_init(&a->csi_works, (struct omap_order){ work_cmp, work_cmp_key, NULL });
+}
+
+void csi_attach_done(struct attach *a)
+{
+    omap_done(&a->csi_works);
+}
+
+static void csi_drop(struct attach_work *w)
+{
+    struct csi_work *c = w->work;
+
+    if (c->is_listed)
+        (void)omap_remove(&w->attach->csi_works, /* rank= */ 0, c);
+    attach_turn_give(w->attach, &c->turn);
+    client_cancel(&c->call);
+    timer_disarm(&c->limit);
+    loop_undefer(&c->later);
+    free(c->driver);
+    free(c->handle);
+    free(c);
+    w->work = NULL;
+}
+
+static void end(struct csi_work *c, int r, const struct error *err)
+{
+    struct attach_work *w = c->owner;
+    struct error why = err ? *err : (struct error){ 0 };
+
+    csi_drop(w);
+    w->done(w, r, &why);
+}
+
+/* NULL without memory: told later. */
+static struct csi_work *work_new(struct attach_work *w, enum csi_what what)
+{
+    struct csi_work *c = calloc(1, sizeof *c);
+    struct loop *l = w->attach->o.part.loop;
+    struct error err;
+
+    if (!c) {
+        (void)error_no_memory(&err);
+        attach_work_fail(w, &err);
+        return NULL;
+    }
+    c->owner = w;
+    c->what = what;
+    deferred_init(&c->later, l, on_later, c);
+    timer_init(&c->limit, l, on_limit, c);
+    w->work = c;
+    return c;
+}
+
+/* Its names, and its place among the works. Two volumes whose attachments have one name are not attached at
+ * once. */
+static int work_open(struct csi_work *c, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf of_spec = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    struct attach_work *w = c->owner;
+    struct str plugin, name;
+    int r = 0;
+
+    if (c->what == CSI_DETACHING)
+        r = unique_name_split(w->volume, &plugin, &name, err);
+    else if (csi_attach_volume_name(&w->spec, &of_spec))
+        name = buf_str(&of_spec);
+    else
+        name = (struct str){ "", 0 };
+    if (r == 0)
+        r = split(c, name, /* takes_carets= */ c->what != CSI_DETACHING, err);
+    if (r == 0)
+        r = name_attachment(c, err);
+    if (r < 0 || c->what == CSI_VERIFYING)
+        return r;
+    r = omap_insert(&w->attach->csi_works, /* rank= */ 0, c);
+    if (r < 0)
+        return error_set(err, (enum err) - r, "VolumeAttachment %s is another volume's", c->name);
+    c->is_listed = true;
+    return 0;
+}
+
+/* What is known of the names, or NULL: the failure is told later. */
+static struct csi_work *work_begin(struct attach_work *w, enum csi_what what)
+{
+    struct csi_work *c = work_new(w, what);
+    struct error err = { 0 };
+
+    if (!c || work_open(c, &err) == 0)
+        return c;
+    csi_drop(w);
+    attach_work_fail(w, &err);
+    return NULL;
+}
+
+/* --- Waiting --- */
+
+static const struct attachment *cached(const struct csi_work *c)
+{
+    const struct object *o = informer_get(c->owner->attach->attachments, "", c->name);
+
+    return o ? (const struct attachment *)(const void *)o : NULL;
+}
+
+/* False: not yet. */
+static bool is_over(const struct csi_work *c, int *ret, struct error *err)
+{
+    const struct attachment *x = cached(c);
+    const char *complaint =
+        x ? c->what == CSI_ATTACHING ? x->attach_error.message : x->detach_error.message : "";
+
+    *ret = 0;
+    if (c->what == CSI_DETACHING && !x)
+        return true;
+    if (!x)
+        return false;
+    if (c->what == CSI_ATTACHING && x->obj.is_deleting) {
+        *ret = error_set(err, ERR_BUSY, "volume attachment is being deleted");
+        return true;
+    }
+    if (c->what == CSI_ATTACHING && x->is_attached)
+        return true;
+    if (complaint[0])
+        *ret = error_set(err, ERR_IO, "%s", complaint);
+    return complaint[0] != '\0';
+}
+
+static void check(struct csi_work *c)
+{
+    struct error err = { 0 };
+    int r;
+
+    if (is_over(c, &r, &err))
+        end(c, r, &err);
+    else if (!timer_is_armed(&c->limit))
+        timer_arm_after(&c->limit, WAIT_NS);
+}
+
+static void on_later(void *ctx)
+{
+    struct csi_work *c = ctx;
+
+    if (c->what == CSI_VERIFYING)
+        end(c, 0, NULL);
+    else
+        check(c);
+}
+
+static void on_limit(void *ctx)
+{
+    struct csi_work *c = ctx;
+    bool is_attach = c->what == CSI_ATTACHING;
+    struct error err;
+    int r = error_set(&err, ERR_TIMEOUT,
+                      "timed out waiting for external-attacher of %s CSI driver to %s volume %s",
+                      is_attach ? c->driver : "unknown", is_attach ? "attach" : "detach", c->handle);
+
+    end(c, r, &err);
+}
+
+void csi_attach_on_event(struct attach *a, const char *name)
+{
+    struct csi_work *c = omap_find(&a->csi_works, /* rank= */ 0, name);
+
+    if (c && c->is_sent)
+        loop_defer(&c->later);
+}
+
+/* --- Attaching --- */
+
+static void on_created(void *ctx, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+    struct error err = x->error;
+
+    if (x->r < 0 && x->r != -ERR_EXISTS) {
+        (void)error_wrap(&err, "attacher.Attach failed");
+        end(c, x->r, &err);
+        return;
+    }
+    c->is_sent = true;
+    attach_turn_give(c->owner->attach, &c->turn);
+    if (x->object)
+        informer_observe(c->owner->attach->attachments, x->object);
+    check(c);
+}
+
+static void write_attachment(const struct csi_work *c, struct buf *out)
+{
+    (void)buf_addf(
+        out,
+        "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"VolumeAttachment\",\"metadata\":{\"name\":\"%s\"},"
+        "\"spec\":{\"attacher\":",
+        c->name);
+    json_write_string(out, str_of(c->driver));
+    (void)buf_add_cstr(out, ",\"nodeName\":");
+    json_write_string(out, str_of(c->owner->node));
+    (void)buf_add_cstr(out, ",\"source\":{\"persistentVolumeName\":");
+    json_write_string(out, str_of(c->owner->spec.spec.volume->obj.name));
+    (void)buf_add_cstr(out, "}}}");
+}
+
+static void create(struct attach_turn *t)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct attach_work *w = c->owner;
+    struct client_request q = { .verb = CLIENT_CREATE,
+                                .kind = kind_info(KIND_ATTACHMENT),
+                                .field_manager = ATTACH_MANAGER };
+    struct error err;
+
+    write_attachment(c, &body);
+    if (buf_check(&body, "attachment", &err) < 0) {
+        csi_drop(w);
+        attach_work_fail(w, &err);
+        return;
+    }
+    q.body = buf_str(&body);
+    client_send(w->attach->o.part.client, &c->call, &q, on_created, c);
+}
+
+static void csi_attach(struct attach_work *w)
+{
+    struct csi_work *c = work_begin(w, CSI_ATTACHING);
+
+    if (!c)
+        return;
+    c->is_sent = cached(c) != NULL;
+    if (c->is_sent)
+        loop_defer(&c->later);
+    else
+        attach_turn_take(w->attach, &c->turn, create);
+}
+
+/* --- Detaching --- */
+
+static void on_deleted(void *ctx, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+    struct error err = x->error;
+
+    if (x->r < 0 && x->r != -ERR_NOT_FOUND) {
+        (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
+        end(c, x->r, &err);
+    } else {
+        c->is_sent = true;
+        attach_turn_give(c->owner->attach, &c->turn);
+        /* One that only goes later may be new to the cache: without it, "not there" would say nothing. */
+        if (x->object && x->object->is_deleting && x->object->finalizers.count > 0)
+            informer_observe(c->owner->attach->attachments, x->object);
+        check(c); /* gone from the cache too: an attach that follows must not take it for its own */
+    }
+}
+
+static void delete (struct attach_turn *t)
+{
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct client_request q = { .verb = CLIENT_DELETE, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
+
+    client_send(c->owner->attach->o.part.client, &c->call, &q, on_deleted, c);
+}
+
+static void csi_detach(struct attach_work *w)
+{
+    struct csi_work *c = work_begin(w, CSI_DETACHING);
+
+    if (c)
+        attach_turn_take(w->attach, &c->turn, delete);
+}
+
+/* --- Verifying --- */
+
+static void on_got(void *ctx, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+
+    c->owner->is_attached = x->r == 0 && ((const struct attachment *)(const void *)x->object)->is_attached;
+    if (x->r < 0 && x->r != -ERR_NOT_FOUND)
+        end(c, x->r, &x->error); /* no answer proves nothing */
+    else
+        end(c, 0, NULL);
+}
+
+static void get(struct attach_turn *t)
+{
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
+
+    client_send(c->owner->attach->o.part.client, &c->call, &q, on_got, c);
+}
+
+/* A driver that needs no attaching has it all attached. */
+static void csi_verify(struct attach_work *w)
+{
+    struct csi_work *c = work_begin(w, CSI_VERIFYING);
+    const struct attachment *x = c ? cached(c) : NULL;
+    struct attach_means m = { 0 };
+    struct error err;
+
+    if (!c)
+        return;
+    w->is_attached =
+        attach_means_find(w->attach, &w->spec, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
+    if (w->is_attached || x) {
+        w->is_attached = w->is_attached || x->is_attached;
+        loop_defer(&c->later);
+    } else {
+        attach_turn_take(w->attach, &c->turn, get);
+    }
+}
+
+const struct attacher csi_attacher = { csi_attach, csi_detach, csi_verify, csi_drop };

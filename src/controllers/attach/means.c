@@ -1,0 +1,209 @@
+/* Who attaches a volume: its CSI driver, by way of a VolumeAttachment, or a plugin of this process. */
+#include "controllers/attach/attach_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Specs --- */
+
+void attach_spec_set(struct attach_spec *to, const struct attach_spec *from)
+{
+    struct object *before = to->object;
+
+    if (from && from->object)
+        *to = (struct attach_spec){ from->spec, object_ref(from->object) };
+    else
+        *to = (struct attach_spec){ .object = NULL };
+    (void)object_unref(before);
+}
+
+void attach_spec_done(struct attach_spec *s)
+{
+    attach_spec_set(s, NULL);
+}
+
+const char *attach_spec_name(const struct attach_spec *s)
+{
+    return s->object ? spec_name(&s->spec) : "nil";
+}
+
+bool attach_spec_is_shared(const struct attach_spec *s)
+{
+    const struct volume *v = s->object ? s->spec.volume : NULL;
+
+    if (!s->object)
+        return true;
+    if (!v)
+        return s->spec.inlined->type != POD_VOLUME_AZURE_DISK && s->spec.inlined->type != POD_VOLUME_CINDER;
+    return v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
+}
+
+/* --- Who attaches --- */
+
+static const struct csi_driver *driver_of(const struct attach *a, const char *name)
+{
+    const struct object *o = informer_get(a->csi_drivers, "", name);
+
+    return o ? (const struct csi_driver *)(const void *)o : NULL;
+}
+
+/* A driver that nobody has described needs attaching. */
+static bool needs_attaching(const struct attach *a, struct str volume_name)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    const struct csi_driver *d;
+
+    (void)buf_add_str(&name, str_next(&volume_name, '^'));
+    d = name.failed ? NULL : driver_of(a, buf_cstr(&name));
+    return !d || d->attach_required;
+}
+
+static int find_csi(struct attach *a, const struct buf *volume_name, struct attach_means *ret,
+                    struct buf *ret_name, struct error *err)
+{
+    int r = buf_check(volume_name, "the volume's name", err);
+
+    if (r < 0)
+        return r;
+    if (needs_attaching(a, buf_str(volume_name)))
+        ret->attacher = &csi_attacher;
+    if (!ret_name)
+        return 0;
+    (void)buf_addf(ret_name, CSI_PLUGIN "/%s", buf_cstr(volume_name));
+    return buf_check(ret_name, "the volume's name", err);
+}
+
+static int find_plugin(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                       struct buf *ret_name, struct error *err)
+{
+    const struct volume_plugin *p = NULL;
+    struct error why;
+    int r = registry_by_spec(a->o.registry, &spec->spec, PLUGIN_ATTACHES, &p, &why);
+
+    if (r == -ERR_NOT_FOUND)
+        return 0; /* whatever it is, nobody attaches it */
+    if (r < 0) {
+        *err = why;
+        return error_wrap(err, "failed to get AttachablePlugin from volumeSpec for volume \"%s\" err=",
+                          attach_spec_name(spec));
+    }
+    if (!p)
+        return 0;
+    *ret = (struct attach_means){ &plugin_attacher, p };
+    return ret_name ? registry_unique_name(p, &spec->spec, /* pod_uid= */ "", ret_name, err) : 0;
+}
+
+int attach_means_find(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                      struct buf *ret_name, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    struct attach_means m = { 0 };
+    int r = 0;
+
+    if (csi_attach_volume_name(spec, &csi))
+        r = find_csi(a, &csi, &m, ret_name, err);
+    else if (spec_source(&spec->spec).kind != SOURCE_CSI) /* those in pods are never attached */
+        r = find_plugin(a, spec, &m, ret_name, err);
+    if (r == 0)
+        *ret = m;
+    return r;
+}
+
+/* What is attached must be detached although its driver is not described any more, or says now that there was
+ * no need. */
+static int find_by_spec(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+                        struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    const struct volume_plugin *p = NULL;
+    int r;
+
+    if (csi_attach_volume_name(spec, &csi)) {
+        *ret = (struct attach_means){ &csi_attacher, NULL };
+        return 0;
+    }
+    r = registry_by_spec(a->o.registry, &spec->spec, PLUGIN_ATTACHES, &p, err);
+    if (r == 0 && !p)
+        r = error_set(err, ERR_UNSUPPORTED, "no detachable volume plugin matched");
+    if (r < 0)
+        return error_wrap(err, "DetachVolume.findDetachablePluginBySpec failed for volume \"%s\" ",
+                          attach_spec_name(spec));
+    *ret = (struct attach_means){ &plugin_attacher, p };
+    return 0;
+}
+
+static int find_by_name(struct attach *a, const char *unique, struct attach_means *ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    const struct volume_plugin *p = NULL;
+    struct str plugin, volume;
+    int r = unique_name_split(unique, &plugin, &volume, err);
+
+    if (r < 0)
+        return error_wrap(err, "DetachVolume.SplitUniqueName failed for volume \"%s\" ", unique);
+    if (str_is(plugin, CSI_PLUGIN)) {
+        *ret = (struct attach_means){ &csi_attacher, NULL };
+        return 0;
+    }
+    (void)buf_add_str(&name, plugin);
+    r = registry_by_name(a->o.registry, buf_cstr(&name), PLUGIN_ATTACHES, &p, err);
+    if (r == 0 && !p)
+        r = error_set(err, ERR_UNSUPPORTED, "no attachable volume plugin matched");
+    if (r < 0)
+        return error_wrap(err, "DetachVolume.FindAttachablePluginByName failed for volume \"%s\" ", unique);
+    *ret = (struct attach_means){ &plugin_attacher, p };
+    return 0;
+}
+
+int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, struct attach_means *ret,
+                               struct error *err)
+{
+    return v->spec.object ? find_by_spec(a, &v->spec, ret, err) : find_by_name(a, v->name, ret, err);
+}
+
+/* --- Work --- */
+
+static void on_failure(void *ctx)
+{
+    struct attach_work *w = ctx;
+    struct error err = w->failure;
+
+    w->done(w, -(int)err.code, &err);
+}
+
+void attach_work_fail(struct attach_work *w, const struct error *err)
+{
+    w->failure = *err;
+    loop_defer(&w->later);
+}
+
+int attach_work_init(struct attach_work *w, struct attach *a, const struct attach_spec *spec,
+                     const char *volume, const char *node, struct error *err)
+{
+    w->attach = a;
+    deferred_init(&w->later, a->o.part.loop, on_failure, w);
+    w->volume = strdup(volume);
+    w->node = strdup(node);
+    attach_spec_set(&w->spec, spec);
+    return w->volume && w->node ? 0 : error_no_memory(err);
+}
+
+void attach_work_use(struct attach_work *w, const struct attach_means *m)
+{
+    assert(m->attacher && !w->attacher);
+    w->attacher = m->attacher;
+    w->plugin = plugin_ref(m->plugin);
+}
+
+void attach_work_done(struct attach_work *w)
+{
+    if (w->work)
+        w->attacher->drop(w);
+    loop_undefer(&w->later);
+    attach_spec_done(&w->spec);
+    w->plugin = plugin_unref(w->plugin);
+    free(w->volume);
+    free(w->node);
+    free(w->device);
+}

@@ -1,0 +1,277 @@
+/* The two operations: attaching a volume to a node, and detaching it.
+ *
+ * An operation has its pair until it ends: the pair stays, and says how it ended. Only one that is known to
+ * have been done leaves a certain state; whatever fails may have happened. */
+#include "controllers/attach/attach_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* One operation forgets the delay of another: two that go on failing, a detach here and an attach there, are
+ * held apart by this. */
+#define AFTER_FAILURE_NS (100 * NS_PER_MS)
+
+struct attach_op {
+    TAILQ_ENTRY(attach_op) link;
+    struct attach_work work;
+    struct worlds_pair *pair;
+    struct nested_op *nested;
+    bool is_attach;
+    uint64_t began_ns;
+    bool is_not_begun;       /* an attach for which nobody was found */
+    struct attach_turn turn; /* of: */
+    struct client_call call; /* what the server says of the node */
+};
+
+static void on_work_done(struct attach_work *w, int r, const struct error *err);
+
+static struct attach_op *op_of(struct attach_work *w)
+{
+    return CONTAINER_OF(w, struct attach_op, work);
+}
+
+static void op_free(struct attach_op *op)
+{
+    TAILQ_REMOVE(&op->work.attach->ops, op, link);
+    attach_turn_give(op->work.attach, &op->turn);
+    client_cancel(&op->call);
+    attach_work_done(&op->work);
+    free(op);
+}
+
+/* With its pair and its place among the operations. */
+static int op_new(struct attach *a, struct worlds_pair *p, const struct attach_spec *spec, const char *name,
+                  struct attach_op **ret, struct error *err)
+{
+    struct attach_op *op = calloc(1, sizeof *op);
+    struct nested_key key = { p->volume->name, "", attach_spec_is_shared(spec) ? p->node->name : "" };
+    int r;
+
+    if (!op)
+        return error_no_memory(err);
+    TAILQ_INSERT_TAIL(&a->ops, op, link);
+    op->work.attach = a;
+    r = attach_work_init(&op->work, a, spec, p->volume->name, p->node->name, err);
+    if (r == 0)
+        r = nested_start(a->nested, &key, name, &op->nested, err);
+    if (r < 0) {
+        op_free(op);
+        return r;
+    }
+    assert(!p->is_busy);
+    p->is_busy = true;
+    op->pair = p;
+    op->work.done = on_work_done;
+    op->began_ns = loop_now_ns(a->o.part.loop);
+    *ret = op;
+    return 0;
+}
+
+/* --- Ends --- */
+
+static void tell_failure(const struct attach_op *op, const struct error *err)
+{
+    for (size_t i = 0; i < op->pair->pods.count; i++)
+        recorder_event(op->work.attach->recorder, op->pair->pods.items[i], EVENT_WARNING,
+                       "FailedAttachVolume", "%s", err->msg);
+}
+
+static void end_attached(struct attach_op *op)
+{
+    worlds_set_attached(op->pair, &op->work.spec, TAKE(op->work.device));
+    for (size_t i = 0; i < op->pair->pods.count; i++)
+        recorder_event(op->work.attach->recorder, op->pair->pods.items[i], EVENT_NORMAL,
+                       "SuccessfulAttachVolume", "AttachVolume.Attach succeeded for volume \"%s\" ",
+                       attach_spec_name(&op->work.spec));
+    log_info("attached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
+}
+
+/* It is attached to another node than anybody knew: that attachment is found, and ended, from its pair. */
+static struct worlds_pair *dangling_pair(struct attach_op *op, int r)
+{
+    struct worlds_pair *p = NULL;
+
+    if (r == -ERR_EXISTS && op->work.device && op->work.device[0])
+        p = worlds_pair_get(op->work.attach, op->work.volume, op->work.device);
+    return p ? p : op->pair;
+}
+
+static void end_not_attached(struct attach_op *op, int r, struct error *err)
+{
+    /* One that is known to be attached there stays so. */
+    struct worlds_pair *p = dangling_pair(op, r);
+
+    if (p == op->pair || p->state == PAIR_DETACHED)
+        worlds_set_uncertain(p, &op->work.spec);
+    (void)error_wrap(err, "AttachVolume.Attach failed for volume \"%s\" ", attach_spec_name(&op->work.spec));
+    tell_failure(op, err);
+}
+
+static void log_failure(const struct attach_op *op, const char *name, const struct error *err)
+{
+    log_warn("operation failed, will try again later", LOG_STR("operation", name),
+             LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node), LOG_ERR(err));
+}
+
+/* A CSI driver serves what names another plugin. */
+static bool is_migrated(const struct attach_op *op)
+{
+    const struct volume *v = op->work.spec.object ? op->work.spec.spec.volume : NULL;
+
+    return op->work.attacher == &csi_attacher && v && v->source.kind != SOURCE_CSI;
+}
+
+/* The pair may go with its operation. */
+static void op_end(struct attach_op *op, int r, const struct error *err)
+{
+    struct attach *a = op->work.attach;
+    struct worlds_pair *p = op->pair;
+    const char *name = op->is_attach ? OP_ATTACH : OP_DETACH;
+
+    if (r < 0)
+        log_failure(op, name, err);
+    attach_metrics_operation(
+        a, &(struct attach_operation){ p->volume->label, name, op->began_ns, r < 0, is_migrated(op) });
+    nested_end(op->nested, r, err);
+    op_free(op);
+    p->is_busy = false;
+    if (r < 0)
+        worlds_mark_at(p->volume, loop_now_ns(a->o.part.loop) + AFTER_FAILURE_NS);
+    else
+        worlds_mark(p->volume);
+    worlds_pair_settle(p);
+}
+
+static void detach_end(struct attach_op *op, int r, struct error *err)
+{
+    struct worlds_pair *p = op->pair;
+
+    if (r < 0) {
+        worlds_set_uncertain(p, &op->work.spec);
+    } else if (p->state != PAIR_DETACHED) {
+        log_info("detached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
+        worlds_set_detached(p); /* it is busy: it stays */
+    }
+    op_end(op, r, err);
+}
+
+static void on_work_done(struct attach_work *w, int r, const struct error *err)
+{
+    struct attach_op *op = op_of(w);
+    struct error why = r < 0 ? *err : (struct error){ 0 };
+
+    if (op->is_attach) {
+        if (r == 0)
+            end_attached(op);
+        else if (op->is_not_begun)
+            tell_failure(op, &why); /* the state is what it was */
+        else
+            end_not_attached(op, r, &why);
+        op_end(op, r, &why);
+    } else {
+        if (r < 0)
+            (void)error_wrap(&why, "DetachVolume.Detach failed for volume \"%s\" ",
+                             attach_spec_name(&w->spec));
+        detach_end(op, r, &why);
+    }
+}
+
+/* --- Attaching --- */
+
+int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error *err)
+{
+    struct attach_op *op = NULL;
+    struct attach_means m = { 0 };
+    struct error why;
+    int r = op_new(a, p, &p->wanted, OP_ATTACH, &op, err);
+
+    if (r < 0 || !op)
+        return r;
+    op->is_attach = true;
+    r = attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &why);
+    if (r == 0 && !m.attacher)
+        r = error_set(&why, ERR_UNSUPPORTED, "plugin do not support attachment");
+    if (r < 0) {
+        (void)error_wrap(&why, "AttachVolume.FindAttachablePluginBySpec failed for volume \"%s\" ",
+                         attach_spec_name(&p->wanted));
+        op->is_not_begun = true;
+        attach_work_fail(&op->work, &why);
+        return 0;
+    }
+    attach_work_use(&op->work, &m);
+    log_info("attaching", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name));
+    m.attacher->attach(&op->work);
+    return 0;
+}
+
+/* --- Detaching --- */
+
+static bool uses(const struct node *n, const char *volume)
+{
+    for (uint32_t i = 0; i < n->volumes_in_use.count; i++)
+        if (strcmp(n->volumes_in_use.items[i], volume) == 0)
+            return true;
+    return false;
+}
+
+/* What the server says of the node, after it has acknowledged that the volume is not the node's any more. */
+static void on_node(void *ctx, const struct client_answer *x)
+{
+    struct attach_op *op = ctx;
+    const char *name = attach_spec_name(&op->work.spec);
+    struct error err = x->error;
+    int r = x->r;
+
+    attach_turn_give(op->work.attach, &op->turn);
+    if (r == 0 && uses(node_of(x->object), op->work.volume))
+        r = error_set(&err, ERR_BUSY,
+                      "DetachVolume failed for volume \"%s\" (UniqueName: \"%s\") on node \"%s\" : volume is "
+                      "still in use by node, according to Node status",
+                      name, op->work.volume, op->work.node);
+    else if (r < 0 && r != -ERR_NOT_FOUND)
+        r = error_wrap(&err, "DetachVolume failed fetching node from API server for volume \"%s\" ", name);
+    if (r < 0 && r != -ERR_NOT_FOUND)
+        detach_end(op, r, &err);
+    else
+        op->work.attacher->detach(&op->work);
+}
+
+static void ask_for_node(struct attach_turn *t)
+{
+    struct attach_op *op = CONTAINER_OF(t, struct attach_op, turn);
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = op->work.node };
+
+    client_send(op->work.attach->o.part.client, &op->call, &q, on_node, op);
+}
+
+int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
+                          bool verifies, struct error *err)
+{
+    struct attach_op *op = NULL;
+    int r = op_new(a, p, &p->volume->spec, OP_DETACH, &op, err);
+
+    if (r < 0 || !op)
+        return r;
+    assert(worlds_is_unreported(p));
+    attach_work_use(&op->work, m);
+    log_info("detaching", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name),
+             LOG_BOOL("verified", verifies));
+    if (verifies)
+        attach_turn_take(a, &op->turn, ask_for_node);
+    else
+        m->attacher->detach(&op->work);
+    return 0;
+}
+
+void attach_operate_stop(struct attach *a)
+{
+    struct attach_op *next;
+
+    for (struct attach_op *op = TAILQ_FIRST(&a->ops); op; op = next) {
+        next = TAILQ_NEXT(op, link);
+        op_free(op);
+    }
+}

@@ -1,0 +1,202 @@
+/* What becomes of a volume: from what is wanted and what is, the next step of each of its pairs.
+ *
+ * Every step is decided anew from the present: a detach that waits for its node's status to be written begins
+ * when the answer is there and all that spoke for it still holds. A volume that is attached and not about to
+ * be detached is in its node's report, whatever happened before. */
+#include "controllers/attach/attach_int.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+#define UNMOUNT_PATIENCE_NS (360 * NS_PER_S)
+#define MESSAGE_BYTES_MAX 4096
+
+/* One operation at a time: of a volume that may be in several places, for each of them. */
+static struct nested_key key_of(const struct worlds_pair *p, const struct attach_spec *spec)
+{
+    return (struct nested_key){ .volume = p->volume->name,
+                                .pod = "",
+                                .node = attach_spec_is_shared(spec) ? p->node->name : "" };
+}
+
+/* --- Detaching --- */
+
+/* What speaks for and against taking it away. */
+struct grounds {
+    bool is_late;           /* the node had its time, and that counts */
+    bool is_forced;         /* … and it does not answer */
+    bool is_out_of_service; /* somebody says that the node is off */
+};
+
+static uint64_t waited_ns(struct attach *a, struct worlds_pair *p)
+{
+    uint64_t now_ns = loop_now_ns(a->o.part.loop);
+
+    if (!p->is_detach_asked) {
+        p->is_detach_asked = true;
+        p->detach_asked_ns = now_ns;
+    }
+    return now_ns - p->detach_asked_ns;
+}
+
+static struct grounds grounds_of(struct attach *a, struct worlds_pair *p)
+{
+    const struct object *o = informer_get(a->nodes, "", p->node->name);
+    const struct node *n = o ? node_of(o) : NULL;
+    struct grounds g = { 0 };
+
+    g.is_late = waited_ns(a, p) > UNMOUNT_PATIENCE_NS && !a->o.no_force_detach_on_timeout;
+    g.is_forced = g.is_late && !(n && node_is_ready(n));
+    g.is_out_of_service = n && node_has_taint(n, TAINT_OUT_OF_SERVICE);
+    if (!g.is_late && !a->o.no_force_detach_on_timeout)
+        timer_arm(&p->patience, p->detach_asked_ns + UNMOUNT_PATIENCE_NS + 1);
+    return g;
+}
+
+static void begin_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
+                         const struct grounds *g)
+{
+    bool verifies = !g->is_late && !g->is_out_of_service;
+    struct error err;
+    int r = attach_operate_detach(a, p, m, verifies, &err);
+
+    if (r == 0 && !verifies)
+        attach_metrics_forced(a, g->is_late ? "timeout" : "out-of-service");
+    if (r < 0) {
+        if (!error_is_expected(r))
+            log_error("cannot begin to detach", LOG_STR("volume", p->volume->name),
+                      LOG_STR("node", p->node->name), LOG_ERR(&err));
+        if (p->state == PAIR_ATTACHED)
+            worlds_report(p, true);
+    }
+}
+
+static void check_unwanted(struct attach *a, struct worlds_pair *p)
+{
+    struct nested_key key = key_of(p, &p->volume->spec);
+    struct grounds g;
+    struct attach_means m;
+    struct error err;
+    uint64_t until_ns;
+
+    if (nested_is_pending(a->nested, &key))
+        return; /* its end looks again */
+    if (nested_is_waiting(a->nested, &key, OP_DETACH, &until_ns)) {
+        worlds_mark_at(p->volume, until_ns);
+        return;
+    }
+    g = grounds_of(a, p);
+    if (worlds_is_in_use(p) && !g.is_forced && !g.is_out_of_service) {
+        /* Observed: still mounted. The node's next word, or the end of patience, looks again. */
+        worlds_report(p, p->state == PAIR_ATTACHED);
+    } else if (attach_means_find_detacher(a, p->volume, &m, &err) < 0) {
+        /* Observed: nobody can. The slow pass looks again. */
+        log_warn("cannot detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name),
+                 LOG_ERR(&err));
+        worlds_report(p, p->state == PAIR_ATTACHED);
+    } else if (worlds_report(p, false), !worlds_is_unreported(p)) {
+        /* Observed: the node may still be told that it is attached. The answer to the write looks again. */
+        attach_status_mark(p->node);
+    } else {
+        begin_detach(a, p, &m, &g);
+    }
+}
+
+/* --- Attaching --- */
+
+static bool is_attached_elsewhere(const struct worlds_pair *p)
+{
+    for (size_t i = 0; i < p->volume->pairs.count; i++)
+        if (p->volume->pairs.items[i] != p && p->volume->pairs.items[i]->state == PAIR_ATTACHED)
+            return true;
+    return false;
+}
+
+/* Who has it, as far as this pod's people may know. */
+static void write_users(const struct worlds_pair *p, const struct object *pod, struct buf *out)
+{
+    unsigned here = 0, elsewhere = 0;
+
+    for (size_t i = 0; i < p->volume->pairs.count; i++) {
+        const struct worlds_pair *other = p->volume->pairs.items[i];
+
+        for (size_t k = 0; other != p && other->state == PAIR_ATTACHED && k < other->pods.count; k++) {
+            const struct object *user = other->pods.items[k];
+
+            if (strcmp(user->ns, pod->ns) != 0)
+                elsewhere++;
+            else
+                (void)buf_addf(out, "%s%s", here++ ? ", " : "Volume is already used by pod(s) ", user->name);
+        }
+    }
+    if (here && elsewhere)
+        (void)buf_addf(out, " and %u pod(s) in different namespaces", elsewhere);
+    else if (elsewhere)
+        (void)buf_addf(out, "Volume is already used by %u pod(s) in different namespaces", elsewhere);
+    else if (!here)
+        (void)buf_add_cstr(out,
+                           "Volume is already exclusively attached to one node, waiting on detach before "
+                           "it can be attached to another node");
+}
+
+static void tell_refusal(struct attach *a, struct worlds_pair *p)
+{
+    if (p->is_refusal_told)
+        return;
+    p->is_refusal_told = true;
+    for (size_t i = 0; i < p->pods.count; i++) {
+        _cleanup_(buf_done_p) struct buf tail = BUF_INIT(MESSAGE_BYTES_MAX);
+
+        write_users(p, p->pods.items[i], &tail);
+        recorder_event(a->recorder, p->pods.items[i], EVENT_WARNING, "FailedAttachVolume",
+                       "Waiting for detach for volume \"%s\" %s", attach_spec_name(&p->wanted),
+                       buf_cstr(&tail));
+    }
+    log_info("waiting for detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name));
+}
+
+static void begin_attach(struct attach *a, struct worlds_pair *p)
+{
+    struct error err;
+    int r = attach_operate_attach(a, p, &err);
+
+    if (r < 0 && !error_is_expected(r))
+        log_error("cannot begin to attach", LOG_STR("volume", p->volume->name),
+                  LOG_STR("node", p->node->name), LOG_ERR(&err));
+}
+
+static void check_wanted(struct attach *a, struct worlds_pair *p)
+{
+    struct nested_key key = key_of(p, &p->wanted);
+    uint64_t until_ns;
+
+    if (nested_is_pending(a->nested, &key))
+        return;
+    if (p->state == PAIR_ATTACHED) {
+        p->is_detach_asked = false;
+        timer_disarm(&p->patience);
+        worlds_report(p, true);
+        if (!p->volume->spec.object) /* a node's status told no more than the name */
+            attach_spec_set(&p->volume->spec, &p->wanted);
+    } else if (!attach_spec_is_shared(&p->wanted) && is_attached_elsewhere(p)) {
+        /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
+         * elsewhere is no reason to wait: the storage knows. */
+        tell_refusal(a, p);
+    } else if (nested_is_waiting(a->nested, &key, OP_ATTACH, &until_ns)) {
+        worlds_mark_at(p->volume, until_ns);
+    } else {
+        begin_attach(a, p);
+    }
+}
+
+/* No pair goes away here: operations end later. */
+void attach_reconcile(struct attach *a, struct worlds_volume *v)
+{
+    for (size_t i = 0; i < v->pairs.count; i++)
+        if (!pair_is_wanted(v->pairs.items[i]) && v->pairs.items[i]->state != PAIR_DETACHED)
+            check_unwanted(a, v->pairs.items[i]);
+    for (size_t i = 0; i < v->pairs.count; i++)
+        if (pair_is_wanted(v->pairs.items[i]))
+            check_wanted(a, v->pairs.items[i]);
+}

@@ -1,0 +1,108 @@
+/* At the start: what is attached, as nodes and VolumeAttachments tell it.
+ *
+ * What a node's status lists is attached. What has a VolumeAttachment and is in no status may be: it was on
+ * its way when the last process ended, in one direction or the other. Waits for nodes to unmount begin anew.
+ * Whatever cannot be read here is logged and passed over. */
+#include "controllers/attach/attach_int.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+static void complain(const char *what, const char *name, const struct error *err)
+{
+    log_warn("cannot recover what was attached", LOG_STR("kind", what), LOG_STR("name", name), LOG_ERR(err));
+}
+
+/* --- Nodes --- */
+
+static int recover_volume(struct attach *a, const struct node *n, const struct attached_volume *v,
+                          struct error *err)
+{
+    char *device = strdup(v->device_path);
+    struct worlds_pair *p = device ? worlds_pair_get(a, v->name, n->obj.name) : NULL;
+
+    if (!p) {
+        free(device);
+        return error_no_memory(err);
+    }
+    worlds_set_attached(p, /* spec= */ NULL, device);
+    return 0;
+}
+
+static int recover_node(struct attach *a, const struct node *is, struct error *err)
+{
+    struct worlds_node *n = worlds_node_get(a, is->obj.name);
+    int r = 0;
+
+    if (!n)
+        return error_no_memory(err);
+    n->exists = true;
+    n->may_be_right = true;
+    for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)
+        if (is->volumes_attached[i].name[0])
+            r = recover_volume(a, is, &is->volumes_attached[i], err);
+    if (worlds_set_in_use(n, is->volumes_in_use) < 0)
+        r = error_no_memory(err);
+    n->is_managed = object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES) != NULL;
+    return r;
+}
+
+static void recover_nodes(struct attach *a)
+{
+    struct informer_cursor at;
+    struct error err;
+
+    for (const struct object *o = informer_first(a->nodes, &at); o; o = informer_next(&at))
+        if (recover_node(a, node_of(o), &err) < 0)
+            complain("Node", o->name, &err);
+}
+
+/* --- Attachments --- */
+
+static int recover_attachment(struct attach *a, const struct attachment *x, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    const struct object *o = informer_get(a->volumes, "", x->volume_name);
+    struct attach_spec spec = { .object = NULL };
+    struct worlds_pair *p;
+    struct attach_means m = { 0 };
+    int r;
+
+    if (!o)
+        return 0; /* nobody knows what it was */
+    spec.spec.volume = volume_of(o);
+    spec.object = (struct object *)(uintptr_t)o; /* borrowed */
+    r = attach_means_find(a, &spec, &m, &name, err);
+    if (r < 0 || !m.attacher)
+        return r;
+    p = worlds_pair_get(a, buf_cstr(&name), x->node_name);
+    if (!p)
+        return error_no_memory(err);
+    if (p->state == PAIR_DETACHED)
+        worlds_set_uncertain(p, &spec);
+    return 0;
+}
+
+static void recover_attachments(struct attach *a)
+{
+    struct informer_cursor at;
+    struct error err;
+
+    for (const struct object *o = informer_first(a->attachments, &at); o; o = informer_next(&at)) {
+        const struct attachment *x = (const struct attachment *)(const void *)o;
+
+        if (x->volume_name[0] && x->node_name[0] && recover_attachment(a, x, &err) < 0)
+            complain("VolumeAttachment", o->name, &err);
+    }
+}
+
+void attach_recover(struct attach *a)
+{
+    struct informer_cursor at;
+
+    recover_nodes(a);
+    recover_attachments(a);
+    for (const struct object *o = informer_first(a->pods, &at); o; o = informer_next(&at))
+        attach_inputs_pod(a, pod_of(o));
+}

@@ -1,0 +1,148 @@
+/* Verification: what is thought to be attached is asked about, node by node, now and then.
+ *
+ * What is found gone is detached here too, and attached again where it is wanted. A pair that changes while
+ * it is asked about is left alone, as is one whose plugin cannot tell. */
+#include "controllers/attach/attach_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+struct verification;
+
+/* One pair. */
+struct check {
+    struct attach_work work;
+    struct verification *all;
+    uint64_t changes; /* of the pair, when it was asked about */
+};
+
+/* One node. */
+struct verification {
+    TAILQ_ENTRY(verification) link;
+    struct attach *attach;
+    struct nested_op *nested;
+    uint64_t began_ns;
+    size_t pending;
+    size_t count;
+    struct check checks[];
+};
+
+static void verification_free(struct verification *v)
+{
+    TAILQ_REMOVE(&v->attach->verifications, v, link);
+    for (size_t i = 0; i < v->count; i++)
+        attach_work_done(&v->checks[i].work);
+    free(v);
+}
+
+static void verification_end(struct verification *v)
+{
+    struct attach *a = v->attach;
+
+    attach_metrics_operation(a, &(struct attach_operation){ "<n/a>", OP_VERIFY, v->began_ns, false, false });
+    nested_end(v->nested, 0, NULL);
+    verification_free(v);
+}
+
+static void on_checked(struct attach_work *w, int r, const struct error *err)
+{
+    struct check *c = CONTAINER_OF(w, struct check, work);
+    struct worlds_pair *p = worlds_pair(w->attach, w->volume, w->node);
+
+    if (r < 0 && r != -ERR_UNSUPPORTED)
+        log_warn("cannot verify that a volume is attached", LOG_STR("volume", w->volume),
+                 LOG_STR("node", w->node), LOG_ERR(err));
+    if (p)
+        p->is_verified = false;
+    if (p && r == 0 && !w->is_attached && p->changes == c->changes) {
+        log_warn("a volume is not attached any more", LOG_STR("volume", w->volume), LOG_STR("node", w->node));
+        worlds_set_detached(p);
+    }
+    if (--c->all->pending == 0)
+        verification_end(c->all);
+}
+
+static bool is_to_be_checked(const struct worlds_pair *p)
+{
+    return p->state == PAIR_ATTACHED && p->volume->spec.object && !p->is_verified && !p->is_busy;
+}
+
+/* One more, if somebody can tell. */
+static void add_check(struct attach *a, struct verification *v, struct worlds_pair *p)
+{
+    struct check *c = &v->checks[v->count];
+    struct attach_means m = { 0 };
+    struct error err;
+
+    if (attach_means_find_detacher(a, p->volume, &m, &err) < 0 ||
+        attach_work_init(&c->work, a, &p->volume->spec, p->volume->name, p->node->name, &err) < 0) {
+        attach_work_done(&c->work);
+        *c = (struct check){ 0 };
+        return;
+    }
+    attach_work_use(&c->work, &m);
+    c->work.done = on_checked;
+    c->all = v;
+    c->changes = p->changes;
+    p->is_verified = true;
+    v->count++;
+}
+
+static void verify_node(struct attach *a, const struct worlds_node *n)
+{
+    struct verification *v;
+    size_t count = 0;
+    struct error err;
+
+    for (size_t i = 0; i < n->pairs.count; i++)
+        count += is_to_be_checked(n->pairs.items[i]);
+    v = count ? calloc(1, sizeof *v + count * sizeof v->checks[0]) : NULL;
+    if (!v)
+        return; /* the next time */
+    v->attach = a;
+    v->began_ns = loop_now_ns(a->o.part.loop);
+    TAILQ_INSERT_TAIL(&a->verifications, v, link);
+    for (size_t i = 0; i < n->pairs.count; i++)
+        if (is_to_be_checked(n->pairs.items[i]))
+            add_check(a, v, n->pairs.items[i]);
+    if (v->count == 0 ||
+        nested_start(a->nested, &(struct nested_key){ "", "", "" }, OP_VERIFY, &v->nested, &err) < 0) {
+        for (size_t i = 0; i < n->pairs.count; i++)
+            n->pairs.items[i]->is_verified = false;
+        verification_free(v);
+        return;
+    }
+    v->pending = v->count;
+    for (size_t i = 0; i < v->count; i++)
+        v->checks[i].work.attacher->verify(&v->checks[i].work);
+}
+
+static void on_verify(void *ctx)
+{
+    struct attach *a = ctx;
+    struct omap_cursor at;
+
+    for (struct worlds_node *n = omap_first(&a->worlds.nodes, &at); n; n = omap_next(&at))
+        verify_node(a, n);
+    timer_arm_after(&a->verify_timer, a->o.sync_period_ns);
+}
+
+void attach_verify_start(struct attach *a)
+{
+    timer_init(&a->verify_timer, a->o.part.loop, on_verify, a);
+    if (a->o.sync_period_ns > 0)
+        timer_arm_after(&a->verify_timer, a->o.sync_period_ns);
+}
+
+void attach_verify_stop(struct attach *a)
+{
+    struct verification *next;
+
+    timer_disarm(&a->verify_timer);
+    for (struct verification *v = TAILQ_FIRST(&a->verifications); v; v = next) {
+        next = TAILQ_NEXT(v, link);
+        verification_free(v);
+    }
+}

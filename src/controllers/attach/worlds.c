@@ -1,0 +1,521 @@
+/* Pairs hang in two sorted arrays, of their volume and of their node: few each, and found by halving. */
+#include "controllers/attach/worlds.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controllers/attach/attach_int.h"
+
+/* --- Volumes and nodes by name --- */
+
+static int volume_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct worlds_volume *)a)->name, ((const struct worlds_volume *)b)->name);
+}
+
+static int volume_cmp_key(void *ctx, const void *key, const void *volume)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct worlds_volume *)volume)->name);
+}
+
+static int node_cmp(void *ctx, const void *a, const void *b)
+{
+    (void)ctx;
+    return strcmp(((const struct worlds_node *)a)->name, ((const struct worlds_node *)b)->name);
+}
+
+static int node_cmp_key(void *ctx, const void *key, const void *node)
+{
+    (void)ctx;
+    return strcmp(key, ((const struct worlds_node *)node)->name);
+}
+
+struct worlds_node *worlds_node(const struct attach *a, const char *name)
+{
+    return omap_find(&a->worlds.nodes, /* rank= */ 0, name);
+}
+
+static struct worlds_volume *volume_find(const struct attach *a, const char *name)
+{
+    return omap_find(&a->worlds.volumes, /* rank= */ 0, name);
+}
+
+static void volume_on_retry(void *ctx)
+{
+    worlds_mark(ctx);
+}
+
+static struct worlds_volume *volume_get(struct attach *a, const char *name)
+{
+    struct worlds_volume *v = volume_find(a, name);
+    size_t len = strlen(name);
+
+    if (v)
+        return v;
+    v = calloc(1, sizeof *v + len + 1);
+    if (!v)
+        return NULL;
+    memcpy(v->name, name, len + 1);
+    v->attach = a;
+    v->label = attach_metrics_label(name);
+    timer_init(&v->retry, a->o.part.loop, volume_on_retry, v);
+    if (!v->label || omap_insert(&a->worlds.volumes, /* rank= */ 0, v) < 0) {
+        free(v->label);
+        free(v);
+        return NULL;
+    }
+    attach_metrics_volume(a, v);
+    return v;
+}
+
+struct worlds_node *worlds_node_get(struct attach *a, const char *name)
+{
+    struct worlds_node *n = worlds_node(a, name);
+    size_t len = strlen(name);
+
+    if (n)
+        return n;
+    n = calloc(1, sizeof *n + len + 1);
+    if (!n)
+        return NULL;
+    memcpy(n->name, name, len + 1);
+    n->attach = a;
+    attach_status_init(n);
+    if (omap_insert(&a->worlds.nodes, /* rank= */ 0, n) < 0) {
+        free(n);
+        return NULL;
+    }
+    return n;
+}
+
+static void volume_free(struct worlds_volume *v)
+{
+    if (v->is_marked)
+        TAILQ_REMOVE(&v->attach->worlds.marked_volumes, v, link);
+    timer_disarm(&v->retry);
+    attach_spec_done(&v->spec);
+    vec_done(&v->pairs);
+    free(v->label);
+    free(v);
+}
+
+static void in_use_clear(struct worlds_node *n)
+{
+    for (size_t i = 0; i < n->in_use.count; i++)
+        free(n->in_use.items[i]);
+    vec_done(&n->in_use);
+}
+
+static void node_free(struct worlds_node *n)
+{
+    attach_status_done(n);
+    in_use_clear(n);
+    vec_done(&n->pairs);
+    free(n);
+}
+
+static void volume_settle(struct worlds_volume *v)
+{
+    if (v->pairs.count > 0)
+        return;
+    (void)omap_remove(&v->attach->worlds.volumes, /* rank= */ 0, v);
+    volume_free(v);
+}
+
+/* What is being written of it is still to be answered. */
+void worlds_node_settle(struct worlds_node *n)
+{
+    if (n->exists || n->pairs.count > 0 || client_call_is_active(&n->call))
+        return;
+    (void)omap_remove(&n->attach->worlds.nodes, /* rank= */ 0, n);
+    node_free(n);
+}
+
+/* --- Pairs --- */
+
+/* Where the pair of that node is among a volume's, or would be. */
+static size_t place_in_volume(const struct worlds_volume *v, const char *node)
+{
+    size_t low = 0, high = v->pairs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(v->pairs.items[middle]->node->name, node) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t place_in_node(const struct worlds_node *n, const char *volume)
+{
+    size_t low = 0, high = n->pairs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(n->pairs.items[middle]->volume->name, volume) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct worlds_pair *pair_of(const struct worlds_volume *v, const char *node)
+{
+    size_t at = place_in_volume(v, node);
+
+    return at < v->pairs.count && strcmp(v->pairs.items[at]->node->name, node) == 0 ? v->pairs.items[at]
+                                                                                    : NULL;
+}
+
+struct worlds_pair *worlds_pair(const struct attach *a, const char *volume, const char *node)
+{
+    const struct worlds_volume *v = volume_find(a, volume);
+
+    return v ? pair_of(v, node) : NULL;
+}
+
+static void pair_on_patience(void *ctx)
+{
+    struct worlds_pair *p = ctx;
+
+    worlds_mark(p->volume);
+}
+
+static struct worlds_pair *pair_new(struct attach *a, struct worlds_volume *v, struct worlds_node *n)
+{
+    struct worlds_pair *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->volume = v;
+    p->node = n;
+    timer_init(&p->patience, a->o.part.loop, pair_on_patience, p);
+    if (vec_reserve(&v->pairs, 1) < 0 || vec_reserve(&n->pairs, 1) < 0) {
+        free(p);
+        return NULL;
+    }
+    (void)vec_insert(&v->pairs, place_in_volume(v, n->name), p); /* there is room */
+    (void)vec_insert(&n->pairs, place_in_node(n, v->name), p);
+    return p;
+}
+
+struct worlds_pair *worlds_pair_get(struct attach *a, const char *volume, const char *node)
+{
+    struct worlds_volume *v = volume_get(a, volume);
+    struct worlds_node *n = v ? worlds_node_get(a, node) : NULL;
+    struct worlds_pair *p = n ? pair_of(v, node) : NULL;
+
+    if (n && !p)
+        p = pair_new(a, v, n);
+    if (!p) {
+        if (n)
+            worlds_node_settle(n);
+        if (v)
+            volume_settle(v);
+    }
+    return p;
+}
+
+static void pair_free(struct worlds_pair *p)
+{
+    timer_disarm(&p->patience);
+    for (size_t i = 0; i < p->pods.count; i++)
+        (void)object_unref(p->pods.items[i]);
+    vec_done(&p->pods);
+    attach_spec_done(&p->wanted);
+    free(p->device);
+    free(p);
+}
+
+void worlds_pair_settle(struct worlds_pair *p)
+{
+    struct worlds_volume *v = p->volume;
+    struct worlds_node *n = p->node;
+
+    if (pair_is_wanted(p) || p->state != PAIR_DETACHED || p->is_busy)
+        return;
+    assert(!p->is_reported);
+    vec_remove(&v->pairs, place_in_volume(v, n->name));
+    vec_remove(&n->pairs, place_in_node(n, v->name));
+    pair_free(p);
+    volume_settle(v);
+    worlds_node_settle(n);
+}
+
+/* --- Marks --- */
+
+void worlds_mark(struct worlds_volume *v)
+{
+    if (!v->is_marked) {
+        v->is_marked = true;
+        TAILQ_INSERT_TAIL(&v->attach->worlds.marked_volumes, v, link);
+    }
+    attach_wake(v->attach);
+}
+
+void worlds_mark_at(struct worlds_volume *v, uint64_t at_ns)
+{
+    if (!timer_is_armed(&v->retry) || v->retry.node.at_ns > at_ns)
+        timer_arm(&v->retry, at_ns);
+}
+
+void worlds_mark_node(struct worlds_node *n)
+{
+    for (size_t i = 0; i < n->pairs.count; i++)
+        worlds_mark(n->pairs.items[i]->volume);
+}
+
+void worlds_mark_all(struct attach *a)
+{
+    struct omap_cursor at;
+
+    for (struct worlds_volume *v = omap_first(&a->worlds.volumes, &at); v; v = omap_next(&at))
+        worlds_mark(v);
+}
+
+/* --- Wanted --- */
+
+static bool pair_has_pod(const struct worlds_pair *p, const char *uid)
+{
+    for (size_t i = 0; i < p->pods.count; i++)
+        if (strcmp(p->pods.items[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
+int worlds_want(struct attach *a, const char *node, const char *volume, const struct attach_spec *spec,
+                const struct object *pod, struct error *err)
+{
+    struct worlds_node *n = worlds_node(a, node);
+    struct worlds_pair *p;
+
+    if (!n || !n->is_managed)
+        return error_set(err, ERR_NOT_FOUND,
+                         "no node with the name \"%s\" exists in the list of managed nodes", node);
+    p = worlds_pair_get(a, volume, node);
+    if (!p)
+        return error_no_memory(err);
+    if (pair_has_pod(p, pod->uid))
+        return 0;
+    if (vec_reserve(&p->pods, 1) < 0) {
+        worlds_pair_settle(p);
+        return error_no_memory(err);
+    }
+    if (!pair_is_wanted(p)) {
+        attach_spec_set(&p->wanted, spec);
+        attach_metrics_wanted(p, 1);
+    }
+    p->pods.items[p->pods.count++] = object_ref(pod);
+    attach_metrics_pod(p, 1);
+    worlds_mark(p->volume);
+    return 0;
+}
+
+void worlds_unwant_pod(struct worlds_pair *p, size_t index)
+{
+    (void)object_unref(p->pods.items[index]);
+    vec_remove(&p->pods, index);
+    attach_metrics_pod(p, -1);
+    if (pair_is_wanted(p))
+        return;
+    attach_metrics_wanted(p, -1);
+    attach_spec_done(&p->wanted);
+    p->is_refusal_told = false;
+    worlds_mark(p->volume);
+    worlds_pair_settle(p);
+}
+
+void worlds_unwant(struct worlds_pair *p)
+{
+    for (size_t i = p->pods.count; i > 0; i--)
+        worlds_unwant_pod(p, i - 1);
+}
+
+static void forget_pod(struct worlds_pair *p, const char *uid)
+{
+    for (size_t i = 0; i < p->pods.count; i++)
+        if (strcmp(p->pods.items[i]->uid, uid) == 0) {
+            worlds_unwant_pod(p, i);
+            return;
+        }
+}
+
+void worlds_forget_pod(struct attach *a, const char *node, const char *pod_uid)
+{
+    struct worlds_node *n = worlds_node(a, node);
+
+    for (size_t i = n ? n->pairs.count : 0; i > 0; i--)
+        forget_pod(n->pairs.items[i - 1], pod_uid); /* the last one may take the node with it */
+}
+
+/* --- Is --- */
+
+/* The one place where a state changes. */
+static void pair_enter(struct worlds_pair *p, enum pair_state next)
+{
+    if (p->state == PAIR_DETACHED && next != PAIR_DETACHED) {
+        p->is_assumed_in_use = true;
+        attach_metrics_actual(p, 1);
+    } else if (p->state != PAIR_DETACHED && next == PAIR_DETACHED) {
+        p->is_assumed_in_use = false;
+        p->is_detach_asked = false;
+        timer_disarm(&p->patience);
+        attach_metrics_actual(p, -1);
+    }
+    p->state = next;
+    p->changes = ++p->volume->attach->changes;
+    if (next != PAIR_UNCERTAIN) /* whoever failed says when to look again */
+        worlds_mark(p->volume);
+}
+
+void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device)
+{
+    attach_spec_set(&p->volume->spec, spec);
+    free(p->device);
+    p->device = device;
+    pair_enter(p, PAIR_ATTACHED);
+    worlds_report(p, true);
+}
+
+void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec)
+{
+    assert(!p->is_reported); /* what is reported is attached for certain */
+    attach_spec_set(&p->volume->spec, spec);
+    free(p->device);
+    p->device = NULL;
+    pair_enter(p, PAIR_UNCERTAIN);
+}
+
+void worlds_set_detached(struct worlds_pair *p)
+{
+    bool is_anywhere = false;
+
+    worlds_report(p, false);
+    free(p->device);
+    p->device = NULL;
+    pair_enter(p, PAIR_DETACHED);
+    for (size_t i = 0; i < p->volume->pairs.count; i++)
+        is_anywhere = is_anywhere || p->volume->pairs.items[i]->state != PAIR_DETACHED;
+    if (!is_anywhere)
+        attach_spec_done(&p->volume->spec);
+    worlds_pair_settle(p);
+}
+
+void worlds_report(struct worlds_pair *p, bool is_reported)
+{
+    if (p->is_reported == is_reported)
+        return;
+    p->is_reported = is_reported;
+    p->report = ++p->node->report;
+    attach_status_mark(p->node);
+}
+
+bool worlds_is_unreported(const struct worlds_pair *p)
+{
+    return !p->is_reported && p->node->acknowledged >= p->report;
+}
+
+/* --- In use --- */
+
+static int name_cmp(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_same(const struct worlds_node *n, char *const *names, size_t count)
+{
+    if (n->in_use.count != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(n->in_use.items[i], names[i]) != 0)
+            return false;
+    return true;
+}
+
+void worlds_confirm_in_use(struct worlds_node *n)
+{
+    for (size_t i = 0; i < n->pairs.count; i++)
+        if (n->pairs.items[i]->is_assumed_in_use) {
+            n->pairs.items[i]->is_assumed_in_use = false;
+            worlds_mark(n->pairs.items[i]->volume);
+        }
+}
+
+static char **sorted_names(struct texts volumes)
+{
+    char **names = calloc(volumes.count ? volumes.count : 1, sizeof *names);
+    uint32_t count = 0;
+
+    while (names && count < volumes.count && (names[count] = strdup(volumes.items[count])))
+        count++;
+    if (names && count == volumes.count) {
+        if (count > 0)
+            qsort(names, count, sizeof *names, name_cmp);
+        return names;
+    }
+    while (count > 0)
+        free(names[--count]);
+    free(names);
+    return NULL;
+}
+
+int worlds_set_in_use(struct worlds_node *n, struct texts volumes)
+{
+    char **names = sorted_names(volumes);
+    bool is_news;
+
+    if (!names)
+        return -ERR_NO_MEMORY;
+    is_news = !is_same(n, names, volumes.count);
+    in_use_clear(n);
+    n->in_use.items = names;
+    n->in_use.count = volumes.count;
+    n->in_use.cap = volumes.count ? volumes.count : 1;
+    if (is_news)
+        worlds_mark_node(n);
+    worlds_confirm_in_use(n);
+    return 0;
+}
+
+bool worlds_is_in_use(const struct worlds_pair *p)
+{
+    const char *name = p->volume->name;
+
+    if (p->is_assumed_in_use)
+        return true;
+    return p->node->in_use.count > 0 && bsearch(&name, p->node->in_use.items, p->node->in_use.count,
+                                                sizeof p->node->in_use.items[0], name_cmp) != NULL;
+}
+
+/* --- Life --- */
+
+void worlds_init(struct attach *a)
+{
+    omap_init(&a->worlds.volumes, (struct omap_order){ volume_cmp, volume_cmp_key, NULL });
+    omap_init(&a->worlds.nodes, (struct omap_order){ node_cmp, node_cmp_key, NULL });
+    TAILQ_INIT(&a->worlds.marked_volumes);
+    TAILQ_INIT(&a->worlds.marked_nodes);
+}
+
+void worlds_done(struct attach *a)
+{
+    struct omap_cursor at;
+
+    for (struct worlds_volume *v = omap_first(&a->worlds.volumes, &at); v; v = omap_next(&at)) {
+        for (size_t i = 0; i < v->pairs.count; i++)
+            pair_free(v->pairs.items[i]);
+        volume_free(v);
+    }
+    for (struct worlds_node *n = omap_first(&a->worlds.nodes, &at); n; n = omap_next(&at))
+        node_free(n);
+    omap_done(&a->worlds.volumes);
+    omap_done(&a->worlds.nodes);
+}

@@ -1,0 +1,166 @@
+/* The two worlds in one: for each volume and node what is wanted, and what is.
+ *
+ * A pair is there while pods want the volume on the node, while it is or may be attached, or while something
+ * is being done about it. Volumes and nodes are there while they have pairs; a node also while it exists.
+ * All of it is in the order of names. */
+#ifndef BERTH_CONTROLLERS_ATTACH_WORLDS_H
+#define BERTH_CONTROLLERS_ATTACH_WORLDS_H
+
+#include <sys/queue.h>
+
+#include "base/omap.h"
+#include "base/vec.h"
+#include "client/client.h"
+#include "io/loop.h"
+#include "plugins/plugin.h"
+
+struct attach;
+struct metric;
+
+/* --- Specs that are kept --- */
+
+/* object: the PersistentVolume, or the pod whose volume it is; NULL: no spec. */
+struct attach_spec {
+    struct volume_spec spec;
+    struct object *object;
+};
+
+void attach_spec_set(struct attach_spec *to, const struct attach_spec *from);
+void attach_spec_done(struct attach_spec *s);
+static inline void attach_spec_done_p(struct attach_spec *s)
+{
+    attach_spec_done(s);
+}
+/* For texts: "nil" for none. */
+const char *attach_spec_name(const struct attach_spec *s);
+/* The volume may be attached to several nodes at once. Without a spec nobody knows, and it may. */
+bool attach_spec_is_shared(const struct attach_spec *s);
+
+/* --- The records --- */
+
+enum pair_state { PAIR_DETACHED, PAIR_UNCERTAIN, PAIR_ATTACHED, PAIR_STATE_COUNT };
+
+struct worlds_pair {
+    struct worlds_volume *volume;
+    struct worlds_node *node;
+
+    /* Wanted: while there are pods. */
+    struct attach_spec wanted; /* of the first pod */
+    VEC(struct object *) pods;
+    bool is_refusal_told; /* of an exclusive volume that is elsewhere */
+
+    /* Is. */
+    enum pair_state state;
+    char *device;           /* NULL for "" */
+    bool is_assumed_in_use; /* until the node has spoken */
+    bool is_detach_asked;
+    uint64_t detach_asked_ns;
+    struct timer patience; /* the wait for the node to unmount */
+
+    /* Said of it in the node's status; `report` is the number of the report that says so first. */
+    bool is_reported;
+    uint64_t report;
+
+    bool is_busy;     /* an operation has it */
+    bool is_verified; /* being looked at */
+    uint64_t changes; /* of its state */
+};
+
+struct worlds_volume {
+    TAILQ_ENTRY(worlds_volume) link; /* among those to be looked at */
+    struct attach *attach;
+    VEC(struct worlds_pair *) pairs; /* by the names of nodes */
+    struct attach_spec spec;         /* of what is attached; may be unknown after a restart */
+    struct timer retry;
+    bool is_marked;
+    struct metric *wanted_count; /* NULL: nothing is counted */
+    struct metric *actual_count;
+    char *label; /* of metrics: "kubernetes.io/csi:DRIVER", or the plugin's name */
+    char name[];
+};
+
+struct worlds_node {
+    TAILQ_ENTRY(worlds_node) link; /* among those whose status is to be written */
+    struct attach *attach;
+    VEC(struct worlds_pair *) pairs; /* by the names of volumes */
+    VEC(char *) in_use;              /* as the node said last; sorted */
+    bool is_in_use_old;              /* the node has said more since */
+    bool is_managed;                 /* the controller attaches for it */
+    bool exists;
+
+    /* The status: reports are numbered, each change makes another. */
+    uint64_t report;
+    uint64_t acknowledged;
+    uint64_t sent;
+    bool is_marked;
+    bool may_be_right; /* its status may say so already: compare before writing */
+    struct client_call call;
+    struct timer retry;
+    uint64_t retry_ns;
+
+    char name[];
+};
+
+/* --- The worlds --- */
+
+struct worlds {
+    struct omap volumes;
+    struct omap nodes;
+    TAILQ_HEAD(, worlds_volume) marked_volumes;
+    TAILQ_HEAD(, worlds_node) marked_nodes;
+};
+
+void worlds_init(struct attach *a);
+void worlds_done(struct attach *a);
+
+struct worlds_node *worlds_node(const struct attach *a, const char *name);
+struct worlds_pair *worlds_pair(const struct attach *a, const char *volume, const char *node);
+/* These make what is not there. NULL without memory. */
+struct worlds_node *worlds_node_get(struct attach *a, const char *name);
+struct worlds_pair *worlds_pair_get(struct attach *a, const char *volume, const char *node);
+/* Goes if nothing is left of it, and with it its volume and node. */
+void worlds_pair_settle(struct worlds_pair *p);
+void worlds_node_settle(struct worlds_node *n);
+
+/* The volume is to be looked at, or will be at a moment; all volumes of the node are. */
+void worlds_mark(struct worlds_volume *v);
+void worlds_mark_at(struct worlds_volume *v, uint64_t at_ns);
+void worlds_mark_node(struct worlds_node *n);
+void worlds_mark_all(struct attach *a);
+
+static inline bool pair_is_wanted(const struct worlds_pair *p)
+{
+    return p->pods.count > 0;
+}
+
+/* --- Wanted --- */
+
+/* ERR_NOT_FOUND: the node is not managed. A volume that is wanted keeps its first spec, a pod its object. */
+int worlds_want(struct attach *a, const char *node, const char *volume, const struct attach_spec *spec,
+                const struct object *pod, struct error *err);
+/* None of the node's volumes is wanted by this pod any more. */
+void worlds_forget_pod(struct attach *a, const char *node, const char *pod_uid);
+/* Nobody wants it any more. May take the pair away. */
+void worlds_unwant(struct worlds_pair *p);
+/* By its index. May take the pair away. */
+void worlds_unwant_pod(struct worlds_pair *p, size_t index);
+
+/* --- Is --- */
+
+/* spec NULL: not known. device is taken over; NULL for none. */
+void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device);
+void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec);
+/* May take the pair away. */
+void worlds_set_detached(struct worlds_pair *p);
+/* In the node's status, or not. */
+void worlds_report(struct worlds_pair *p, bool is_reported);
+/* The server has the last report in which the pair was taken out. */
+bool worlds_is_unreported(const struct worlds_pair *p);
+
+/* As the node says: what was assumed is known then. ERR_NO_MEMORY: it stays as it was. */
+int worlds_set_in_use(struct worlds_node *n, struct texts volumes);
+/* The node says the same as before. */
+void worlds_confirm_in_use(struct worlds_node *n);
+bool worlds_is_in_use(const struct worlds_pair *p);
+
+#endif

@@ -1,0 +1,121 @@
+/* iSCSI and Fibre Channel, as far as the control plane goes: nobody has to attach these volumes, every node
+ * logs in for itself, and yet a node waits until it is told that one is attached. The node's side is not
+ * here. */
+#include "plugins/builtin.h"
+
+#include <inttypes.h>
+
+static bool can_attach(const struct volume_plugin *self, const struct volume_spec *s)
+{
+    (void)self;
+    (void)s;
+    return true;
+}
+
+static int attach(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
+                  const char *node, char *ret_device, struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)s;
+    (void)node;
+    (void)err;
+    ret_device[0] = '\0';
+    return 0;
+}
+
+static int detach(const struct volume_plugin *self, const struct volume_env *env, const char *volume,
+                  const char *node, struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)volume;
+    (void)node;
+    (void)err;
+    return 0;
+}
+
+static int is_attached(const struct volume_plugin *self, const struct volume_env *env,
+                       const struct volume_spec *s, const char *node, bool *ret, struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)s;
+    (void)node;
+    (void)err;
+    *ret = true;
+    return 0;
+}
+
+static const struct attach_table attaches_nothing = {
+    .can_attach = can_attach, .attach = attach, .detach = detach, .is_attached = is_attached
+};
+
+/* --- iSCSI --- */
+
+static bool iscsi_can_support(const struct volume_plugin *self, const struct volume_spec *s)
+{
+    (void)self;
+    return spec_source(s).kind == SOURCE_ISCSI;
+}
+
+/* The portal as it is written: whether it names a port or not. */
+static int iscsi_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
+                      struct error *err)
+{
+    const struct iscsi_source *x = spec_source(s).iscsi;
+
+    (void)self;
+    (void)buf_addf(ret, "%s:%s:%" PRId32, x->portal, x->iqn, x->lun);
+    return buf_check(ret, "the volume's name", err);
+}
+
+const struct volume_plugin iscsi_plugin = {
+    .name = "kubernetes.io/iscsi",
+    .can_support = iscsi_can_support,
+    .volume_name = iscsi_name,
+    .access_modes = ACCESS_RWO | ACCESS_ROX,
+    .takes_mount_options = true,
+    .attach = &attaches_nothing,
+};
+
+/* --- Fibre Channel --- */
+
+static bool fc_can_support(const struct volume_plugin *self, const struct volume_spec *s)
+{
+    (void)self;
+    return spec_source(s).kind == SOURCE_FC;
+}
+
+static void add_list(struct buf *out, struct texts names)
+{
+    for (uint32_t i = 0; i < names.count; i++)
+        (void)buf_addf(out, "%s%s", i ? " " : "[", names.items[i]);
+    (void)buf_add_char(out, ']');
+}
+
+/* "[a b]:1" by the names of targets, else "[x y]" by those of the volume: as kubelets call it. */
+static int fc_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
+                   struct error *err)
+{
+    const struct fc_source *x = spec_source(s).fc;
+
+    (void)self;
+    if (x->wwns.count > 0 && x->lun >= 0) {
+        add_list(ret, x->wwns);
+        (void)buf_addf(ret, ":%" PRId32, x->lun);
+    } else if (x->wwids.count > 0) {
+        add_list(ret, x->wwids);
+    } else {
+        return error_set(err, ERR_INVALID, "neither targetWWNs with a lun nor wwids are set");
+    }
+    return buf_check(ret, "the volume's name", err);
+}
+
+const struct volume_plugin fc_plugin = {
+    .name = "kubernetes.io/fc",
+    .can_support = fc_can_support,
+    .volume_name = fc_name,
+    .access_modes = ACCESS_RWO | ACCESS_ROX,
+    .attach = &attaches_nothing,
+};
