@@ -34,13 +34,31 @@ bool get_parse(struct get *g, json_ref *ret)
     return false;
 }
 
+/* A selector that is not understood is quoted. */
+static void say_what_was_asked(const struct client_request *q, struct reply *a)
+{
+    struct buf text = BUF_INIT(SESSION_BYTES_MAX);
+
+    (void)buf_addf(&text,
+                   "Unable to find \"%s/%s, Resource=%s\" that match label selector \"%s\", field selector "
+                   "\"%s\": %s",
+                   q->kind->group, q->kind->version, q->kind->plural,
+                   q->label_selector ? q->label_selector : "", q->field_selector ? q->field_selector : "",
+                   buf_cstr(&a->text));
+    buf_done(&a->text);
+    a->text = text;
+}
+
 /* False when there is no answer to show; what went wrong is told. */
 static bool ask(struct get *g, const struct client_request *q, json_ref *ret)
 {
     if (session_ask(&g->session, q, &g->reply) == 0)
         return get_parse(g, ret);
-    if (g->reply.r != -ERR_NOT_FOUND || !g->settings.ignores_not_found)
-        g->status = reply_complain(&g->reply, NULL, NULL);
+    if (g->reply.r == -ERR_NOT_FOUND && g->settings.ignores_not_found)
+        return false;
+    if (q->verb == CLIENT_LIST && g->reply.r == -ERR_BAD_REQUEST && (q->label_selector || q->field_selector))
+        say_what_was_asked(q, &g->reply);
+    g->status = reply_complain(&g->reply, NULL, NULL);
     return false;
 }
 

@@ -445,11 +445,12 @@ static bool takes_word(struct parser *p, const char *word)
 static int parse_action(struct parser *p, struct chain *out)
 {
     struct chain steps = { 0 };
+    bool has_text = false;
     struct node *n;
     int r;
 
     skip_blanks(p);
-    while (is_one_of(peek(p), "\"'")) {
+    for (; is_one_of(peek(p), "\"'"); has_text = true) {
         n = add(p, out, NODE_TEXT);
         if (!n)
             return no_memory(p);
@@ -457,7 +458,7 @@ static int parse_action(struct parser *p, struct chain *out)
             return -(int)p->err->code;
         skip_blanks(p);
     }
-    if (peek(p) != '}' && p->rest.len) {
+    if (peek(p) != '}' || !has_text) { /* "{}" is the object itself */
         n = add(p, out, NODE_PATH);
         if (!n)
             return no_memory(p);

@@ -183,7 +183,7 @@ void print_name(const struct kind_info *k, struct str name, struct buf *out)
 
 void print_prepare(const struct print *p, struct json *d, json_ref object)
 {
-    if (!p->keeps_managed_fields)
+    if (!p->keeps_managed_fields && (p->form == PRINT_YAML || p->form == PRINT_JSON))
         (void)json_remove(d, json_get(d, object, "metadata"), "managedFields");
 }
 

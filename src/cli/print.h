@@ -52,7 +52,7 @@ static inline bool print_is_table(const struct print *p)
     return p->form == PRINT_TABLE || p->form == PRINT_WIDE;
 }
 
-/* Prepares an object to be shown: without managedFields, unless they are wanted. */
+/* Prepares an object to be shown: a document has no managedFields, unless they are wanted. */
 void print_prepare(const struct print *p, struct json *d, json_ref object);
 
 /* Objects in any form but the tables. A single one is shown as it is, others as one List. */

@@ -116,8 +116,11 @@ static void word_invalid(const struct status_info *s, struct buf *out)
         (void)buf_addf(out, "The %s \"%s\" is invalid", s->kind, s->name);
     else
         (void)buf_add_cstr(out, "The request is invalid");
-    if (s->causes_count == 0)
+    if (s->causes_count == 0) {
+        if (s->message[0] && !s->kind[0])
+            (void)buf_addf(out, ": %s", s->message);
         return;
+    }
     (void)buf_add_cstr(out, ": ");
     for (uint32_t i = 0; i < s->causes_count; i++) {
         if (s->causes_count > 1)
