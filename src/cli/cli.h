@@ -32,6 +32,8 @@ extern const struct cli_verb cli_verb_bench;
 extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_create;
 extern const struct cli_verb cli_verb_delete;
+extern const struct cli_verb cli_verb_describe;
+extern const struct cli_verb cli_verb_events;
 extern const struct cli_verb cli_verb_get;
 extern const struct cli_verb cli_verb_help;
 extern const struct cli_verb cli_verb_patch;

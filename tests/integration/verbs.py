@@ -157,6 +157,42 @@ def make_pods(server):
     assert answer.status == 200, answer.text
 
 
+def full_pod():
+    """One with something of everything that is shown of pods."""
+    made = pod("full", "data", nodeSelector={"disk": "ssd", "arch": "any"}, priority=None)
+    made["metadata"].update(labels={"app": "full"}, annotations={"why": "to be described"})
+    made["spec"]["initContainers"] = [{"name": "first", "image": "registry.example/init:1", "command": ["true"]}]
+    made["spec"]["containers"][0].update(
+        ports=[{"containerPort": 80}, {"containerPort": 443, "hostPort": 8443, "protocol": "TCP"}],
+        command=["sh", "-c", "echo one\necho two"],
+        args=["--verbose"],
+        env=[{"name": "A", "value": "b"}, {"name": "EMPTY"}],
+        resources={"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "64Mi"}},
+    )
+    made["spec"]["containers"][0]["volumeMounts"] += [
+        {"name": "scratch", "mountPath": "/b", "readOnly": True},
+        {"name": "scratch", "mountPath": "/a", "subPath": "x/y"},
+    ]
+    made["spec"]["volumes"] += [
+        {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
+        {"name": "keys", "secret": {"secretName": "s"}},
+        {"name": "conf", "configMap": {"name": "c", "optional": True}},
+        {"name": "host", "hostPath": {"path": "/etc", "type": "Directory"}},
+        {"name": "share", "nfs": {"server": "nfs.example", "path": "/x", "readOnly": True}},
+    ]
+    made["spec"]["tolerations"] = [{"key": "a", "value": "b", "effect": "NoSchedule"}, {"operator": "Exists"}]
+    made["spec"] = without_nulls(made["spec"])
+    return made
+
+
+def make_more(server):
+    make(server, full_pod(), volume("v-going"))
+    server.request("DELETE", path_of("PersistentVolume", "v-going"))
+    flex = volume("v-flex", flexVolume={"driver": "example/disk", "options": {"a": "b"}}, hostPath=None)
+    flex["spec"] = without_nulls(flex["spec"])
+    make(server, flex)
+
+
 def make_events(server):
     about = stored(server, "PersistentVolumeClaim", "spare")
     make(
@@ -179,3 +215,4 @@ def make_world(server):
     make_claims(server)
     make_pods(server)
     make_events(server)
+    make_more(server)
