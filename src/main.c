@@ -5,7 +5,12 @@
 
 /* In the order in which `berth help` lists them. */
 const struct cli_verb *const cli_verbs[] = {
-&cli_verb_get, &cli_verb_describe, &cli_verb_apply, &cli_verb_create, &cli_verb_delete, &cli_verb_patch, &cli_verb_wait, &cli_verb_events, &cli_verb_serve, &cli_verb_controllers, &cli_verb_scheduler, &cli_verb_backup, &cli_verb_restore, &cli_verb_bench, &cli_verb_sim, &cli_verb_version, &cli_verb_help, NULL,
+    &cli_verb_get,         &cli_verb_describe,  &cli_verb_apply,
+    &cli_verb_create,      &cli_verb_delete,    &cli_verb_patch,
+    &cli_verb_wait,        &cli_verb_events,    &cli_verb_serve,
+    &cli_verb_controllers, &cli_verb_scheduler, &cli_verb_backup,
+    &cli_verb_restore,     &cli_verb_bench,     &cli_verb_sim,
+    &cli_verb_version,     &cli_verb_help,      NULL,
 };
 
 int main(int argc, char **argv)

@@ -81,8 +81,8 @@ static int read_last_applied(struct apply *a, const struct manifest *m, json_ref
 
 /* --- One object --- */
 
-static int send(struct apply *a, const struct manifest *m, struct client_request *q, json_ref body,
-                const char *doing, json_ref *ret)
+static int write_object(struct apply *a, const struct manifest *m, struct client_request *q, json_ref body,
+                        const char *doing, json_ref *ret)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(CLIENT_REQUEST_BYTES_MAX);
     struct json *d = &a->manifests.doc;
@@ -114,7 +114,7 @@ static int apply_new(struct apply *a, const struct manifest *m)
     struct client_request q = { .verb = CLIENT_CREATE };
     json_ref object = m->object;
 
-    if (a->deed.dry != DEED_DRY_CLIENT && send(a, m, &q, m->object, "creating", &object) != CLI_OK)
+    if (a->deed.dry != DEED_DRY_CLIENT && write_object(a, m, &q, m->object, "creating", &object) != CLI_OK)
         return CLI_FAILED;
     return tell(a, m, object, "created");
 }
@@ -137,7 +137,8 @@ static int apply_change(struct apply *a, const struct manifest *m, json_ref ther
     if (json_path(d, there, "metadata", "deletionTimestamp"))
         fprintf(stderr, "Warning: Detected changes to resource %s which is currently being deleted.\n",
                 m->name);
-    if (a->deed.dry != DEED_DRY_CLIENT && send(a, m, &q, patch, "applying patch from", &object) != CLI_OK)
+    if (a->deed.dry != DEED_DRY_CLIENT &&
+        write_object(a, m, &q, patch, "applying patch from", &object) != CLI_OK)
         return CLI_FAILED;
     return tell(a, m, object, "configured");
 }
@@ -170,7 +171,7 @@ static int apply_there(struct apply *a, const struct manifest *m)
                                 .is_forced = a->settings.forces_conflicts };
     json_ref object;
 
-    if (send(a, m, &q, m->object, "applying", &object) != CLI_OK) {
+    if (write_object(a, m, &q, m->object, "applying", &object) != CLI_OK) {
         if (a->reply.r == -ERR_CONFLICT)
             fprintf(stderr, "Take these fields with --force-conflicts, or leave them out of the manifest.\n");
         return CLI_FAILED;

@@ -41,22 +41,20 @@ struct events {
 
 static int read_about(struct events *x, struct error *err)
 {
-    char *about[] = { (char *)(uintptr_t)x->settings.about };
-    struct resources *r = calloc(1, sizeof *r);
-    int result = r ? 0 : error_no_memory(err), n;
+    struct str name = str_of(x->settings.about), type = str_next(&name, '/');
+    const struct kind_info *k = resource_type(type);
+    int n;
 
-    if (result == 0)
-        result = resources_read(1, about, r, err);
-    if (result == 0 && (r->count != 1 || !r->items[0].name))
-        result = error_set(err, ERR_INVALID, "--for must be in resource/name form");
-    if (result == 0) {
-        n = snprintf(x->selector, sizeof x->selector, "involvedObject.kind=%s,involvedObject.name=%s",
-                     r->items[0].kind->name, r->items[0].name);
-        if (n < 0 || (size_t)n >= sizeof x->selector)
-            result = error_set(err, ERR_INVALID, "--for: the name is too long");
-    }
-    free(r);
-    return result;
+    if (!name.s || name.len == 0 || type.len == 0)
+        return error_set(err, ERR_INVALID, "--for must be in resource/name form");
+    if (!k)
+        return error_set(err, ERR_NOT_FOUND, "the server doesn't have a resource type \"%.*s\"",
+                         STR_ARG(type));
+    n = snprintf(x->selector, sizeof x->selector, "involvedObject.kind=%s,involvedObject.name=%.*s", k->name,
+                 STR_ARG(name));
+    if (n < 0 || (size_t)n >= sizeof x->selector)
+        return error_set(err, ERR_INVALID, "--for: the name is too long");
+    return 0;
 }
 
 static bool is_of_type(const struct events *x, json_ref event)

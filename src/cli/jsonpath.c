@@ -2,10 +2,11 @@
  *
  * The lists are vectors of references; nothing of the document is copied. Every value that is looked at
  * counts against a budget, so that no template costs more than JSONPATH_STEPS_MAX. */
-#include "cli/jsonpath_int.h"
+#include "cli/jsonpath.h"
 
 #include <stdlib.h>
 
+#include "cli/jsonpath_int.h"
 #include "cli/print.h"
 #include "cli/session.h"
 
@@ -378,7 +379,7 @@ int jsonpath_find(const struct jsonpath *p, struct json *d, json_ref v, struct j
     return n ? run_steps(&e, n->steps, v, ret) : 0;
 }
 
-void jsonpath_write_value(struct json *d, json_ref v, struct buf *out)
+void jsonpath_write_value(const struct json *d, json_ref v, struct buf *out)
 {
     switch (json_type(d, v)) {
     case JSON_STRING:
@@ -391,7 +392,6 @@ void jsonpath_write_value(struct json *d, json_ref v, struct buf *out)
         break;
     case JSON_ARRAY:
     case JSON_OBJECT:
-        print_sort(d, v);
         print_json_compact(d, v, out);
         break;
     case JSON_NULL:

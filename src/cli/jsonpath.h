@@ -43,7 +43,8 @@ int jsonpath_print(const struct jsonpath *p, struct json *d, json_ref v, struct 
 int jsonpath_find(const struct jsonpath *p, struct json *d, json_ref v, struct jsonpath_values *ret,
                   struct error *err);
 
-/* A value as kubectl prints it in a template: a text as it is, a container as compact JSON. */
-void jsonpath_write_value(struct json *d, json_ref v, struct buf *out);
+/* A value as kubectl prints it in a template: a text as it is, a container as compact JSON. Members come in
+ * the document's order: whoever wants kubectl's sorts it before. */
+void jsonpath_write_value(const struct json *d, json_ref v, struct buf *out);
 
 #endif

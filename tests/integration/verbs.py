@@ -161,7 +161,8 @@ def full_pod():
     """One with something of everything that is shown of pods."""
     made = pod("full", "data", nodeSelector={"disk": "ssd", "arch": "any"}, priority=None)
     made["metadata"].update(labels={"app": "full"}, annotations={"why": "to be described"})
-    made["spec"]["initContainers"] = [{"name": "first", "image": "registry.example/init:1", "command": ["true"]}]
+    first = {"name": "first", "image": "registry.example/init:1", "command": ["true"]}
+    made["spec"]["initContainers"] = [first]
     made["spec"]["containers"][0].update(
         ports=[{"containerPort": 80}, {"containerPort": 443, "hostPort": 8443, "protocol": "TCP"}],
         command=["sh", "-c", "echo one\necho two"],
