@@ -59,7 +59,7 @@ struct client_request {
     const char *path;        /* of CLIENT_RAW */
     /* The form to be answered in, as the Accept header has it, for who shows the answer and does not decode
      * it: a Table, or an object with all that the server says. It comes as text then, in answers and events.
-     * None: objects. */
+     * Carriers that do not go over HTTP answer in plain JSON whatever is asked for. None: objects. */
     const char *accept;
 
     /* get, list, watch */
