@@ -169,7 +169,7 @@ static int apply_there(struct apply *a, const struct manifest *m)
                                 .name = m->name,
                                 .patch = CLIENT_PATCH_APPLY,
                                 .is_forced = a->settings.forces_conflicts };
-    json_ref object;
+    json_ref object = 0;
 
     if (write_object(a, m, &q, m->object, "applying", &object) != CLI_OK) {
         if (a->reply.r == -ERR_CONFLICT)

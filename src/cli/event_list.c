@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 struct dated {
     json_ref event;
@@ -42,20 +43,20 @@ static int compare(const void *a, const void *b)
 
 void event_list_sort(const struct json *d, json_ref *events, size_t count)
 {
-    _cleanup_(freep) struct dated *dated = calloc(count ? count : 1, sizeof *dated);
+    _cleanup_(vec_done_p) VEC(struct dated) dated = { 0 };
 
-    if (!dated)
+    if (count == 0 || vec_reserve(&dated, count) < 0)
         return; /* in the order they came, then */
     for (size_t i = 0; i < count; i++) {
         json_ref meta = json_get(d, events[i], "metadata");
 
-        dated[i] = (struct dated){ events[i], event_list_time(d, events[i]),
-                                   json_get_text(d, meta, "namespace"), json_get_text(d, meta, "name") };
+        dated.items[dated.count++] =
+            (struct dated){ events[i], event_list_time(d, events[i]), json_get_text(d, meta, "namespace"),
+                            json_get_text(d, meta, "name") };
     }
-    if (count)
-        qsort(dated, count, sizeof *dated, compare);
+    qsort(dated.items, dated.count, sizeof *dated.items, compare);
     for (size_t i = 0; i < count; i++)
-        events[i] = dated[i].event;
+        events[i] = dated.items[i].event;
 }
 
 void event_list_write_age(const struct json *d, json_ref event, struct timestamp now, struct buf *out)

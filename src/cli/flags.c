@@ -1,5 +1,6 @@
 #include "cli/flags.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -159,6 +160,7 @@ int flags_set_default(const struct flag *flags, void *settings, const char *name
 
     if (!f)
         return error_set(err, ERR_INVALID, "there is no setting '%s'", name);
+    assert(f->type != FLAG_LIST); /* no file of settings has one */
     if (f->type != FLAG_SWITCH) {
         memcpy(&text, flag_place(f, settings), sizeof text);
         if (!text)

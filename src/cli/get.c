@@ -16,7 +16,9 @@ static struct client_request get_request(const struct get *g, const struct resou
     return (struct client_request){
         .verb = what->name ? CLIENT_GET : CLIENT_LIST,
         .kind = what->kind,
-        .ns = is_everywhere ? NULL : g->session.ns,
+        .ns = is_everywhere ? NULL
+              : what->ns    ? what->ns
+                            : g->session.ns,
         .name = what->name,
         .label_selector = what->name ? NULL : g->settings.labels,
         .field_selector = what->name ? NULL : g->settings.fields,
@@ -272,7 +274,7 @@ static int read_manifest_names(struct get *g, struct error *err)
             return error_set(err, ERR_TOO_LARGE, "more than %d resources are named", RESOURCES_MAX);
         if (i && g->resources.items[0].kind != m->kind)
             g->resources.has_several_types = true;
-        g->resources.items[g->resources.count++] = (struct resource){ m->kind, m->name };
+        g->resources.items[g->resources.count++] = (struct resource){ m->kind, m->name, m->ns };
     }
     g->resources.has_names = true;
     return 0;

@@ -71,11 +71,12 @@ static bool on_event(void *ctx, const struct client_event *ev)
 void get_watch(struct get *g)
 {
     const struct resource *what = &g->resources.items[0];
+    const char *ns = what->ns ? what->ns : g->session.ns;
     char one[512];
     struct client_request q = {
         .verb = CLIENT_WATCH,
         .kind = what->kind,
-        .ns = g->settings.is_everywhere || !what->kind->is_namespaced ? NULL : g->session.ns,
+        .ns = g->settings.is_everywhere || !what->kind->is_namespaced ? NULL : ns,
         .label_selector = g->settings.labels,
         .field_selector = g->settings.fields,
         .timeout_seconds = WATCH_SECONDS,

@@ -48,7 +48,7 @@ static int add(struct resources *to, const struct kind_info *k, const char *name
         return error_set(err, ERR_TOO_LARGE, "more than %d resources are named", RESOURCES_MAX);
     if (to->count && to->items[0].kind != k)
         to->has_several_types = true;
-    to->items[to->count++] = (struct resource){ k, name };
+    to->items[to->count++] = (struct resource){ .kind = k, .name = name };
     return 0;
 }
 

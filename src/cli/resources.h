@@ -17,6 +17,7 @@
 struct resource {
     const struct kind_info *kind;
     const char *name; /* NULL: all there are */
+    const char *ns;   /* of one that a manifest names; NULL: the session's */
 };
 
 struct resources {
