@@ -117,7 +117,7 @@ static int read_body(struct patch *p, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf file = BUF_INIT(MANIFEST_BYTES_MAX);
     const struct patch_settings *x = &p->settings;
-    json_ref v;
+    json_ref v = 0;
     int r = 0;
 
     if (x->patch_file)

@@ -56,9 +56,9 @@ static int load_config(const struct session_settings *x, struct session *s, stru
 
 static void on_warning(struct str text)
 {
-    fputs("Warning: ", stderr);
+    (void)fputs("Warning: ", stderr);
     session_print_error_text(text);
-    fputs("\n", stderr);
+    (void)fputs("\n", stderr);
 }
 
 static int open_client(struct session *s, struct error *err)
@@ -244,7 +244,7 @@ void session_print_error_text(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.s[i];
-        fputc((c < ' ' && c != '\n') || c == 0x7F ? '?' : c, stderr);
+        (void)fputc((c < ' ' && c != '\n') || c == 0x7F ? '?' : c, stderr);
     }
 }
 
@@ -264,7 +264,7 @@ int reply_complain(const struct reply *a, const char *doing, const char *source)
         (void)buf_add_str(&line, buf_str(&a->text));
     }
     session_print_error_text(line.failed ? STR_LIT("error: the complaint is too long") : buf_str(&line));
-    fputs("\n", stderr);
+    (void)fputs("\n", stderr);
     return CLI_FAILED;
 }
 
@@ -276,8 +276,8 @@ int session_complain(const char *fmt, ...)
     va_start(args, fmt);
     (void)buf_addv(&line, fmt, args);
     va_end(args);
-    fputs("error: ", stderr);
+    (void)fputs("error: ", stderr);
     session_print_error_text(buf_str(&line));
-    fputs("\n", stderr);
+    (void)fputs("\n", stderr);
     return CLI_FAILED;
 }

@@ -4,6 +4,7 @@
 
 #include "api/quantity.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 #include "cli/jsonpath.h"
 
 struct sorted {
@@ -108,34 +109,35 @@ static int sort(struct json *d, struct sorted *items, size_t count, const char *
 
 int sort_objects(struct json *d, json_ref *objects, size_t count, const char *path, struct error *err)
 {
-    _cleanup_(freep) struct sorted *items = calloc(count ? count : 1, sizeof *items);
+    _cleanup_(vec_done_p) VEC(struct sorted) items = { 0 };
     int r;
 
-    if (!items)
+    if (vec_reserve(&items, count) < 0)
         return error_no_memory(err);
     for (size_t i = 0; i < count; i++)
-        items[i] = (struct sorted){ .d = d, .item = objects[i], .index = i };
-    r = sort(d, items, count, /* member= */ NULL, path, err);
+        items.items[items.count++] = (struct sorted){ .d = d, .item = objects[i], .index = i };
+    r = sort(d, items.items, count, /* member= */ NULL, path, err);
     for (size_t i = 0; i < count && r == 0; i++)
-        objects[i] = items[i].item;
+        objects[i] = items.items[i].item;
     return r;
 }
 
 int sort_rows(struct json *d, json_ref table, const char *path, struct error *err)
 {
-    json_ref rows = json_get(d, table, "rows"), row = json_first(d, rows);
-    size_t count = json_count(d, rows);
-    _cleanup_(freep) struct sorted *items = calloc(count ? count : 1, sizeof *items);
+    _cleanup_(vec_done_p) VEC(struct sorted) items = { 0 };
+    json_ref rows = json_get(d, table, "rows");
     int r;
 
-    if (!items)
+    if (vec_reserve(&items, json_count(d, rows)) < 0)
         return error_no_memory(err);
-    for (size_t i = 0; i < count; i++, row = json_next(d, row))
-        items[i] = (struct sorted){ .d = d, .item = row, .index = i };
-    r = sort(d, items, count, "object", path, err);
-    for (size_t i = 0; i < count && r == 0; i++) {
-        json_unlink(d, items[i].item);
-        json_append(d, rows, items[i].item);
+    for (json_ref row = json_first(d, rows); row; row = json_next(d, row)) {
+        items.items[items.count] = (struct sorted){ .d = d, .item = row, .index = items.count };
+        items.count++;
+    }
+    r = sort(d, items.items, items.count, "object", path, err);
+    for (size_t i = 0; i < items.count && r == 0; i++) {
+        json_unlink(d, items.items[i].item);
+        json_append(d, rows, items.items[i].item);
     }
     return r;
 }

@@ -11,7 +11,7 @@
 #include "cli/print.h"
 #include "cli/resources.h"
 
-#define WEEK_NS (7 * 24 * 3600 * NS_PER_S)
+#define WEEK_NS (UINT64_C(604800) * NS_PER_S)
 #define TIMEOUT_DEFAULT_NS (30 * NS_PER_S)
 
 struct wait_settings {
