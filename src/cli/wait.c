@@ -251,7 +251,9 @@ static void find(struct wait *w, const struct kind_info *k, const char *ns, cons
     json_ref v;
 
     if (w->until == UNTIL_CREATED && name) {
-        is_kept = vec_push(&w->objects, (struct one){ k, ns, name, NULL }) == 0;
+        struct one later = { k, ns, name, NULL };
+
+        is_kept = vec_push(&w->objects, later) == 0;
     } else if (session_ask(&w->session, &q, &w->reply) < 0) {
         if (w->reply.r != -ERR_NOT_FOUND || w->until != UNTIL_DELETED)
             w->status = reply_complain(&w->reply, NULL, NULL);

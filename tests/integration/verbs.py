@@ -1,10 +1,16 @@
 """What the tests of berth's verbs for people share: a world of objects, and both programs on it."""
 
+import functools
 import os
+import re
+import shutil
 import tempfile
 
-from harness import berth
+from harness import Skip, berth, run
 from kube import bind, claim, event, make, make_namespace, node, path_of, pod, storage_class, stored, volume
+from server import KUBECTL
+
+KUBECTL_VERSION = "1.32"
 
 NFS = {"hostPath": None, "nfs": {"server": "nfs.example", "path": "/export"}}
 
@@ -12,6 +18,25 @@ NFS = {"hostPath": None, "nfs": {"server": "nfs.example", "path": "/export"}}
 def without_nulls(thing):
     """Objects with members that a spread has set to None."""
     return {key: value for key, value in thing.items() if value is not None}
+
+
+@functools.lru_cache(maxsize=None)
+def theirs():
+    """The kubectl to compare with: words and columns change from version to version."""
+    found = shutil.which(KUBECTL)
+    if not found:
+        raise Skip("there is no kubectl here")
+    beside = os.path.join(os.path.dirname(os.path.realpath(found)), f"kubectl.{KUBECTL_VERSION}")
+    program = beside if os.path.exists(beside) else found
+    said = run(program, "version", "--client").stdout
+    if f"v{KUBECTL_VERSION}." not in said:
+        raise Skip(f"this kubectl is not {KUBECTL_VERSION}")
+    return program
+
+
+def in_our_name(text):
+    """What kubectl says of itself, said of berth. The annotation keeps its name."""
+    return re.sub(r"kubectl(\.1\.\d+)?\b(?!\.kubernetes\.io)", "berth", text)
 
 
 def berth_of(server, *arguments, check=True, input=None, env=None, **options):
@@ -38,9 +63,9 @@ def berth_fails(server, *arguments, code=1, **options):
 def same(server, *arguments, input=None, tries=8):
     """Both programs say the same, to the byte, and end alike. Ages grow between them: again, then."""
     for left in range(tries, 0, -1):
-        theirs = server.kubectl(*arguments, check=False, input=input)
+        said = server.kubectl(*arguments, check=False, input=input, program=theirs())
         ours = berth_of(server, *arguments, check=False, input=input)
-        expected = (theirs.returncode, theirs.stdout, theirs.stderr.replace("kubectl", "berth"))
+        expected = (said.returncode, said.stdout, in_our_name(said.stderr))
         got = (ours.returncode, ours.stdout, ours.stderr)
         if got == expected:
             return ours.stdout
