@@ -179,6 +179,17 @@ static bool keep_object(struct get *g, const struct kind_info *k, json_ref objec
     return vec_push(&g->objects, object) == 0;
 }
 
+/* Out of their list, from its front, where that costs nothing. */
+static bool keep_items(struct get *g, const struct kind_info *k, json_ref items)
+{
+    for (json_ref o = json_first(&g->doc, items); o; o = json_first(&g->doc, items)) {
+        json_unlink(&g->doc, o);
+        if (!keep_object(g, k, o))
+            return false;
+    }
+    return true;
+}
+
 static void get_objects(struct get *g, const struct resource *what)
 {
     struct client_request q = get_request(g, what);
@@ -193,9 +204,7 @@ static void get_objects(struct get *g, const struct resource *what)
         if (what->name)
             is_kept = keep_object(g, what->kind, answer);
         else
-            for (json_ref o = json_first(&g->doc, json_get(&g->doc, answer, "items")); o && is_kept;
-                 o = json_next(&g->doc, o))
-                is_kept = keep_object(g, what->kind, o);
+            is_kept = keep_items(g, what->kind, json_get(&g->doc, answer, "items"));
         if (!is_kept)
             g->status = session_complain("out of memory");
     } while (is_kept && keep_continue(g, answer, &q));

@@ -135,9 +135,11 @@ int sort_rows(struct json *d, json_ref table, const char *path, struct error *er
         items.count++;
     }
     r = sort(d, items.items, items.count, "object", path, err);
-    for (size_t i = 0; i < items.count && r == 0; i++) {
-        json_unlink(d, items.items[i].item);
+    if (r < 0)
+        return r;
+    for (json_ref row = json_first(d, rows); row; row = json_first(d, rows))
+        json_unlink(d, row); /* the first costs nothing: whichever else costs a walk to it */
+    for (size_t i = 0; i < items.count; i++)
         json_append(d, rows, items.items[i].item);
-    }
-    return r;
+    return 0;
 }
