@@ -1,10 +1,11 @@
 /* The pods of this node as the server tells of them: their records in the world, from the first news to the
  * last. */
+#include "node/node_int.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/node_int.h"
 
 struct node_pod *agent_pod(const struct agent *a, const char *uid)
 {
@@ -69,7 +70,7 @@ void pods_check_known(struct agent *a)
     if (a->has_pods || !a->has_scanned || !informer_is_synced(a->pods))
         return;
     for (const struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        if (p->is_known && !p->had_round && !p->life.is_over)
+        if (p->is_known && !p->had_round && !p->life.is_over) /* one that is over wants nothing */
             return;
     a->has_pods = true;
     log_info("all pods of this node are known", LOG_UINT("pods", informer_count(a->pods)));
