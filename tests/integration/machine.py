@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import ROOT, Skip, run
+from harness import BERTH, Skip, run
 from server import Server, await_that
 
 CLONE_NEWNS = 0x00020000
@@ -26,8 +26,7 @@ NODE = "n1"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/api/v1/namespaces/default/events"
 CONDITION = "volumes.berth.io/ready"
-DRIVERS = os.path.join(os.path.dirname(os.environ.get("BERTH") or f"{ROOT}/build/release/src/berth"),
-                       "..", "tests", "drivers")
+DRIVERS = os.path.join(os.path.dirname(os.path.dirname(BERTH)), "tests", "drivers")
 
 
 def enter_private_mounts():
