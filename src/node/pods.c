@@ -62,7 +62,7 @@ void agent_drop_pod(struct node_pod *p)
     pod_free(p);
 }
 
-/* Every pod had its first round: what none of them wants is wanted by nobody. */
+/* Every pod had its first round, or is over and has none: what none of them wants is wanted by nobody. */
 void pods_check_known(struct agent *a)
 {
     struct omap_cursor at;

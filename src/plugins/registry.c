@@ -211,6 +211,18 @@ int registry_new(const struct volume_plugin *const *all, struct plugin_prober *p
     return 0;
 }
 
+int registry_add(struct plugin_registry *g, const struct volume_plugin *p, struct error *err)
+{
+    struct error complaints = { 0 };
+
+    if (add_fixed(g, p, &complaints) < 0)
+        return error_no_memory(err);
+    if (complaints.code == ERR_NONE)
+        return 0;
+    *err = complaints;
+    return -(int)complaints.code;
+}
+
 struct plugin_registry *registry_free(struct plugin_registry *g)
 {
     if (!g)
