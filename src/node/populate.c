@@ -159,6 +159,7 @@ static int want_named(struct populate_round *r, const struct volume_plugin *plug
 static int want(struct populate_round *r, const struct held_spec *h, struct error *err)
 {
     const struct volume_plugin *plugin;
+    struct error why;
     const char *outer = round_volume(r)->name;
     bool is_mounted, is_block;
     int e;
@@ -167,10 +168,10 @@ static int want(struct populate_round *r, const struct held_spec *h, struct erro
     e = check_mode(outer, &h->spec, is_mounted, is_block, err);
     if (e < 0)
         return e;
-    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, PLUGIN_ANY, &plugin, err);
+    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, PLUGIN_ANY, &plugin, &why);
     if (e < 0)
-        return error_set(err, err->code, "failed to get Plugin from volumeSpec for volume \"%s\" err=%s",
-                         spec_name(&h->spec), (const char *)err->msg);
+        return error_set(err, why.code, "failed to get Plugin from volumeSpec for volume \"%s\" err=%s",
+                         spec_name(&h->spec), why.msg);
     return want_named(r, plugin, h, is_block, err);
 }
 

@@ -356,6 +356,7 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
 int registry_unique_name(const struct volume_plugin *p, const struct volume_spec *s, const char *pod_uid,
                          struct buf *ret, struct error *err)
 {
+    struct error why;
     size_t before;
     int r;
 
@@ -365,13 +366,13 @@ int registry_unique_name(const struct volume_plugin *p, const struct volume_spec
         return buf_check(ret, "the volume's name", err);
     }
     before = ret->len;
-    r = p->volume_name(p, s, ret, err);
+    r = p->volume_name(p, s, ret, &why);
     if (r == 0 && ret->len == before)
-        r = error_set(err, ERR_INVALID, "the volume has no name");
+        r = error_set(&why, ERR_INVALID, "the volume has no name");
     if (r < 0)
         return error_set(err, ERR_INVALID,
                          "failed to GetVolumeName from volumePlugin for volumeSpec \"%s\" err=%s",
-                         spec_name(s), (const char *)err->msg);
+                         spec_name(s), why.msg);
     return buf_check(ret, "the volume's name", err);
 }
 

@@ -7,7 +7,6 @@
 #include "tests/unit/test_node.h"
 
 #include <dirent.h>
-#include <semaphore.h>
 #include <sys/stat.h>
 
 #define DUMP_BYTES_MAX ((size_t)4 << 20)
@@ -26,11 +25,11 @@ static void dump_dirs(const char *path, unsigned depth, struct buf *out)
     unsigned count = 0;
     DIR *d = opendir(path);
 
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
+    for (struct dirent *e; d && (e = readdir(d));)
         if (e->d_type == DT_DIR && e->d_name[0] != '.' && count < ARRAY_LEN(names))
             names[count++] = strdup(e->d_name);
-    (void)closedir(d);
+    if (d)
+        (void)closedir(d);
     qsort(names, count, sizeof *names, cmp_texts);
     for (unsigned i = 0; i < count; i++) {
         char below[PATH_MAX];
@@ -43,25 +42,34 @@ static void dump_dirs(const char *path, unsigned depth, struct buf *out)
     }
 }
 
+/* Devices are last: see assert_same(). */
+#define DEVICES "devices:\n"
+
 static void dump(struct buf *out)
 {
     const struct agent *a = bench_agent();
+    char path[PATH_MAX];
 
     parts_dump(&bench.w, out);
-    dump_dirs(bench.root, 0, out);
+    (void)snprintf(path, sizeof path, "%s/pods", bench.root);
+    dump_dirs(path, 1, out);
     ASSERT_SENT(&bench.w.served, 200, "GET", NODE_PATH, NULL);
     (void)buf_addf(out, "in use: %s\n", got(&bench.w.served, "status/volumesInUse/0"));
     (void)buf_addf(out, "volumes %zu, pods %zu, operations %zu, ready %d %d\n", a->world.volumes.count,
                    a->world.pods.count, nested_pending(a->ops), a->has_pods, a->has_attached);
+    (void)buf_add_cstr(out, DEVICES);
+    (void)snprintf(path, sizeof path, "%s/plugins", bench.root);
+    dump_dirs(path, 0, out);
 }
 
 /* Long enough for whatever is tried again. */
 static void settle(void)
 {
-    pass(3);
-    for (unsigned i = 0; i < 20; i++) {
-        parts_pass_ns(&bench.w, 13 * NS_PER_S);
-        pass(0);
+    pass(2);
+    for (unsigned i = 0; i < 24; i++) { /* what begins in one step ends in the next */
+        parts_pass_ns(&bench.w, 11 * NS_PER_S);
+        pool_drain(bench.pool);
+        parts_rest(&bench.w);
     }
 }
 
@@ -233,13 +241,14 @@ static void tell(const struct story *s, enum trouble trouble, unsigned at, const
     bench_close();
 }
 
-/* Complains with the first lines that differ. */
+/* Complains with the first lines that differ. Of an agent that was killed the devices do not count: one whose
+ * pod's part was gone, or was not there yet, is found by whoever uses it next (spec: the accepted gap). */
 static void assert_same(const struct buf *good, const struct buf *bad, const char *what, unsigned kind,
-                        unsigned at)
+                        unsigned at, bool was_killed)
 {
     const char *a = buf_cstr(good), *b = buf_cstr(bad), *line_a = a, *line_b = b;
 
-    while (*a && *a == *b) {
+    while (*a && *a == *b && !(was_killed && strncmp(a, DEVICES, strlen(DEVICES)) == 0)) {
         if (*a == '\n') {
             line_a = a + 1;
             line_b = b + 1;
@@ -265,7 +274,7 @@ static void tell_with_trouble(const struct story *s)
             _cleanup_(buf_done_p) struct buf bad = BUF_INIT(DUMP_BYTES_MAX);
 
             tell(s, kinds[k], moments.at[i], NULL, &bad, NULL);
-            assert_same(&good, &bad, "trouble", kinds[k], moments.at[i]);
+            assert_same(&good, &bad, "trouble", kinds[k], moments.at[i], kinds[k] >= TROUBLE_CRASH_SENT);
         }
 }
 
@@ -313,7 +322,7 @@ static void tell_with_failures(const struct story *s)
                 f.slot = slots[i];
                 f.spared = spared;
                 tell(s, TROUBLE_NONE, 0, &f, &bad, NULL);
-                assert_same(&good, &bad, f.slot, (unsigned)k, spared);
+                assert_same(&good, &bad, f.slot, (unsigned)k, spared, /* was_killed= */ false);
             }
 }
 
