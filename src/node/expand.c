@@ -314,18 +314,20 @@ static void growth_free(struct job *j)
 
 static const struct job_type growth_type = { growth_run, growth_free };
 
-/* The call has not begun before: until then the job is the run's alone. */
+static void run_begin_call(struct expand_run *x)
+{
+    x->is_called = true;
+    job_begin(&x->job->job, x->agent->o.part.loop, x->agent->o.pool, on_called, x);
+}
+
 static void on_csi_fetched(struct csi_fetch *f, int r, const struct error *err)
 {
     struct growth_job *g = CONTAINER_OF(f, struct growth_job, csi);
-    struct expand_run *x = g->run;
 
-    if (r < 0) {
-        run_end(x, EXPAND_FAILED, err);
-        return;
-    }
-    x->is_called = true;
-    job_begin(&g->job, x->agent->o.part.loop, x->agent->o.pool, on_called, x);
+    if (r < 0)
+        run_end(g->run, EXPAND_FAILED, err);
+    else
+        run_begin_call(g->run);
 }
 
 static void run_call(struct expand_run *x)
@@ -354,9 +356,13 @@ static void run_call(struct expand_run *x)
     g->env.tools.stop = &g->job.stop;
     g->new_bytes = bytes_of(&x->plan.to);
     g->old_bytes = bytes_of(&claim_of(x->claim)->capacity);
+    x->job = g;
+    if (spec_source(&g->spec.spec).kind != SOURCE_CSI) {
+        run_begin_call(x);
+        return;
+    }
     g->run = x;
     g->csi.done = on_csi_fetched;
-    x->job = g;
     csi_fetch(x->agent->csi, CSI_EXPAND, x->mount->pod->object, &g->spec.spec, x->mount->was_block, &g->csi);
 }
 
