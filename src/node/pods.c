@@ -69,7 +69,7 @@ void pods_check_known(struct agent *a)
     if (a->has_pods || !a->has_scanned || !informer_is_synced(a->pods))
         return;
     for (const struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        if (p->is_known && !p->had_round)
+        if (p->is_known && !p->had_round && !p->life.is_over) /* its round may have been ended */
             return;
     a->has_pods = true;
     log_info("all pods of this node are known", LOG_UINT("pods", informer_count(a->pods)));

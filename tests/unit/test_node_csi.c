@@ -845,4 +845,64 @@ TEST(driver_that_was_away_goes_on)
     csi_close();
 }
 
+/* --- Bad days --- */
+
+static bool has_volumes(void)
+{
+    return send_request(&bench.w.served, "GET", PODS "/p", NULL) == 200 &&
+           strcmp(got(&bench.w.served, "status/conditions/0/status"), "True") == 0;
+}
+
+static bool is_gone(void)
+{
+    return send_request(&bench.w.served, "GET", PODS "/p", NULL) == 404;
+}
+
+static void pass_until(bool (*fn)(void))
+{
+    for (unsigned i = 0; !fn(); i++) {
+        if (i == SETTLE_S)
+            fail_msg("not after trouble %d at request %u", (int)bench.w.trouble, bench.w.at);
+        pass(1);
+        (void)poll(NULL, 0, 1); /* a driver's socket is heard of in real time */
+    }
+}
+
+/* A pod's life with something wrong at its n-th request; how many there were. */
+static unsigned run_life(enum trouble trouble, unsigned at)
+{
+    unsigned before;
+
+    csi_open(NULL);
+    ASSERT_SENT(&bench.w.served, 201, "POST", SECRETS, "{'metadata':{'name':'s'},'data':{'key':'dmFsdWU='}}");
+    put_csi(",'nodeStageSecretRef':{'name':'s','namespace':'default'}", RWO, "");
+    put_attachment("'attached':true");
+    report_csi_attached();
+    before = bench.w.count;
+    bench.w.trouble = trouble;
+    bench.w.at = before + at;
+    put_disk_pod("p", "c", NULL);
+    pass_until(has_volumes);
+    ASSERT_ASKED("NodeStageVolume", "secret.key=value\n");
+    delete_pod();
+    pass_until(is_gone);
+    ASSERT_STR("", driver_text(&driver, "published"));
+    ASSERT_STR("", driver_text(&driver, "staged"));
+    before = bench.w.count - before;
+    csi_close();
+    return before;
+}
+
+/* Whatever request goes wrong, and wherever the agent ends: the pod gets its volume, and nothing stays. */
+TEST(a_life_in_spite_of_everything)
+{
+    static const enum trouble troubles[] = { TROUBLE_REFUSED, TROUBLE_LOST, TROUBLE_CRASH_SENT,
+                                             TROUBLE_CRASH_ANSWERED };
+    unsigned count = run_life(TROUBLE_NONE, 0);
+
+    for (size_t i = 0; i < ARRAY_LEN(troubles); i++)
+        for (unsigned at = 1; at <= count; at++)
+            (void)run_life(troubles[i], at);
+}
+
 TEST_MAIN()
