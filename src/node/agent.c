@@ -172,9 +172,13 @@ static void agent_on_settled(void *ctx)
     agent_touch(ctx);
 }
 
-static bool is_pod_held(void *ctx, const char *pod_uid)
+static enum pod_hold pod_hold(void *ctx, const char *pod_uid)
 {
-    return agent_pod(ctx, pod_uid) != NULL;
+    const struct node_pod *p = agent_pod(ctx, pod_uid);
+
+    if (!p)
+        return POD_HOLD_NONE;
+    return p->is_known || !p->life.is_over ? POD_HOLD_KNOWN : POD_HOLD_VOLUMES;
 }
 
 static int open_informers(struct agent *a, struct error *err)
@@ -274,7 +278,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {
-        .part = a->o.part, .pool = a->o.pool, .env = &a->env, .is_held = is_pod_held, .ctx = a
+        .part = a->o.part, .pool = a->o.pool, .env = &a->env, .hold = pod_hold, .ctx = a
     };
     struct static_pods_options s = {
         .part = a->o.part, .pool = a->o.pool, .dir = a->o.static_pods, .node_name = a->o.name, .pods = a->pods

@@ -1,8 +1,8 @@
 /* Attachments, as the node sees them: the controller's, which the node's status tells of, or its own. */
+#include "node/operate.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "node/operate.h"
 
 static void mark_held(struct node_volume *v, enum attach_state attach, const char *device)
 {
@@ -81,6 +81,9 @@ static void on_attached(struct node_op *op, struct stage *s, int r, const struct
         (void)error_set(&words, err->code, "AttachVolume.Attach failed for volume \"%s\" : %s", s->name,
                         (const char *)err->msg);
         tell_pods(op, EVENT_WARNING, "FailedAttachVolume", words.msg);
+        if ((r == -ERR_TIMEOUT || r == -ERR_CANCELLED) && op->volume->wanted.holder)
+            mark_held(op->volume, ATTACH_UNCERTAIN,
+                      ""); /* it may come yet: to be attached again or detached */
         node_op_end(op, r, &words);
         return;
     }

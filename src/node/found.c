@@ -1,10 +1,11 @@
 /* What was on disk before this start, as records in the world: uncertain until it is set up again or taken
  * away, and held against what the Node's status says is attached. */
+#include "node/node_int.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/node_int.h"
 
 #define SELF_RETRY_NS NS_PER_S
 

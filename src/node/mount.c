@@ -1,11 +1,12 @@
 /* Bringing a volume to a pod: attached, its device mounted once for the node, set up for the pod, grown if
  * its claim has. And raw block volumes, which are mapped. */
+#include "node/operate.h"
+
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/operate.h"
 #include "plugins/options.h"
 
 #define ATTACH_WAIT_NS (600 * NS_PER_S)
@@ -152,8 +153,10 @@ static void finish(struct node_op *op)
         return;
     }
     op->expand = expand_begin(op->agent, op->mount, /* in_use= */ false, on_grown, op);
-    if (!op->expand)
+    if (!op->expand) {
+        op->mount->state = MOUNT_UNCERTAIN;
         node_op_end(op, error_no_memory(&err), &err);
+    }
 }
 
 static void remember_spec(struct node_mount *m, const struct stage *s)
@@ -282,6 +285,7 @@ static struct stage *mount_stage(struct node_op *op)
         return NULL;
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->prefix = m->is_block ? "MapVolume.MapPodDevice failed" : "MountVolume.GetDeviceMountPath failed";
     s->is_block = m->is_block;
     s->waits_for_attach = v->is_attachable;
     return s;

@@ -41,6 +41,17 @@ int pods_dir_list(int pods, struct arena *a, struct texts *ret, struct error *er
     return r < 0 ? error_wrap(err, "the directory of pods") : 0;
 }
 
+bool pod_uid_is_plausible(const char *name)
+{
+    static const char others[] = "-_.";
+
+    for (const char *at = name; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+              (at > name && strchr(others, *at))))
+            return false;
+    return true;
+}
+
 /* --- Removing --- */
 
 struct removal {

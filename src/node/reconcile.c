@@ -4,11 +4,12 @@
  * One pass looks at everything and costs a microsecond a volume; it runs when something changed. Nothing is
  * unmounted before all pods are known, and under a pod that is not over never: what may look unwanted after a
  * restart, or while a claim cannot be read, may be in use. */
+#include "node/operate.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/operate.h"
 
 bool reconcile_may_unmount(const struct agent *a)
 {
@@ -132,7 +133,7 @@ static void release_volume(struct agent *a, struct node_volume *v)
         return;
     if (v->is_held && v->device != MOUNT_NONE) {
         operate_unmount_device(a, v);
-    } else if (v->is_held && a->o.attaches_itself && v->attach == ATTACH_YES) {
+    } else if (v->is_held && a->o.attaches_itself && v->attach != ATTACH_NO) {
         operate_detach(a, v);
     } else {
         v->is_held = false;

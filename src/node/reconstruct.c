@@ -216,7 +216,7 @@ static int look_run(struct job *j, struct error *err)
     r = pods_dir_list(pods, &s->arena, &uids, err);
     for (uint32_t i = 0; r == 0 && i < uids.count; i++) {
         r = check_stop(s, err);
-        if (r == 0)
+        if (r == 0 && pod_uid_is_plausible(uids.items[i]))
             r = look_at_pod(s, pods, uids.items[i], err);
     }
     return r < 0 ? r : arena_check(&s->arena, err);

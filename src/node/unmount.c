@@ -1,5 +1,7 @@
 /* Taking a volume away: from a pod, then from the node; and its attachment, where the node sees to that
  * itself. */
+#include "node/operate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "host/block_files.h"
 #include "host/mount_table.h"
 #include "host/sub_path.h"
-#include "node/operate.h"
 #include "plugins/layout.h"
 
 #define REFS_BYTES_MAX 2048
@@ -217,6 +218,7 @@ void operate_unmount_device(struct agent *a, struct node_volume *v)
     }
     (void)snprintf(s->mount_path, sizeof s->mount_path, "%s", v->device_mount_path);
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->prefix = is_block ? "UnmapDevice failed" : "UnmountDevice failed";
     stage_begin(s, is_block ? stage_unmap_device : stage_unmount_device, on_device_gone);
 }
 

@@ -346,6 +346,18 @@ static const struct volume_plugin mute_plugin = { .name = "kubernetes.io/mute" }
 static const struct volume_plugin *const odd_plugins[] = { &empty_dir_plugin, &local_plugin, &lost_plugin,
                                                            &mute_plugin, NULL };
 
+TEST(what_is_no_pods_is_not_looked_at)
+{
+    _cleanup_(bench_free_p) struct bench *k = bench_new(odd_plugins);
+
+    IN_PODS(k->d, "mkdir -p lost+found/volumes/kubernetes.io~empty-dir/v "
+                  ".x/volumes/kubernetes.io~empty-dir/v 'q\"{/volumes/kubernetes.io~empty-dir/v' "
+                  "u/volumes/kubernetes.io~empty-dir/v");
+    (void)scan(k);
+    ASSERT_INT(0, k->r);
+    ASSERT_STR("u kubernetes.io/empty-dir v Pod \n", told(k));
+}
+
 /* node-29: the disk's half. What failed is listed by its names with the reason, counted, and stays where it
  * is. */
 TEST(failures_are_listed_and_counted)
@@ -378,13 +390,13 @@ TEST(hostile_names_stay_names)
 {
     _cleanup_(bench_free_p) struct bench *k = bench_new(odd_plugins);
 
-    IN_PODS(k->d, "mkdir -p \"$(printf 'p\\377')/volumes/kubernetes.io~empty-dir/$(printf 'v\\377')\" "
-                  "\"q\\\"{/volumes/kubernetes.io~empty-dir/..data\" 'r/volumes/~~/v' 's/volumes/~/~'");
+    IN_PODS(k->d, "mkdir -p \"p/volumes/kubernetes.io~empty-dir/$(printf 'v\\377')\" "
+                  "'q/volumes/kubernetes.io~empty-dir/..data' 'r/volumes/~~/v' 's/volumes/~/~'");
     (void)scan(k);
     ASSERT_INT(0, k->r);
     ASSERT_INT(4, k->found->volumes_count);
     assert_int_equal(volume_at(k, 0)->r, -ERR_INVALID);
-    ASSERT_STR("q\"{", volume_at(k, 1)->pod_uid);
+    ASSERT_STR("q", volume_at(k, 1)->pod_uid);
     ASSERT_STR("..data", volume_at(k, 1)->name);
     ASSERT_INT(0, volume_at(k, 1)->r);
     ASSERT_STR("//", volume_at(k, 2)->plugin_name);

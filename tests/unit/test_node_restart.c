@@ -25,13 +25,9 @@ static void delete_pod_at_once(const char *path)
 /* The agent is away while fn() happens. */
 static void restart_after(void (*fn)(void))
 {
-    bench.w.type->free(bench.w.part); /* its directories stay as they are */
+    bench_kill();
     fn();
-    bench.w.informers = informers_free(bench.w.informers);
-    bench.w.client = client_free(bench.w.client);
-    bench.w.metrics = metrics_free(bench.w.metrics);
-    process_start(&bench.w);
-    pass(2);
+    bench_revive();
 }
 
 static void nothing(void)
@@ -169,6 +165,25 @@ TEST(ending_pod_keeps_its_volumes_while_something_runs)
     pass(2);
     ASSERT_CALLS("tear-down d\n");
     ASSERT_GONE(&bench.w, PODS "/p");
+    bench_close();
+}
+
+static void pod_is_deleted(void)
+{
+    ASSERT_SENT(&bench.w.served, 200, "DELETE", PODS "/p", NULL);
+}
+
+/* A pod that is over before its first round is does not keep the node from knowing its pods. */
+TEST(pod_that_is_over_at_once_is_cleaned_away)
+{
+    char uid[64];
+
+    mount_one(uid);
+    restart_after(pod_is_deleted);
+    pass(5);
+    ASSERT_CALLS("reconstruct d\ntear-down d\n");
+    ASSERT_GONE(&bench.w, PODS "/p");
+    assert_null(agent_pod(bench_agent(), uid));
     bench_close();
 }
 
