@@ -160,6 +160,7 @@ static void csi_driver_decode(struct decoder *x, json_ref object, struct object 
         c->has_persistent |= json_is_string(x->d, m, "Persistent");
         c->has_ephemeral |= json_is_string(x->d, m, "Ephemeral");
     }
+    c->allocatable_period_seconds = decode_int(x, spec, "nodeAllocatableUpdatePeriodSeconds", 0);
     csi_driver_decode_tokens(x, json_get(x->d, spec, "tokenRequests"), c);
 }
 

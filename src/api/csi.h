@@ -32,6 +32,7 @@ struct csi_driver {
     struct texts lifecycle_modes; /* as written */
     const struct token_request *token_requests;
     uint32_t token_requests_count;
+    int64_t allocatable_period_seconds; /* nodeAllocatableUpdatePeriodSeconds; 0 when unset */
 };
 
 struct csi_node_driver {

@@ -207,7 +207,7 @@ static uint64_t retry_delay(const struct node_pod *p)
 static void ask_for_remounts(struct node_pod *p)
 {
     for (struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod))
-        if (m->is_wanted && m->state == MOUNT_DONE && m->volume->plugin->requires_remount)
+        if (m->is_wanted && m->state == MOUNT_DONE && agent_requires_remount(p->agent, m))
             m->needs_remount = true;
 }
 

@@ -247,7 +247,7 @@ static int find_device(struct scan *s, struct found_volume *v, const struct volu
     int r;
 
     if (v->is_block) {
-        r = block_paths_of(s->env.root, v->plugin->name, v->name, v->pod_uid, &paths, &v->err);
+        r = block_paths_for(v->plugin, s->env.root, v->name, v->pod_uid, &paths, &v->err);
         if (r < 0)
             return r;
         v->device_mount_path = arena_dup(&s->arena, str_of(paths.global_dir));

@@ -144,7 +144,8 @@ struct volume_env volume_env_copy(const struct volume_env *env, const host_stop 
 /* What files show: an object that the pod's volume refers to, as it was when the call began. */
 struct volume_content {
     const struct object *object; /* a ConfigMap or Secret; NULL when it could not be had, or it is a token */
-    struct str token;            /* of a service account */
+    struct str token;            /* of a service account, */
+    int64_t expires_real_ns;     /* and its end */
     uint8_t projection;          /* enum pod_projection_type */
     uint32_t index;              /* of the projection in its volume; 0 for a volume with one */
     int r;                       /* why it could not be had, -ERR_NOT_FOUND for one that does not exist, */

@@ -190,7 +190,7 @@ static int add_fixed(struct plugin_registry *g, const struct volume_plugin *p, s
     }
     r = vec_push(&g->fixed, NULL);
     if (r == 0)
-        g->fixed.items[g->fixed.count - 2] = p;
+        g->fixed.items[g->fixed.count - 2] = plugin_ref(p);
     return r;
 }
 
@@ -229,6 +229,8 @@ struct plugin_registry *registry_free(struct plugin_registry *g)
         return NULL;
     for (size_t i = 0; i + 1 < g->found.count; i++)
         (void)plugin_unref(g->found.items[i]);
+    for (size_t i = 0; i + 1 < g->fixed.count; i++)
+        (void)plugin_unref(g->fixed.items[i]);
     vec_done(&g->found);
     vec_done(&g->fixed);
     free(g);

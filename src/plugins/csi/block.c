@@ -35,8 +35,8 @@ int csi_block_data_dir(const char *root, const char *name, char ret[PATH_MAX], s
     return devices_path(root, name, "data", NULL, ret, err);
 }
 
-static int csi_block_paths(const struct volume_plugin *self, const char *root, const char *name,
-                           const char *pod_uid, struct block_paths *ret, struct error *err)
+int csi_block_paths(const struct volume_plugin *self, const char *root, const char *name, const char *pod_uid,
+                    struct block_paths *ret, struct error *err)
 {
     struct block_paths p = { 0 };
     int r = layout_pod_path(root, pod_uid, "volumeDevices", CSI_PLUGIN, name, p.pod_link, err);

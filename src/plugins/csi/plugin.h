@@ -33,4 +33,8 @@ struct csi_plugin {
  * drivers attach. */
 void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, const struct csi_facts *facts);
 
+/* The slot of that name, for whoever has no plugin but finds its directories. Pure. */
+int csi_block_paths(const struct volume_plugin *self, const char *root, const char *name, const char *pod_uid,
+                    struct block_paths *ret, struct error *err);
+
 #endif

@@ -28,6 +28,8 @@ static void on_installed(void *ctx, int r, const struct error *err)
         csi_retry_later(&g->ready_retry, &g->ready_backoff_ns, READY_BACKOFF_NS, READY_BACKOFF_NS_MAX);
     } else {
         g->is_ready = true;
+        if (g->o.on_ready)
+            g->o.on_ready(g->o.ctx);
     }
 }
 

@@ -35,6 +35,8 @@ struct csi_registration_options {
     void (*complain)(void *ctx, const char *message);
     /* A driver was registered, or is gone: volumes may be tried again. May be NULL. */
     void (*on_change)(void *ctx, const char *driver, bool is_registered);
+    /* csi_registration_is_ready() has become true. May be NULL. */
+    void (*on_ready)(void *ctx);
     void *ctx;
 };
 
