@@ -174,6 +174,11 @@ void attach_status_done(struct worlds_node *n);
 void attach_status_mark(struct worlds_node *n);
 /* Writes what is marked. */
 void attach_status_write(struct attach *a);
+/* What was reported, is not any more, and is not known to be detached is remembered in an annotation of the
+ * node: a list of unique names, as JSON. It goes there with the status that reports it no longer, before
+ * anything is detached. CSI volumes are not in it: they have their VolumeAttachments. */
+#define ANN_MAY_BE_ATTACHED "volumes.berth.io/may-be-attached"
+bool attach_status_remembers(const struct worlds_pair *p);
 
 /* --- Numbers. All of them do nothing where nothing is counted. --- */
 

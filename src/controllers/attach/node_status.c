@@ -14,6 +14,8 @@
 
 #define RETRY_NS (100 * NS_PER_MS)
 #define RETRY_NS_MAX (10 * NS_PER_S)
+/* Of an annotation: all of an object's together may have 256 KiB. */
+#define REMEMBERED_BYTES_MAX ((size_t)64 << 10)
 
 void attach_status_mark(struct worlds_node *n)
 {
@@ -49,6 +51,35 @@ static const char *device_of(const struct worlds_pair *p)
     return p->device ? p->device : "";
 }
 
+bool attach_status_remembers(const struct worlds_pair *p)
+{
+    return p->was_reported && !p->is_reported && !str_has_prefix(str_of(p->volume->name), CSI_PLUGIN "/");
+}
+
+/* "" for none. What does not fit is left out: a node's status matters more. */
+static void write_remembered(const struct worlds_node *n, struct buf *out)
+{
+    for (size_t i = 0; i < n->pairs.count; i++) {
+        const struct worlds_pair *p = n->pairs.items[i];
+
+        if (!attach_status_remembers(p) || out->len + strlen(p->volume->name) > REMEMBERED_BYTES_MAX)
+            continue;
+        (void)buf_add_char(out, out->len ? ',' : '[');
+        json_write_string(out, str_of(p->volume->name));
+    }
+    if (out->len)
+        (void)buf_add_char(out, ']');
+}
+
+static bool remembers_so(const struct node *is, const struct worlds_node *n)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    const char *now = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
+
+    write_remembered(n, &text);
+    return text.failed == ERR_NONE && strcmp(buf_cstr(&text), now ? now : "") == 0;
+}
+
 static bool says_so(const struct node *is, const struct worlds_node *n)
 {
     size_t count = 0;
@@ -63,7 +94,7 @@ static bool says_so(const struct node *is, const struct worlds_node *n)
         if (!v || strcmp(v->device_path, device_of(p)) != 0)
             return false;
     }
-    return count == is->volumes_attached_count;
+    return count == is->volumes_attached_count && remembers_so(is, n);
 }
 
 static void write_list(const struct worlds_node *n, struct buf *out)
@@ -120,6 +151,25 @@ static void on_answer(void *ctx, const struct client_answer *x)
     worlds_node_settle(n);
 }
 
+/* Metadata of nodes can be written together with their status. */
+static void write_annotation(struct worlds_node *n, struct buf *body)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WRITE_BODY_BYTES_MAX);
+
+    write_remembered(n, &text);
+    if (text.failed)
+        body->failed = text.failed;
+    n->remembers |= text.len > 0;
+    if (!n->remembers)
+        return;
+    (void)buf_add_cstr(body, ",\"annotations\":{\"" ANN_MAY_BE_ATTACHED "\":");
+    if (text.len)
+        json_write_string(body, buf_str(&text));
+    else
+        (void)buf_add_cstr(body, "null");
+    (void)buf_add_char(body, '}');
+}
+
 static void send_status(struct attach *a, struct worlds_node *n, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
@@ -133,6 +183,7 @@ static void send_status(struct attach *a, struct worlds_node *n, const struct ob
 
     (void)buf_add_cstr(&body, "{\"metadata\":{\"uid\":");
     json_write_string(&body, str_of(o->uid));
+    write_annotation(n, &body);
     (void)buf_add_cstr(&body, "},\"status\":{\"volumesAttached\":");
     write_list(n, &body);
     (void)buf_add_cstr(&body, "}}");

@@ -361,6 +361,8 @@ void worlds_forget_pod(struct attach *a, const char *node, const char *pod_uid)
 /* The one place where a state changes. */
 static void pair_enter(struct worlds_pair *p, enum pair_state next)
 {
+    bool was_remembered = attach_status_remembers(p);
+
     if (p->state == PAIR_DETACHED && next != PAIR_DETACHED) {
         p->is_assumed_in_use = true;
         attach_metrics_actual(p, 1);
@@ -371,7 +373,12 @@ static void pair_enter(struct worlds_pair *p, enum pair_state next)
         attach_metrics_actual(p, -1);
     }
     p->state = next;
+    p->was_reported = p->was_reported && next != PAIR_DETACHED;
     p->changes = ++p->volume->attach->changes;
+    if (attach_status_remembers(p) != was_remembered) {
+        p->node->report++;
+        attach_status_mark(p->node);
+    }
     if (next != PAIR_UNCERTAIN) /* whoever failed says when to look again */
         worlds_mark(p->volume);
 }
@@ -414,6 +421,7 @@ void worlds_report(struct worlds_pair *p, bool is_reported)
     if (p->is_reported == is_reported)
         return;
     p->is_reported = is_reported;
+    p->was_reported = p->was_reported || is_reported;
     p->report = ++p->node->report;
     attach_status_mark(p->node);
 }

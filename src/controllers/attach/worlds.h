@@ -59,6 +59,7 @@ struct worlds_pair {
 
     /* Said of it in the node's status; `report` is the number of the report that says so first. */
     bool is_reported;
+    bool was_reported; /* since it was last known to be detached */
     uint64_t report;
 
     bool is_busy;     /* an operation has it */
@@ -94,6 +95,7 @@ struct worlds_node {
     uint64_t sent;
     bool is_marked;
     bool may_be_right; /* its status may say so already: compare before writing */
+    bool remembers;    /* something was written in its annotation at some time */
     struct client_call call;
     struct timer retry;
     uint64_t retry_ns;
