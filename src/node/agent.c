@@ -74,7 +74,7 @@ static bool in_use(void *ctx, struct arena *arena, struct texts *ret)
         return false;
     ret->items = names;
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
-        if ((v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach == ATTACH_YES))
+        if ((v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach != ATTACH_NO))
             names[ret->count++] = v->name; /* lives until the next turn: written before that */
     return true;
 }
