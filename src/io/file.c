@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/select.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -278,8 +278,6 @@ static bool lock_is_a_dead_ones(int fd)
  * until they come to their exec(): that is waited for, or who starts it again at once would be refused. */
 static int lock_try(int fd)
 {
-    const struct timespec pause = { .tv_nsec = IO_LOCK_LOOK_MS * 1000000 };
-
     for (int waited_ms = 0;; waited_ms += IO_LOCK_LOOK_MS) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return 0;
@@ -289,7 +287,7 @@ static int lock_try(int fd)
             return -errno;
         if (waited_ms >= IO_LOCK_WAIT_MS || !lock_is_a_dead_ones(fd))
             return -EWOULDBLOCK;
-        (void)nanosleep(&pause, NULL);
+        (void)select(0, NULL, NULL, NULL, &(struct timeval){ .tv_usec = IO_LOCK_LOOK_MS * 1000L });
     }
 }
 

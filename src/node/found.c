@@ -79,9 +79,9 @@ static void on_self_answer(void *ctx, const struct client_answer *answer)
     be_attached(a);
 }
 
-void found_ask_attached(void *ctx)
+void found_ask_attached(void *agent)
 {
-    struct agent *a = ctx;
+    struct agent *a = agent;
     struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
     bool must_ask = a->o.attaches_itself;
     struct omap_cursor at;
@@ -106,12 +106,15 @@ void agent_clear_failed(struct agent *a)
 
 static void note_failed(struct agent *a, const struct found_volume *f)
 {
-    struct failed_volume new = { strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
+    struct failed_volume new;
 
     log_warn("a volume on disk cannot be reconstructed", LOG_STR("pod", f->pod_uid),
              LOG_STR("plugin", f->plugin_name), LOG_STR("volume", f->name), LOG_ERR(&f->err));
-    if (!new.plugin || !new.name || !new.pod_uid || !new.pod_uid[0] || vec_push(&a->failed, new) < 0) {
-        free(new.plugin); /* its directory stays until the next start; that of a device does anyway */
+    if (!f->pod_uid[0])
+        return; /* its device stays: there is no pod to take it from */
+    new = (struct failed_volume){ strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
+    if (!new.plugin || !new.name || !new.pod_uid || vec_push(&a->failed, new) < 0) {
+        free(new.plugin); /* its directory stays until the next start */
         free(new.name);
         free(new.pod_uid);
     }
@@ -162,9 +165,9 @@ static int hold_found(struct agent *a, const struct found_volume *f, struct erro
         v = world_add_volume(&a->world, buf_cstr(&name), f->plugin);
         r = v ? 0 : error_no_memory(err);
     }
-    if (r == 0 && f->pod_uid[0])
+    if (v && f->pod_uid[0])
         r = mark_mount(v, agent_add_pod(a, f->pod_uid), f, &h, err);
-    if (r == 0)
+    if (v && r == 0)
         mark_volume(v, f, &h);
     else if (v)
         (void)world_drop_volume(&a->world, v);
