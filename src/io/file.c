@@ -253,7 +253,7 @@ static uint64_t lock_holder(int fd)
 {
     char text[IO_PID_TEXT_BYTES];
     uint64_t pid;
-    ssize_t n = lseek(fd, 0, SEEK_SET) < 0 ? -1 : read_some(fd, text, sizeof text);
+    ssize_t n = pread(fd, text, sizeof text, 0);
 
     return n > 0 && str_to_uint64(str_trim((struct str){ text, (size_t)n }), &pid) ? pid : 0;
 }

@@ -51,7 +51,8 @@ static void unmount_unwanted(struct agent *a, struct node_volume *v)
 /* --- Wanted ones --- */
 
 /* The volume is attached, or need not be. One that was found on disk and is not reported as attached is
- * treated like a new one: it may be another node's by now. */
+ * treated like a new one: it may be another node's by now. That it is in use is written before it is
+ * attached, by whomever: so a node that attaches itself finds what to detach when it was killed meanwhile. */
 static bool make_held(struct agent *a, struct node_volume *v)
 {
     const struct node *n = agent_node(a);
@@ -64,10 +65,10 @@ static bool make_held(struct agent *a, struct node_volume *v)
     }
     if (is_pending(a, v, NULL))
         return false;
-    if (a->o.attaches_itself) {
-        operate_attach(a, v);
-    } else if (!v->is_reported) {
+    if (!v->is_reported) {
         say_wait(v, "the node's status to say that it is in use");
+    } else if (a->o.attaches_itself) {
+        operate_attach(a, v);
     } else if (!n || !node_attached_volume(n, v->name)) {
         say_wait(v, "the controller to attach it");
     } else {

@@ -36,7 +36,7 @@ enum mount_state { MOUNT_NONE, MOUNT_UNCERTAIN, MOUNT_DONE };
 enum attach_state {
     ATTACH_NO,        /* it needs not be attached */
     ATTACH_YES,       /* it is attachable, and attached as far as this node knows */
-    ATTACH_UNCERTAIN, /* it may be: found on disk and not asked for yet, or the answer did not come */
+    ATTACH_UNCERTAIN, /* it may be: found after a restart and not known yet, or the answer did not come */
 };
 
 TAILQ_HEAD(node_mounts, node_mount);

@@ -162,7 +162,10 @@ static inline bool disk_can_mount(const struct volume_plugin *self, const struct
 static inline int disk_mount_path(const struct volume_plugin *self, const struct volume_env *env,
                                   const struct volume_spec *s, char ret[PATH_MAX], struct error *e)
 {
-    return layout_plugin_path(env->root, self->name, spec_name(s), ret, e);
+    char rest[PATH_MAX];
+
+    (void)snprintf(rest, sizeof rest, "%s/mounts/%s", self->name, spec_name(s)); /* where a driver's are */
+    return layout_plugin_path(env->root, "kubernetes.io/flexvolume", rest, ret, e);
 }
 
 static inline int disk_mount_device(const struct volume_plugin *self, const struct volume_env *env,
