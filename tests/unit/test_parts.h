@@ -423,9 +423,10 @@ static inline void assert_metric(const struct parts *w, const char *line)
 /* What differs from run to run. */
 static inline void drop_chance(struct json *d, json_ref v)
 {
-    static const char *const keys[] = { "resourceVersion",        "uid",           "creationTimestamp",
-                                        "deletionTimestamp",      "managedFields", "lastTransitionTime",
-                                        "lastPhaseTransitionTime" };
+    static const char *const keys[] = { "resourceVersion",         "uid",
+                                        "creationTimestamp",       "deletionTimestamp",
+                                        "managedFields",           "lastTransitionTime",
+                                        "lastPhaseTransitionTime", "volumes.berth.io/attach-fence" };
 
     if (json_type(d, v) == JSON_OBJECT)
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
@@ -437,8 +438,9 @@ static inline void drop_chance(struct json *d, json_ref v)
 
 static inline void parts_dump(struct parts *w, struct buf *out)
 {
-    static const char *const paths[] = { VOLUMES, "/api/v1/persistentvolumeclaims", "/api/v1/pods",
-                                         ATTRIBUTES_CLASSES, NODES, ATTACHMENTS };
+    static const char *const paths[] = { VOLUMES,        "/api/v1/persistentvolumeclaims",
+                                         "/api/v1/pods", ATTRIBUTES_CLASSES,
+                                         NODES,          ATTACHMENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;
