@@ -31,6 +31,8 @@ struct sim_scenario {
     /* Its programs trust their caches: while one of them is behind they undo each other's work as fast as the
      * network allows, and that is no mistake. */
     bool may_fight;
+    /* When time passes only those get a turn whose timers are due: hours of it in few steps. */
+    bool is_sparing;
     /* Starts the programs and makes the first objects. */
     void *(*begin)(struct sim *s);
     /* Now and then, while things go wrong: somebody changes something. */
@@ -43,6 +45,7 @@ struct sim_scenario {
     void (*end)(void *ctx);
 };
 
+extern const struct sim_scenario sim_scenario_attach;
 extern const struct sim_scenario sim_scenario_binder;
 extern const struct sim_scenario sim_scenario_caches;
 extern const struct sim_scenario sim_scenario_leader;

@@ -208,6 +208,13 @@ struct sim_process *sim_spawn(struct sim *s, const struct sim_program *program, 
     return p;
 }
 
+void sim_halt(struct sim_process *p, uint64_t starts_ns)
+{
+    process_kill(p);
+    p->starts_ns = starts_ns;
+    p->resumes_ns = 0;
+}
+
 /* --- Time --- */
 
 static void earlier(uint64_t at_ns, uint64_t now_ns, uint64_t *next_ns)
@@ -239,18 +246,26 @@ static uint64_t next_moment(const struct sim *s)
     return next;
 }
 
+/* Somebody's turn when time has passed: everybody's, or theirs whose timers are due. */
+static bool is_woken(const struct sim *s, const struct loop *l)
+{
+    uint64_t at;
+
+    return !s->options.scenario->is_sparing || (loop_next_timer_ns(l, &at) && at <= s->now_ns);
+}
+
 static void leap(struct sim *s, uint64_t to_ns)
 {
     uint64_t by = to_ns - s->now_ns;
 
     s->now_ns = to_ns;
     manual_clock_advance(&s->server.clock, by);
-    s->server.has_work = true;
+    s->server.has_work = s->server.has_work || is_woken(s, s->server.loop);
     for (unsigned i = 0; i < s->processes_count; i++) {
         struct sim_process *p = &s->processes[i];
 
         manual_clock_advance(&p->clock, by);
-        p->has_work = true;
+        p->has_work = p->has_work || (p->state && is_woken(s, p->loop));
         if (!p->state && p->starts_ns <= s->now_ns)
             process_start(p);
     }
@@ -267,9 +282,7 @@ static struct sim_process *any_process(struct sim *s)
 
 static void fault_crash(struct sim *s, struct sim_process *p)
 {
-    process_kill(p);
-    p->starts_ns = s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S);
-    p->resumes_ns = 0;
+    sim_halt(p, s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S));
 }
 
 static void fault_pause(struct sim *s, struct sim_process *p)

@@ -17,7 +17,7 @@
 #include "sim/trace.h"
 #include "store/store.h"
 
-#define SIM_PROCESSES_MAX 4
+#define SIM_PROCESSES_MAX 6
 /* So that watches that fell behind find out that it is too late. */
 #define SIM_HISTORY_COUNT 60
 
@@ -94,6 +94,8 @@ void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf,
 void sim_trace(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct sim_process *sim_spawn(struct sim *s, const struct sim_program *program, void *ctx);
+/* It is killed, and starts again at that moment, or when the world heals. */
+void sim_halt(struct sim_process *p, uint64_t starts_ns);
 /* True while it runs and has not been told to stand still. */
 bool sim_process_is_live(const struct sim_process *p);
 

@@ -141,7 +141,7 @@ TEST(attach_stops_asking_the_node_when_detaching_fails_for_long)
 /* attach-11: nothing is detached before the server has the status; and tried again. */
 TEST(attach_does_not_detach_what_may_be_reported)
 {
-    static const enum trouble all[] = { TROUBLE_CONFLICT, TROUBLE_REFUSED, TROUBLE_LOST };
+    static const enum trouble all[] = { TROUBLE_REFUSED, TROUBLE_LOST };
     struct parts w;
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -159,6 +159,47 @@ TEST(attach_does_not_detach_what_may_be_reported)
         ASSERT_ATTACHED(&w, "n1", "");
         parts_done(&w);
     }
+}
+
+/* attach-11: somebody wrote to the Node in between. It is read, and the report decided on that. */
+TEST(attach_decides_a_report_on_the_node_that_is_there)
+{
+    struct parts w;
+
+    attach_init(&w);
+    make_attached(&w);
+    drop_pod(&w, "p");
+    w.trouble = TROUBLE_CONFLICT;
+    w.at = w.count + 1;
+    set_in_use(&w, "n1", "");
+    assert_asked(&w, "PATCH " NODE_1 "/status\nGET " NODE_1 "\nPATCH " NODE_1 "/status\nGET " NODE_1 "\n");
+    ASSERT_INT(1, script.detaches);
+    ASSERT_ATTACHED(&w, "n1", "");
+    parts_done(&w);
+}
+
+/* A deletion whose answer was lost, and which the cache has not heard of: the attachment is not relied on. */
+TEST(attach_does_not_rely_on_an_attachment_that_is_going)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, CSI("h"));
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    grant(&w, "h", "n1");
+    ASSERT_ATTACHED(&w, "n1", CSI_V("h") " ");
+    drop_pod(&w, "p");
+    w.is_blind_to[KIND_ATTACHMENT] = true;
+    w.trouble = TROUBLE_LOST;
+    w.at = w.count + 3; /* behind the report and the look at the node */
+    set_in_use(&w, "n1", "");
+    ASSERT_SENT(&w.served, 200, "GET", attachment_path("h", "n1"), NULL);
+    assert_true(strcmp(got(&w.served, "metadata/deletionTimestamp"), "-") != 0);
+    add_pod(&w, "q", "n1", CLAIMED("d", "c"));
+    pass_s(&w, 5);
+    ASSERT_ATTACHED(&w, "n1", "");
+    parts_done(&w);
 }
 
 /* The same, and the pod is back before the next try: attached as it was, without a call. */
@@ -209,7 +250,8 @@ TEST(attach_does_not_detach_what_the_server_says_is_in_use)
     set_in_use(&w, "n1", "'" V "'");
     buf_clear(&w.log);
     drop_pod(&w, "p");
-    assert_asked(&w, "PATCH " NODE_1 "/status\nGET " NODE_1 "\n");
+    /* The Node that the report was decided on is not the one that is there: it is read, and decided anew. */
+    assert_asked(&w, "PATCH " NODE_1 "/status\nGET " NODE_1 "\nPATCH " NODE_1 "/status\nGET " NODE_1 "\n");
     ASSERT_INT(0, script.detaches);
     ASSERT_ATTACHED(&w, "n1", "");
     ASSERT_INT(1, script.attaches);

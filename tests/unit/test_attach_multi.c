@@ -114,6 +114,23 @@ TEST(attach_tries_when_the_other_node_is_uncertain)
     parts_done(&w);
 }
 
+/* Operations of an exclusive volume share one delay: who fails again and again does not take every turn. */
+TEST(attach_gives_each_node_its_turn)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_node(&w, "n2");
+    add_pair(&w, "c", "v", RWO, CSI("h"));
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    patch_attachment(&w, "h", "n1", "/status", "{'status':{'attachError':{'message':'no luck'}}}");
+    add_pod(&w, "q", "n2", CLAIMED("d", "c"));
+    pass_s(&w, 10);
+    assert_attachment(&w, "h", "n2", true);
+    parts_done(&w);
+}
+
 /* attach-22 */
 TEST(attach_finds_an_attachment_that_nobody_knew_of)
 {

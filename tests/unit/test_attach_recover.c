@@ -86,8 +86,54 @@ TEST(attach_takes_up_an_attachment_that_was_not_reported)
     buf_clear(&w.log);
     process_start(&w);
     parts_rest(&w);
-    assert_asked(&w, "PATCH " NODE_1 "/status\n");
+    /* It is written to first: a deletion that the process before had sent is refused from there on. */
+    (void)snprintf(path, sizeof path, "PATCH %s\nPATCH " NODE_1 "/status\n", attachment_path("h", "n1"));
+    assert_asked(&w, path);
     ASSERT_ATTACHED(&w, "n1", CSI_V("h") " ");
+    parts_done(&w);
+}
+
+/* What the process before had sent of a node may arrive yet: the Node is changed before anything is detached,
+ * although it says nothing of the volume. */
+TEST(attach_proves_that_nothing_is_reported_late)
+{
+    struct parts w;
+    char asked[512];
+
+    attach_init(&w);
+    make_csi_pod(&w);
+    drop_pod(&w, "p");
+    attach_restart(&w);
+    buf_clear(&w.log);
+    set_in_use(&w, "n1", "'x'");
+    (void)snprintf(asked, sizeof asked, "PATCH " NODE_1 "/status\nGET " NODE_1 "\nDELETE %s\n",
+                   attachment_path("h", "n1"));
+    assert_asked(&w, asked);
+    assert_attachment(&w, "h", "n1", false);
+    ASSERT_SENT(&w.served, 200, "GET", NODE_1, NULL);
+    assert_true(strstr(buf_cstr(&w.served.text), "volumes.berth.io/attach-fence") != NULL);
+    parts_done(&w);
+}
+
+/* An attachment that nobody here has asked for: its making was given up on, and arrived all the same. */
+TEST(attach_takes_away_an_attachment_that_arrived_late)
+{
+    struct parts w;
+    char body[512];
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, CSI("h"));
+    (void)snprintf(
+        body, sizeof body,
+        "{'apiVersion':'storage.k8s.io/v1','kind':'VolumeAttachment','metadata':{'name':'%s'},'spec':{"
+        "'attacher':'" DRIVER "','nodeName':'n1','source':{'persistentVolumeName':'v'}}}",
+        strrchr(attachment_path("h", "n1"), '/') + 1);
+    ASSERT_DID(&w, 201, "POST", ATTACHMENTS, body);
+    pass_s(&w, 61);
+    assert_attachment(&w, "h", "n1", true); /* the node may use it, for all that is known */
+    set_in_use(&w, "n1", "");
+    assert_attachment(&w, "h", "n1", false);
     parts_done(&w);
 }
 

@@ -1,6 +1,8 @@
 #include "controllers/attach/attach.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "controllers/attach/attach_int.h"
@@ -14,6 +16,13 @@
 void attach_wake(struct attach *a)
 {
     loop_defer(&a->pass);
+}
+
+/* No other process has this seed, and no other write of this one this number. */
+void attach_fence_number(struct attach *a, char to[static ATTACH_FENCE_BYTES])
+{
+    (void)snprintf(to, ATTACH_FENCE_BYTES, "%" PRIx64 "-%" PRIx64, part_seed(&a->o.part, "attach-fence"),
+                   ++a->changes);
 }
 
 /* The status of nodes is written behind all that changes it: one patch a node. */

@@ -55,6 +55,12 @@ struct attach {
     uint64_t changes;        /* of pairs */
 };
 
+/* An annotation that changes with each write that must change something: whatever was sent before, on an
+ * older version, is refused from there on. */
+#define ATTACH_FENCE "volumes.berth.io/attach-fence"
+#define ATTACH_FENCE_BYTES 40
+void attach_fence_number(struct attach *a, char to[static ATTACH_FENCE_BYTES]);
+
 /* Something is marked: a pass follows. */
 void attach_wake(struct attach *a);
 
@@ -155,6 +161,8 @@ void attach_populate_stop(struct attach *a);
 /* --- What is --- */
 
 void attach_recover(struct attach *a);
+/* Attachments that are there and that nobody here knows of may be attached. */
+void attach_recover_attachments(struct attach *a);
 void attach_verify_start(struct attach *a);
 void attach_verify_stop(struct attach *a);
 
@@ -172,6 +180,8 @@ void attach_status_init(struct worlds_node *n);
 void attach_status_done(struct worlds_node *n);
 /* What is said of it has changed, or may have. */
 void attach_status_mark(struct worlds_node *n);
+/* The same, and it is to be certain that nothing which was sent before can undo it. */
+void attach_status_prove(struct worlds_node *n);
 /* Writes what is marked. */
 void attach_status_write(struct attach *a);
 /* What was reported, is not any more, and is not known to be detached is remembered in an annotation of the

@@ -3,6 +3,10 @@
  * Nothing waits in a loop: the attachment's events look whether it is done. What the server answers is taken
  * into the cache before that, so that an attachment that was just made, or is on its way out, is seen.
  *
+ * A deletion carries the version that it was decided on, and an attachment that was found, not made, is
+ * written to before anybody relies on it: a deletion that was sent before, perhaps by the process before, is
+ * refused from there on, or it would detach under a node that was told to mount.
+ *
  * A handle that has a '^' in it can be attached and not be detached: the name does not say where it begins.
  */
 #include "controllers/attach/attach_int.h"
@@ -13,10 +17,13 @@
 
 #include "api/migration.h"
 #include "io/digest.h"
+#include "machinery/merge_patch.h"
 #include "machinery/write.h"
 
 #define WAIT_NS (120 * NS_PER_S)
 #define NAME_BYTES (4 + SHA256_HEX_BYTES)
+#define VERSION_BYTES 64
+#define DELETE_READS_MAX 3
 
 enum csi_what { CSI_ATTACHING, CSI_DETACHING, CSI_VERIFYING };
 
@@ -27,6 +34,8 @@ struct csi_work {
     char *handle;
     bool is_listed;          /* among the works that wait for attachments */
     bool is_sent;            /* the request was answered: the rest is the attacher's */
+    bool is_found;           /* of an attach: somebody had made it before */
+    unsigned reads;          /* of a detach, after conflicts */
     struct attach_turn turn; /* of: */
     struct client_call call;
     struct timer limit;
@@ -36,6 +45,7 @@ struct csi_work {
 
 static void on_later(void *ctx);
 static void on_limit(void *ctx);
+static void fence(struct attach_turn *t);
 
 /* --- Names --- */
 
@@ -228,10 +238,16 @@ static void check(struct csi_work *c)
     struct error err = { 0 };
     int r;
 
-    if (is_over(c, &r, &err))
+    if (c->turn.state != TURN_NONE)
+        return; /* a request is on its way: its answer looks again */
+    if (!is_over(c, &r, &err)) {
+        if (!timer_is_armed(&c->limit))
+            timer_arm_after(&c->limit, WAIT_NS);
+    } else if (r == 0 && c->what == CSI_ATTACHING && c->is_found) {
+        attach_turn_take(c->owner->attach, &c->turn, fence);
+    } else {
         end(c, r, &err);
-    else if (!timer_is_armed(&c->limit))
-        timer_arm_after(&c->limit, WAIT_NS);
+    }
 }
 
 static void on_later(void *ctx)
@@ -277,10 +293,64 @@ static void on_created(void *ctx, const struct client_answer *x)
         return;
     }
     c->is_sent = true;
+    c->is_found = x->r == -ERR_EXISTS;
     attach_turn_give(c->owner->attach, &c->turn);
     if (x->object)
         informer_observe(c->owner->attach->attachments, x->object);
     check(c);
+}
+
+/* Who may not write to attachments goes without: only what was sent and not answered could hurt. */
+static void on_fenced(void *ctx, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+    struct error err = x->error;
+
+    attach_turn_give(c->owner->attach, &c->turn);
+    if (x->r < 0 && x->r != -ERR_DENIED) {
+        (void)error_wrap(&err, "attacher.Attach failed");
+        end(c, x->r, &err);
+        return;
+    }
+    c->is_found = false;
+    if (x->object)
+        informer_observe(c->owner->attach->attachments, x->object);
+    check(c);
+}
+
+/* It is there, attached, and not of our making: from the next version on it is ours. */
+static void fence(struct attach_turn *t)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct attach *a = c->owner->attach;
+    const struct attachment *x = cached(c);
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = kind_info(KIND_ATTACHMENT),
+                                .name = c->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = ATTACH_MANAGER };
+    struct merge_patch p;
+    struct error err;
+    char number[ATTACH_FENCE_BYTES];
+
+    if (!x) { /* gone while it waited for its turn */
+        attach_turn_give(a, t);
+        check(c);
+        return;
+    }
+    attach_fence_number(a, number);
+    merge_patch_begin(&p, &body, &x->obj);
+    merge_patch_annotation(&p, ATTACH_FENCE, number);
+    if (merge_patch_end(&p, &err) < 0 || buf_check(&body, "attachment", &err) < 0) {
+        struct attach_work *w = c->owner;
+
+        csi_drop(w);
+        attach_work_fail(w, &err);
+        return;
+    }
+    q.body = buf_str(&body);
+    client_send(a->o.part.client, &c->call, &q, on_fenced, c);
 }
 
 static void write_attachment(const struct csi_work *c, struct buf *out)
@@ -324,7 +394,7 @@ static void csi_attach(struct attach_work *w)
 
     if (!c)
         return;
-    c->is_sent = cached(c) != NULL;
+    c->is_sent = c->is_found = cached(c) != NULL;
     if (c->is_sent)
         loop_defer(&c->later);
     else
@@ -333,30 +403,81 @@ static void csi_attach(struct attach_work *w)
 
 /* --- Detaching --- */
 
+static void on_asked(void *ctx, const struct client_answer *x);
+
+/* What there is, if the cache does not know or was behind. */
+static void ask(struct csi_work *c)
+{
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
+
+    c->reads++;
+    client_send(c->owner->attach->o.part.client, &c->call, &q, on_asked, c);
+}
+
+/* Gone from the cache too, or an attach that follows would take it for its own. */
+static void await_end(struct csi_work *c)
+{
+    c->is_sent = true;
+    attach_turn_give(c->owner->attach, &c->turn);
+    check(c);
+}
+
 static void on_deleted(void *ctx, const struct client_answer *x)
 {
     struct csi_work *c = ctx;
     struct error err = x->error;
 
-    if (x->r < 0 && x->r != -ERR_NOT_FOUND) {
+    if (client_is_conflict(x) && c->reads < DELETE_READS_MAX) {
+        ask(c);
+    } else if (x->r < 0 && x->r != -ERR_NOT_FOUND) {
         (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
         end(c, x->r, &err);
     } else {
-        c->is_sent = true;
-        attach_turn_give(c->owner->attach, &c->turn);
         /* One that only goes later may be new to the cache: without it, "not there" would say nothing. */
         if (x->object && x->object->is_deleting && x->object->finalizers.count > 0)
             informer_observe(c->owner->attach->attachments, x->object);
-        check(c); /* gone from the cache too: an attach that follows must not take it for its own */
+        await_end(c);
+    }
+}
+
+/* This one, as it was when nobody wanted it any more. */
+static void delete_this(struct csi_work *c, const struct object *o)
+{
+    char version[VERSION_BYTES];
+    struct client_request q = { .verb = CLIENT_DELETE,
+                                .kind = kind_info(KIND_ATTACHMENT),
+                                .name = c->name,
+                                .if_uid = o->uid,
+                                .if_version = version };
+
+    (void)snprintf(version, sizeof version, "%.*s", STR_ARG(object_version(o)));
+    client_send(c->owner->attach->o.part.client, &c->call, &q, on_deleted, c);
+}
+
+static void on_asked(void *ctx, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+    struct error err = x->error;
+
+    if (x->r == 0) {
+        delete_this(c, x->object);
+    } else if (x->r == -ERR_NOT_FOUND) {
+        await_end(c);
+    } else {
+        (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
+        end(c, x->r, &err);
     }
 }
 
 static void delete (struct attach_turn *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
-    struct client_request q = { .verb = CLIENT_DELETE, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
+    const struct attachment *x = cached(c);
 
-    client_send(c->owner->attach->o.part.client, &c->call, &q, on_deleted, c);
+    if (x)
+        delete_this(c, &x->obj);
+    else
+        ask(c);
 }
 
 static void csi_detach(struct attach_work *w)

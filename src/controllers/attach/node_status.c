@@ -1,8 +1,13 @@
 /* status.volumesAttached of nodes: what each may mount.
  *
- * Nobody else writes it, so a patch goes by the node's uid alone: its heartbeats are in nobody's way. A node
- * has one write on its way at most; what changes meanwhile goes into the next. A write whose end is not known
- * is written again, whatever the cache says: that is compared with before the first write to a node alone. */
+ * A patch carries the version of the Node that it was decided on: one that the network kept and delivers
+ * late, perhaps long after the process that sent it, is refused, or it would put back a volume that is being
+ * detached. A conflict reads the Node anew. A node has one write on its way at most; what changes meanwhile
+ * goes into the next.
+ *
+ * While a write may be on its way whose end is not known, of this process or of the one before, nothing is
+ * proven by what the Node says: it may still change. Then the next write changes something in any case (an
+ * annotation), and whatever was sent before is refused from there on. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdio.h>
@@ -10,6 +15,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "machinery/merge_patch.h"
 #include "machinery/write.h"
 
 #define RETRY_NS (100 * NS_PER_MS)
@@ -24,6 +30,12 @@ void attach_status_mark(struct worlds_node *n)
         TAILQ_INSERT_TAIL(&n->attach->worlds.marked_nodes, n, link);
     }
     attach_wake(n->attach);
+}
+
+void attach_status_prove(struct worlds_node *n)
+{
+    n->is_proof_wanted = true;
+    attach_status_mark(n);
 }
 
 static void on_retry(void *ctx)
@@ -42,6 +54,7 @@ void attach_status_done(struct worlds_node *n)
         TAILQ_REMOVE(&n->attach->worlds.marked_nodes, n, link);
     timer_disarm(&n->retry);
     client_cancel(&n->call);
+    n->known = object_unref(n->known);
 }
 
 /* --- What it says --- */
@@ -118,10 +131,11 @@ static void write_list(const struct worlds_node *n, struct buf *out)
 
 /* --- The write --- */
 
-/* The server has what was sent: detaches may wait for it. */
+/* The server has what was sent, or there is nothing to send: detaches may wait for it. */
 static void acknowledge(struct worlds_node *n, uint64_t report)
 {
     n->acknowledged = report;
+    n->is_doubtful = false;
     n->retry_ns = 0;
     for (size_t i = 0; i < n->pairs.count; i++)
         if (!pair_is_wanted(n->pairs.items[i]))
@@ -130,6 +144,8 @@ static void acknowledge(struct worlds_node *n, uint64_t report)
 
 static void fail(struct worlds_node *n, const struct error *err)
 {
+    n->is_doubtful = n->is_unproven = true;
+    n->is_read_anew = false;
     n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
     if (n->retry_ns > RETRY_NS_MAX)
         n->retry_ns = RETRY_NS_MAX;
@@ -138,36 +154,103 @@ static void fail(struct worlds_node *n, const struct error *err)
              LOG_ERR(err));
 }
 
+/* Something waits for the proof that nothing sent before can arrive. */
+static bool needs_fence(const struct worlds_node *n)
+{
+    return n->is_unproven && n->is_proof_wanted;
+}
+
+/* What the server answered, which the cache may not have heard of. The cache is not told: that the node has
+ * this status is no word of the node's. */
+static void set_known(struct worlds_node *n, const struct object *o)
+{
+    struct object *before = n->known;
+
+    n->known = o ? object_ref(o) : NULL;
+    (void)object_unref(before);
+}
+
+/* The Node to decide on: as cached, or as answered where that is newer. NULL: there is none. */
+static const struct object *latest(struct attach *a, struct worlds_node *n)
+{
+    const struct object *o = informer_get(a->nodes, "", n->name);
+
+    if (!o || !n->known || strcmp(o->uid, n->known->uid) != 0 ||
+        version_cmp(object_version(n->known), object_version(o)) != 1)
+        set_known(n, NULL);
+    return n->known ? n->known : o;
+}
+
+static void on_read(void *ctx, const struct client_answer *x)
+{
+    struct worlds_node *n = ctx;
+
+    if (x->r < 0) {
+        fail(n, &x->error); /* if it is gone the cache will know by then */
+    } else {
+        set_known(n, x->object);
+        attach_status_mark(n);
+    }
+    worlds_node_settle(n);
+}
+
+/* Heartbeats come between, but not twice in a row. */
+static void on_conflict(struct worlds_node *n, const struct error *err)
+{
+    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = n->name };
+
+    if (n->is_read_anew) {
+        fail(n, err);
+        return;
+    }
+    n->is_read_anew = true;
+    n->is_doubtful = true; /* to be written again */
+    client_send(n->attach->o.part.client, &n->call, &q, on_read, n);
+}
+
 static void on_answer(void *ctx, const struct client_answer *x)
 {
     struct worlds_node *n = ctx;
 
-    if (x->r == 0 || x->r == -ERR_NOT_FOUND)
+    if (x->r == 0 || x->r == -ERR_NOT_FOUND) {
+        /* What was sent before has an older version, or the uid of a Node that is gone. */
+        n->is_unproven = n->is_proof_wanted = n->is_read_anew = false;
+        set_known(n, x->r == 0 ? x->object : NULL);
         acknowledge(n, n->sent);
-    else
+    } else if (client_is_conflict(x)) {
+        on_conflict(n, &x->error);
+    } else {
         fail(n, &x->error);
-    if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
+    }
+    if (n->report != n->acknowledged && !n->is_doubtful)
         attach_status_mark(n);
     worlds_node_settle(n);
 }
 
 /* Metadata of nodes can be written together with their status. */
-static void write_annotation(struct worlds_node *n, struct buf *body)
+static int write_patch(struct attach *a, struct worlds_node *n, const struct object *o, struct buf *body,
+                       struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf remembered = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    char number[ATTACH_FENCE_BYTES];
+    struct merge_patch p;
 
-    write_remembered(n, &text);
-    if (text.failed)
-        body->failed = text.failed;
-    n->remembers |= text.len > 0;
-    if (!n->remembers)
-        return;
-    (void)buf_add_cstr(body, ",\"annotations\":{\"" ANN_MAY_BE_ATTACHED "\":");
-    if (text.len)
-        json_write_string(body, buf_str(&text));
-    else
-        (void)buf_add_cstr(body, "null");
+    write_remembered(n, &remembered);
+    if (remembered.failed)
+        return error_no_memory(err);
+    n->remembers |= remembered.len > 0;
+    merge_patch_begin(&p, body, o);
+    if (n->remembers)
+        merge_patch_annotation(&p, ANN_MAY_BE_ATTACHED, remembered.len ? buf_cstr(&remembered) : NULL);
+    if (n->is_unproven) {
+        attach_fence_number(a, number);
+        merge_patch_annotation(&p, ATTACH_FENCE, number);
+    }
+    merge_patch_member(&p, "status");
+    (void)buf_add_cstr(body, "{\"volumesAttached\":");
+    write_list(n, body);
     (void)buf_add_char(body, '}');
+    return merge_patch_end(&p, err);
 }
 
 static void send_status(struct attach *a, struct worlds_node *n, const struct object *o)
@@ -181,13 +264,7 @@ static void send_status(struct attach *a, struct worlds_node *n, const struct ob
                                 .field_manager = ATTACH_MANAGER };
     struct error err;
 
-    (void)buf_add_cstr(&body, "{\"metadata\":{\"uid\":");
-    json_write_string(&body, str_of(o->uid));
-    write_annotation(n, &body);
-    (void)buf_add_cstr(&body, "},\"status\":{\"volumesAttached\":");
-    write_list(n, &body);
-    (void)buf_add_cstr(&body, "}}");
-    if (buf_check(&body, "node status", &err) < 0) {
+    if (write_patch(a, n, o, &body, &err) < 0) {
         fail(n, &err);
         return;
     }
@@ -199,13 +276,15 @@ static void send_status(struct attach *a, struct worlds_node *n, const struct ob
 
 static void write_one(struct attach *a, struct worlds_node *n)
 {
-    const struct object *o = informer_get(a->nodes, "", n->name);
+    const struct object *o = latest(a, n);
 
     if (client_call_is_active(&n->call) || timer_is_armed(&n->retry))
         return; /* the answer, or the end of the delay, looks again */
-    if (n->report == n->acknowledged)
+    if (!o)
+        n->is_unproven = false; /* nobody is there to be told; another one of that name has another uid */
+    if (n->report == n->acknowledged && !n->is_doubtful && !needs_fence(n))
         return;
-    if (!o || (n->may_be_right && says_so(node_of(o), n))) {
+    if (!o || (n->may_be_right && !n->is_doubtful && !needs_fence(n) && says_so(node_of(o), n))) {
         n->may_be_right = false;
         acknowledge(n, n->report); /* there is nothing to be told, or nobody */
     } else {

@@ -1,4 +1,5 @@
-/* The slow pass: what was missed, once a minute; all pods, every third. */
+/* The slow pass: what was missed, and attachments that nobody knows of, once a minute; all pods, every third.
+ */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -74,6 +75,7 @@ static void on_populate(void *ctx)
 
     timer_arm_after(&a->populate_timer, POPULATE_NS);
     check_wishes(a);
+    attach_recover_attachments(a);
     if (loop_now_ns(a->o.part.loop) - a->all_pods_at_ns >= ALL_PODS_NS)
         look_at_all_pods(a);
 }

@@ -97,7 +97,7 @@ static void check_unwanted(struct attach *a, struct worlds_pair *p)
         worlds_report(p, p->state == PAIR_ATTACHED);
     } else if (worlds_report(p, false), !worlds_is_unreported(p)) {
         /* Observed: the node may still be told that it is attached. The answer to the write looks again. */
-        attach_status_mark(p->node);
+        attach_status_prove(p->node);
     } else {
         begin_detach(a, p, &m, &g);
     }
@@ -161,6 +161,7 @@ static void begin_attach(struct attach *a, struct worlds_pair *p)
     struct error err;
     int r = attach_operate_attach(a, p, &err);
 
+    p->tried = ++a->changes;
     if (r < 0 && !error_is_expected(r))
         log_error("cannot begin to attach", LOG_STR("volume", p->volume->name),
                   LOG_STR("node", p->node->name), LOG_ERR(&err));
@@ -190,13 +191,30 @@ static void check_wanted(struct attach *a, struct worlds_pair *p)
     }
 }
 
+/* Of those that want one volume, the one whose last try is longest ago: operations of an exclusive volume
+ * share one delay, and one node that fails again and again must not use up every turn. NULL: nobody wants it.
+ */
+static struct worlds_pair *first_in_turn(const struct worlds_volume *v)
+{
+    struct worlds_pair *first = NULL;
+
+    for (size_t i = 0; i < v->pairs.count; i++)
+        if (pair_is_wanted(v->pairs.items[i]) && (!first || v->pairs.items[i]->tried < first->tried))
+            first = v->pairs.items[i];
+    return first;
+}
+
 /* No pair goes away here: operations end later. */
 void attach_reconcile(struct attach *a, struct worlds_volume *v)
 {
+    struct worlds_pair *first = first_in_turn(v);
+
     for (size_t i = 0; i < v->pairs.count; i++)
         if (!pair_is_wanted(v->pairs.items[i]) && v->pairs.items[i]->state != PAIR_DETACHED)
             check_unwanted(a, v->pairs.items[i]);
+    if (first)
+        check_wanted(a, first);
     for (size_t i = 0; i < v->pairs.count; i++)
-        if (pair_is_wanted(v->pairs.items[i]))
+        if (pair_is_wanted(v->pairs.items[i]) && v->pairs.items[i] != first)
             check_wanted(a, v->pairs.items[i]);
 }

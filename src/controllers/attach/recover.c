@@ -82,6 +82,7 @@ static int recover_node(struct attach *a, const struct node *is, struct error *e
         return error_no_memory(err);
     n->exists = true;
     n->may_be_right = true;
+    n->is_unproven = true; /* the process before may have sent something */
     for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)
         if (is->volumes_attached[i].name[0])
             r = recover_volume(a, is, &is->volumes_attached[i], err);
@@ -124,12 +125,13 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
     p = worlds_pair_get(a, buf_cstr(&name), x->node_name);
     if (!p)
         return error_no_memory(err);
-    if (p->state == PAIR_DETACHED)
+    if (p->state == PAIR_DETACHED && !p->is_busy)
         worlds_set_uncertain(p, &spec);
     return 0;
 }
 
-static void recover_attachments(struct attach *a)
+/* Also now and then later: one whose making was given up on, and arrived all the same, is to be found. */
+void attach_recover_attachments(struct attach *a)
 {
     struct informer_cursor at;
     struct error err;
@@ -147,7 +149,7 @@ void attach_recover(struct attach *a)
     struct informer_cursor at;
 
     recover_nodes(a);
-    recover_attachments(a);
+    attach_recover_attachments(a);
     for (const struct object *o = informer_first(a->pods, &at); o; o = informer_next(&at))
         attach_inputs_pod(a, pod_of(o));
 }

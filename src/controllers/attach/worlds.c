@@ -428,7 +428,7 @@ void worlds_report(struct worlds_pair *p, bool is_reported)
 
 bool worlds_is_unreported(const struct worlds_pair *p)
 {
-    return !p->is_reported && p->node->acknowledged >= p->report;
+    return !p->is_reported && p->node->acknowledged >= p->report && !p->node->is_unproven;
 }
 
 /* --- In use --- */

@@ -48,6 +48,7 @@ struct worlds_pair {
     struct attach_spec wanted; /* of the first pod */
     VEC(struct object *) pods;
     bool is_refusal_told; /* of an exclusive volume that is elsewhere */
+    uint64_t tried;       /* when an attach last began, counted as changes are; 0: never */
 
     /* Is. */
     enum pair_state state;
@@ -94,8 +95,13 @@ struct worlds_node {
     uint64_t acknowledged;
     uint64_t sent;
     bool is_marked;
-    bool may_be_right; /* its status may say so already: compare before writing */
-    bool remembers;    /* something was written in its annotation at some time */
+    bool may_be_right;    /* its status may say so already: compare before writing */
+    bool is_doubtful;     /* the last write may or may not have happened */
+    bool is_unproven;     /* one that was sent before, by whomever, may still arrive */
+    bool is_proof_wanted; /* … and somebody waits until it cannot */
+    bool is_read_anew;    /* after a conflict */
+    bool remembers;       /* something was written in its annotation at some time */
+    struct object *known; /* as last answered; NULL: the cache knows better */
     struct client_call call;
     struct timer retry;
     uint64_t retry_ns;
@@ -156,7 +162,7 @@ void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec)
 void worlds_set_detached(struct worlds_pair *p);
 /* In the node's status, or not. */
 void worlds_report(struct worlds_pair *p, bool is_reported);
-/* The server has the last report in which the pair was taken out. */
+/* The server has the last report in which the pair was taken out, and nothing older can undo that. */
 bool worlds_is_unreported(const struct worlds_pair *p);
 
 /* As the node says: what was assumed is known then. ERR_NO_MEMORY: it stays as it was. */
