@@ -172,7 +172,8 @@ TEST(attach_decides_a_report_on_the_node_that_is_there)
     w.trouble = TROUBLE_CONFLICT;
     w.at = w.count + 1;
     set_in_use(&w, "n1", "");
-    assert_asked(&w, "PATCH " NODE_1 "/status\nGET " NODE_1 "\nPATCH " NODE_1 "/status\nGET " NODE_1 "\n");
+    assert_asked(&w, "PATCH " NODE_1 "/status\nGET " NODE_1 "\nPATCH " NODE_1 "/status\nGET " NODE_1
+                     "\nPATCH " NODE_1 "/status\n");
     ASSERT_INT(1, script.detaches);
     ASSERT_ATTACHED(&w, "n1", "");
     parts_done(&w);
