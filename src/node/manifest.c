@@ -167,8 +167,8 @@ static void refuse_twins(struct manifest *all, size_t count)
                     error_set(&all[i].err, ERR_EXISTS, "the pod of '%s' has the same name", all[k].file);
 }
 
-int manifests_read(struct arena *a, const char *dir, const char *node_name, struct manifest **ret,
-                   size_t *ret_count, struct error *err)
+int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, struct manifest **ret,
+                      size_t *ret_count, struct error *err)
 {
     struct texts names = { 0 };
     struct manifest *all;

@@ -35,7 +35,7 @@ int manifest_read(struct arena *a, const char *file, struct str text, const char
 
 /* All files of a directory, by name; those that begin with '.' and what is no regular file are left out. Two
  * of one pod: the second is refused. On a worker. */
-int manifests_read(struct arena *a, const char *dir, const char *node_name, struct manifest **ret,
-                   size_t *ret_count, struct error *err);
+int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, struct manifest **ret,
+                      size_t *ret_count, struct error *err);
 
 #endif

@@ -251,7 +251,7 @@ static int scan_run(struct job *j, struct error *err)
 {
     struct scan *x = (struct scan *)j;
 
-    return manifests_read(&x->arena, x->dir, x->node_name, &x->files, &x->count, err);
+    return manifest_read_dir(&x->arena, x->dir, x->node_name, &x->files, &x->count, err);
 }
 
 static void scan_free(struct job *j)
