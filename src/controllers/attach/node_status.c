@@ -135,7 +135,6 @@ static void write_list(const struct worlds_node *n, struct buf *out)
 static void acknowledge(struct worlds_node *n, uint64_t report)
 {
     n->acknowledged = report;
-    n->is_doubtful = false;
     n->retry_ns = 0;
     for (size_t i = 0; i < n->pairs.count; i++)
         if (!pair_is_wanted(n->pairs.items[i]))
@@ -144,7 +143,7 @@ static void acknowledge(struct worlds_node *n, uint64_t report)
 
 static void fail(struct worlds_node *n, const struct error *err)
 {
-    n->is_doubtful = n->is_unproven = true;
+    n->is_unproven = true;
     n->is_read_anew = false;
     n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
     if (n->retry_ns > RETRY_NS_MAX)
@@ -204,7 +203,6 @@ static void on_conflict(struct worlds_node *n, const struct error *err)
         return;
     }
     n->is_read_anew = true;
-    n->is_doubtful = true; /* to be written again */
     client_send(n->attach->o.part.client, &n->call, &q, on_read, n);
 }
 
@@ -222,30 +220,36 @@ static void on_answer(void *ctx, const struct client_answer *x)
     } else {
         fail(n, &x->error);
     }
-    if (n->report != n->acknowledged && !n->is_doubtful)
+    if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
         attach_status_mark(n);
     worlds_node_settle(n);
 }
 
 /* Metadata of nodes can be written together with their status. */
+static void remember(struct worlds_node *n, struct merge_patch *p, struct buf *body)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WRITE_BODY_BYTES_MAX);
+
+    write_remembered(n, &text);
+    if (text.failed)
+        body->failed = text.failed;
+    n->remembers |= text.len > 0;
+    if (n->remembers)
+        merge_patch_annotation(p, ANN_MAY_BE_ATTACHED, text.len ? buf_cstr(&text) : NULL);
+}
+
 static int write_patch(struct attach *a, struct worlds_node *n, const struct object *o, struct buf *body,
                        struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf remembered = BUF_INIT(WRITE_BODY_BYTES_MAX);
     char number[ATTACH_FENCE_BYTES];
     struct merge_patch p;
 
-    write_remembered(n, &remembered);
-    if (remembered.failed)
-        return error_no_memory(err);
-    n->remembers |= remembered.len > 0;
     merge_patch_begin(&p, body, o);
-    if (n->remembers)
-        merge_patch_annotation(&p, ANN_MAY_BE_ATTACHED, remembered.len ? buf_cstr(&remembered) : NULL);
     if (n->is_unproven) {
         attach_fence_number(a, number);
         merge_patch_annotation(&p, ATTACH_FENCE, number);
     }
+    remember(n, &p, body);
     merge_patch_member(&p, "status");
     (void)buf_add_cstr(body, "{\"volumesAttached\":");
     write_list(n, body);
@@ -282,9 +286,9 @@ static void write_one(struct attach *a, struct worlds_node *n)
         return; /* the answer, or the end of the delay, looks again */
     if (!o)
         n->is_unproven = false; /* nobody is there to be told; another one of that name has another uid */
-    if (n->report == n->acknowledged && !n->is_doubtful && !needs_fence(n))
+    if (n->report == n->acknowledged && !needs_fence(n))
         return;
-    if (!o || (n->may_be_right && !n->is_doubtful && !needs_fence(n) && says_so(node_of(o), n))) {
+    if (!o || (n->may_be_right && !needs_fence(n) && says_so(node_of(o), n))) {
         n->may_be_right = false;
         acknowledge(n, n->report); /* there is nothing to be told, or nobody */
     } else {

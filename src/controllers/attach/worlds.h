@@ -96,11 +96,10 @@ struct worlds_node {
     uint64_t sent;
     bool is_marked;
     bool may_be_right;    /* its status may say so already: compare before writing */
-    bool is_doubtful;     /* the last write may or may not have happened */
+    bool remembers;       /* something was written in its annotation at some time */
     bool is_unproven;     /* one that was sent before, by whomever, may still arrive */
     bool is_proof_wanted; /* … and somebody waits until it cannot */
     bool is_read_anew;    /* after a conflict */
-    bool remembers;       /* something was written in its annotation at some time */
     struct object *known; /* as last answered; NULL: the cache knows better */
     struct client_call call;
     struct timer retry;
