@@ -40,12 +40,14 @@ fuzz: deps
 soak: build
 	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
+	@BERTH_CRASHES=100 tests/integration/test_node_crash
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
 
 bench: build
 	@scripts/deps bench
 	@$(BERTH) bench micro
 	@BERTH=$(abspath $(BERTH)) tests/bench/apiserver
+	@BERTH=$(abspath $(BERTH)) tests/bench/node
 
 lint: deps
 	@LINT_DEEP=1 scripts/test lint tidy

@@ -5,6 +5,14 @@
 
 /* In the order in which `berth help` lists them. */
 const struct cli_verb *const cli_verbs[] = {
+    &cli_verb_get,
+    &cli_verb_describe,
+    &cli_verb_apply,
+    &cli_verb_create,
+    &cli_verb_delete,
+    &cli_verb_patch,
+    &cli_verb_wait,
+    &cli_verb_events,
     &cli_verb_serve,
     &cli_verb_controllers,
     &cli_verb_scheduler,

@@ -151,6 +151,7 @@ static void csi_driver_decode(struct decoder *x, json_ref object, struct object 
     c->storage_capacity = decode_bool(x, spec, "storageCapacity", false);
     c->requires_republish = decode_bool(x, spec, "requiresRepublish", false);
     c->selinux_mount = decode_bool(x, spec, "seLinuxMount", false);
+    c->tokens_in_secrets = decode_bool(x, spec, "serviceAccountTokenInSecrets", false);
     c->fs_group_policy = (enum fs_group_policy)decode_enum(x, spec, "fsGroupPolicy", fs_group_policies,
                                                            FS_GROUP_POLICY_COUNT, FS_GROUP_RWO_WITH_FS_TYPE);
     c->lifecycle_modes = decode_texts(x, spec, "volumeLifecycleModes");
@@ -159,6 +160,7 @@ static void csi_driver_decode(struct decoder *x, json_ref object, struct object 
         c->has_persistent |= json_is_string(x->d, m, "Persistent");
         c->has_ephemeral |= json_is_string(x->d, m, "Ephemeral");
     }
+    c->allocatable_period_seconds = decode_int(x, spec, "nodeAllocatableUpdatePeriodSeconds", 0);
     csi_driver_decode_tokens(x, json_get(x->d, spec, "tokenRequests"), c);
 }
 

@@ -27,10 +27,12 @@ struct csi_driver {
     bool storage_capacity;
     bool requires_republish;
     bool selinux_mount;
+    bool tokens_in_secrets; /* serviceAccountTokenInSecrets, of newer servers */
     enum fs_group_policy fs_group_policy;
     struct texts lifecycle_modes; /* as written */
     const struct token_request *token_requests;
     uint32_t token_requests_count;
+    int64_t allocatable_period_seconds; /* nodeAllocatableUpdatePeriodSeconds; 0 when unset */
 };
 
 struct csi_node_driver {

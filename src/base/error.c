@@ -50,12 +50,14 @@ static void error_trim_utf8(char *msg)
 
 __attribute__((format(printf, 2, 0))) static void error_format(struct error *e, const char *fmt, va_list args)
 {
-    int n = vsnprintf(e->msg, sizeof e->msg, fmt, args);
+    char text[sizeof e->msg]; /* the arguments may be what e says by now */
+    int n = vsnprintf(text, sizeof text, fmt, args);
 
     if (n < 0)
-        e->msg[0] = '\0';
-    else if ((size_t)n >= sizeof e->msg)
-        error_trim_utf8(e->msg);
+        text[0] = '\0';
+    else if ((size_t)n >= sizeof text)
+        error_trim_utf8(text);
+    memcpy(e->msg, text, strlen(text) + 1);
 }
 
 int error_set(struct error *e, enum err code, const char *fmt, ...)

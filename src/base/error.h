@@ -39,7 +39,8 @@ struct error {
     char msg[ERROR_MSG_BYTES_MAX];
 };
 
-/* Replaces what e says. A message too long for the buffer is cut at a character boundary. Returns -code. */
+/* Replaces what e says, which may be among the arguments. A message too long for the buffer is cut at a
+ * character boundary. Returns -code. */
 int error_set(struct error *e, enum err code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "fmt: " in front of the message. Returns the same -code. */

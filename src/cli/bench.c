@@ -29,6 +29,8 @@
 #define BENCH_MATCH_VOLUMES 1000000
 #define BENCH_BIND_PAIRS 20000
 #define BENCH_VOLUMES 1000
+/* In all; the nodes' and volumes' product must be a number. */
+#define ATTACH_MAX 10000000
 
 static const char bench_volume_text[] =
     "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
@@ -332,41 +334,65 @@ static const struct {
     { "volumes", bench_volumes, BENCH_VOLUMES, "--volumes" },
 };
 
-static const struct schedule_size schedule_sizes[] = { { 500, 100, 1000 }, { 5000, 5000, 50000 } };
+/* Flags that are numbers from 1 on, each with its place. */
+struct size_flag {
+    const char *flag;
+    uint64_t *place;
+};
 
-static bool read_size(int argc, char **argv, struct schedule_size *s)
+static bool read_size(int argc, char **argv, const struct size_flag *flags, size_t count)
 {
-    const struct {
-        const char *flag;
-        uint64_t *place;
-    } flags[] = { { "--pods", &s->pods }, { "--nodes", &s->nodes }, { "--volumes", &s->volumes } };
-
     for (int i = 2; i < argc; i += 2) {
         size_t k = 0;
 
-        while (k < ARRAY_LEN(flags) && strcmp(argv[i], flags[k].flag) != 0)
+        while (k < count && strcmp(argv[i], flags[k].flag) != 0)
             k++;
-        if (k == ARRAY_LEN(flags) || i + 1 == argc || !str_to_uint64(str_of(argv[i + 1]), flags[k].place) ||
+        if (k == count || i + 1 == argc || !str_to_uint64(str_of(argv[i + 1]), flags[k].place) ||
             *flags[k].place == 0)
             return false;
     }
     return true;
 }
 
+static const struct schedule_size schedule_sizes[] = { { 500, 100, 1000 }, { 5000, 5000, 50000 } };
+
 /* The sizes of the table, or one that is given. */
 static int run_schedule(int argc, char **argv)
 {
     struct schedule_size size = schedule_sizes[0];
+    const struct size_flag flags[] = { { "--pods", &size.pods },
+                                       { "--nodes", &size.nodes },
+                                       { "--volumes", &size.volumes } };
     struct error err = { 0 };
     int r = 0;
 
-    if (!read_size(argc, argv, &size))
+    if (!read_size(argc, argv, flags, ARRAY_LEN(flags)))
         return cli_fail_usage("bench: schedule takes --pods N, --nodes N and --volumes N, from 1 on");
     bench_baseline();
     if (argc > 2)
         r = bench_schedule(&size, &err);
     for (size_t i = 0; argc == 2 && i < ARRAY_LEN(schedule_sizes) && r == 0; i++)
         r = bench_schedule(&schedule_sizes[i], &err);
+    return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
+}
+
+static const struct attach_size attach_sizes[] = { { 100, 20 }, { 1000, 20 } };
+
+static int run_attach(int argc, char **argv)
+{
+    struct attach_size size = attach_sizes[1];
+    const struct size_flag flags[] = { { "--nodes", &size.nodes }, { "--volumes", &size.volumes } };
+    struct error err = { 0 };
+    int r = 0;
+
+    if (!read_size(argc, argv, flags, ARRAY_LEN(flags)) || size.nodes > ATTACH_MAX / size.volumes)
+        return cli_fail_usage(
+            "bench: attach takes --nodes N and --volumes N, from 1 on, and at most %d in all", ATTACH_MAX);
+    bench_baseline();
+    if (argc > 2)
+        r = bench_attach(&size, &err);
+    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(attach_sizes) && r == 0; i++)
+        r = bench_attach(&attach_sizes[i], &err);
     return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
 
@@ -379,6 +405,8 @@ static int bench_run(int argc, char **argv)
         return bench_run_micro();
     if (argc >= 2 && strcmp(argv[1], "schedule") == 0)
         return run_schedule(argc, argv);
+    if (argc >= 2 && strcmp(argv[1], "attach") == 0)
+        return run_attach(argc, argv);
     for (size_t i = 0; i < ARRAY_LEN(sized) && argc >= 2; i++) {
         bool has_count = argc == 4 && strcmp(argv[2], sized[i].flag) == 0 &&
                          str_to_uint64(str_of(argv[3]), &count) && count > 0;
@@ -387,15 +415,16 @@ static int bench_run(int argc, char **argv)
             return sized[i].run(has_count ? count : sized[i].count, &err) < 0 ? cli_fail("bench: %s", err.msg)
                                                                               : CLI_OK;
     }
-    return cli_fail_usage(
-        "bench: say which: micro, match, store, informer, bind, volumes or schedule: see 'berth help bench'");
+    return cli_fail_usage("bench: say which: micro, match, store, informer, bind, volumes, schedule or "
+                          "attach: see 'berth help bench'");
 }
 
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
     .usage = "bench micro | match|store|informer|volumes [--volumes N] | bind [--pairs N] |\n"
-             "             schedule [--pods N] [--nodes N] [--volumes N]",
+             "             schedule [--pods N] [--nodes N] [--volumes N] | attach [--nodes N] [--volumes N]",
     .summary = "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; "
-               "binding; pods' volumes; scheduling",
+               "binding; pods' volumes; scheduling; "
+               "attaching",
     .run = bench_run,
 };

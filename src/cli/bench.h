@@ -39,4 +39,13 @@ struct schedule_size {
  * one. */
 int bench_schedule(const struct schedule_size *size, struct error *err);
 
+/* What is attached: so many volumes of pods on each node. */
+struct attach_size {
+    uint64_t nodes;
+    uint64_t volumes;
+};
+/* Until the nodes' status has them, with an attacher that takes a second, on a store in a directory below the
+ * current one. */
+int bench_attach(const struct attach_size *size, struct error *err);
+
 #endif

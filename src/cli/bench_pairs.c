@@ -11,6 +11,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/local_client.h"
 #include "apiserver/store_facts.h"
+#include "controllers/attach/attach.h"
 #include "io/path.h"
 #include "machinery/metrics.h"
 #include "scheduler/scheduler.h"
@@ -342,6 +343,19 @@ void pairs_create_object(struct pairs *p, enum kind k, struct str body)
     create(p, /* n= */ 0, PAIRS_FREE, k, body, on_answer);
 }
 
+void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct str body)
+{
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = kind_info(k),
+                                .name = name,
+                                .subresource = "status",
+                                .patch = CLIENT_PATCH_MERGE,
+                                .body = body,
+                                .field_manager = "bench" };
+
+    ask_send(p, /* n= */ 0, PAIRS_FREE, &q, on_answer);
+}
+
 static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const char *claim_uid,
                           client_done_fn *done)
 {
@@ -420,6 +434,7 @@ void pairs_open_manager(struct pairs *p)
     bool is_synced = false;
     struct manager_options o = { .parts = p->parts,
                                  .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
+                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
                                  .loop = p->loop,
                                  .clock = p->clock,
                                  .seed = 1,

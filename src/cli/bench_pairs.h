@@ -1,5 +1,5 @@
 /* A server on the SQLite store with claims and volumes for them, and the controllers of this process. For
- * `berth bench bind` and `berth bench schedule`. */
+ * `berth bench bind`, `berth bench schedule` and `berth bench attach`. */
 #ifndef BERTH_CLI_BENCH_PAIRS_H
 #define BERTH_CLI_BENCH_PAIRS_H
 
@@ -71,6 +71,8 @@ typedef struct str pairs_write_fn(void *ctx, uint64_t n, char body[PAIRS_BODY_BY
 void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx);
 /* Through the API, in PAIRS_NS if the kind has namespaces; the answer comes later. */
 void pairs_create_object(struct pairs *p, enum kind k, struct str body);
+/* The answer comes later too. */
+void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct str body);
 
 enum pairs_way {
     PAIRS_FREE,    /* as one creates them */

@@ -18,6 +18,7 @@ struct cli_verb {
     const char *usage;        /* as typed, without "berth ": "help [COMMAND]" */
     const char *summary;      /* one line for `berth help` */
     const struct flag *flags; /* flags.h; NULL for none */
+    const char *examples;     /* lines for `berth help VERB`, each indented and ended; NULL for none */
     /* argv[0] is the verb itself. Returns the exit status, an enum cli_exit. `--help` never arrives here. */
     int (*run)(int argc, char **argv);
 };
@@ -25,16 +26,24 @@ struct cli_verb {
 /* Every verb of this program, NULL at the end. Defined in main.c; help reads it. */
 extern const struct cli_verb *const cli_verbs[];
 
+extern const struct cli_verb cli_verb_apply;
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
 extern const struct cli_verb cli_verb_controllers;
+extern const struct cli_verb cli_verb_create;
+extern const struct cli_verb cli_verb_delete;
+extern const struct cli_verb cli_verb_describe;
+extern const struct cli_verb cli_verb_events;
+extern const struct cli_verb cli_verb_get;
 extern const struct cli_verb cli_verb_help;
+extern const struct cli_verb cli_verb_patch;
 extern const struct cli_verb cli_verb_restore;
 extern const struct cli_verb cli_verb_node;
 extern const struct cli_verb cli_verb_scheduler;
 extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;
 extern const struct cli_verb cli_verb_version;
+extern const struct cli_verb cli_verb_wait;
 
 /* Runs the verb that argv names and returns the process's exit status. */
 int cli_main(int argc, char **argv);

@@ -1,5 +1,6 @@
 #include "cli/flags.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -10,6 +11,14 @@ static const struct flag *flag_find(const struct flag *flags, const char *name, 
         if (strlen(f->name) == len && memcmp(f->name, name, len) == 0)
             return f;
     }
+    return NULL;
+}
+
+static const struct flag *flag_of_letter(const struct flag *flags, char letter)
+{
+    for (const struct flag *f = flags; f && f->name; f++)
+        if (f->letter == letter)
+            return f;
     return NULL;
 }
 
@@ -28,36 +37,95 @@ static void set_switch(const struct flag *f, void *settings, bool value)
     memcpy(flag_place(f, settings), &value, sizeof value);
 }
 
-/* One flag and its value; returns how many arguments that took, or -1 with the complaint made. */
-static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at, void *settings)
+static bool add_value(const struct flag *f, void *settings, const char *value)
 {
-    const char *name = argv[at] + 2, *equals = strchr(name, '=');
-    size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    const struct flag *f = flag_find(verb->flags, name, len);
+    struct flag_values *list = flag_place(f, settings);
 
-    if (argv[at][1] != '-' || !f) {
-        (void)cli_fail_usage("%s: unknown flag '%s': see 'berth help %s'", verb->name, argv[at], verb->name);
-        return -1;
-    }
+    if (list->count == FLAG_VALUES_MAX)
+        return false;
+    list->items[list->count++] = value;
+    return true;
+}
+
+/* value: what stands behind the '=', or the next argument for those that need one. */
+static int set_value(const struct cli_verb *verb, const struct flag *f, void *settings, const char *value)
+{
     if (f->type == FLAG_SWITCH) {
-        if (equals && strcmp(equals, "=true") != 0 && strcmp(equals, "=false") != 0) {
-            (void)cli_fail_usage("%s: --%s takes no value, or true or false", verb->name, f->name);
+        if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            return cli_fail_usage("%s: --%s takes no value, or true or false", verb->name, f->name);
+        set_switch(f, settings, !value || strcmp(value, "true") == 0);
+    } else if (f->type == FLAG_LIST) {
+        if (!add_value(f, settings, value))
+            return cli_fail_usage("%s: --%s is given more than %d times", verb->name, f->name,
+                                  FLAG_VALUES_MAX);
+    } else {
+        set_text(f, settings, value ? value : f->alone);
+    }
+    return CLI_OK;
+}
+
+static bool needs_value(const struct flag *f)
+{
+    return f->type == FLAG_TEXT || f->type == FLAG_LIST;
+}
+
+/* Returns how many arguments the flag took, or -1 with the complaint made. */
+static int take_value(const struct cli_verb *verb, const struct flag *f, const char *value,
+                      const char *next_argument, void *settings)
+{
+    int taken = 1;
+
+    if (!value && needs_value(f)) {
+        if (!next_argument) {
+            (void)cli_fail_usage("%s: --%s needs a value (%s): see 'berth help %s'", verb->name, f->name,
+                                 f->value, verb->name);
             return -1;
         }
-        set_switch(f, settings, !equals || strcmp(equals, "=true") == 0);
-        return 1;
+        value = next_argument;
+        taken = 2;
     }
-    if (equals) {
-        set_text(f, settings, equals + 1);
-        return 1;
+    return set_value(verb, f, settings, value) == CLI_OK ? taken : -1;
+}
+
+static int complain_unknown(const struct cli_verb *verb, const char *argument)
+{
+    (void)cli_fail_usage("%s: unknown flag '%s': see 'berth help %s'", verb->name, argument, verb->name);
+    return -1;
+}
+
+/* `-n VALUE`, `-nVALUE`, `-wA`. */
+static int parse_letters(const struct cli_verb *verb, const char *argument, const char *next_argument,
+                         void *settings)
+{
+    for (const char *at = argument + 1; *at; at++) {
+        const struct flag *f = flag_of_letter(verb->flags, *at);
+        const char *rest = at + 1;
+
+        if (!f)
+            return complain_unknown(verb, argument);
+        if (f->type != FLAG_SWITCH || *rest == '=' || !*rest) {
+            rest += *rest == '=' ? 1 : 0;
+            return take_value(verb, f, *rest || at[1] ? rest : NULL, next_argument, settings);
+        }
+        set_switch(f, settings, true);
     }
-    if (at + 1 >= argc) {
-        (void)cli_fail_usage("%s: --%s needs a value (%s): see 'berth help %s'", verb->name, f->name,
-                             f->value, verb->name);
-        return -1;
-    }
-    set_text(f, settings, argv[at + 1]);
-    return 2;
+    return 1;
+}
+
+/* One flag and its value, or some letters; returns how many arguments that took, or -1 with the complaint
+ * made. */
+static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at, void *settings)
+{
+    const char *name = argv[at] + 2, *equals, *next = at + 1 < argc ? argv[at + 1] : NULL;
+    const struct flag *f;
+
+    if (argv[at][1] != '-')
+        return parse_letters(verb, argv[at], next, settings);
+    equals = strchr(name, '=');
+    f = flag_find(verb->flags, name, equals ? (size_t)(equals - name) : strlen(name));
+    if (!f)
+        return complain_unknown(verb, argv[at]);
+    return take_value(verb, f, equals ? equals + 1 : NULL, next, settings);
 }
 
 int flags_parse(const struct cli_verb *verb, int argc, char **argv, void *settings, int *ret_args)
@@ -92,7 +160,8 @@ int flags_set_default(const struct flag *flags, void *settings, const char *name
 
     if (!f)
         return error_set(err, ERR_INVALID, "there is no setting '%s'", name);
-    if (f->type == FLAG_TEXT) {
+    assert(f->type != FLAG_LIST); /* no file of settings has one */
+    if (f->type != FLAG_SWITCH) {
         memcpy(&text, flag_place(f, settings), sizeof text);
         if (!text)
             set_text(f, settings, value);

@@ -1,4 +1,5 @@
-/* Flags of a verb, as a table: `--name VALUE`, `--name=VALUE`, or `--name` alone for a switch.
+/* Flags of a verb, as a table: `--name VALUE`, `--name=VALUE`, or `--name` alone for a switch; where a flag
+ * has a letter also `-n VALUE`, `-nVALUE`, `-n=VALUE` and, for switches, several in one: `-wA`.
  *
  * The same table parses the command line, reads a file of settings and is what `berth help VERB` prints, so
  * that none of them can know a flag that the others do not. */
@@ -6,18 +7,33 @@
 #define BERTH_CLI_FLAGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
-enum flag_type { FLAG_TEXT, FLAG_SWITCH };
+enum flag_type {
+    FLAG_TEXT,
+    FLAG_SWITCH,
+    FLAG_LIST,     /* may come several times */
+    FLAG_OPTIONAL, /* `--name` alone stands for a value: .alone */
+};
+
+/* What a flag that may come several times was given. */
+#define FLAG_VALUES_MAX 256
+struct flag_values {
+    const char *items[FLAG_VALUES_MAX];
+    size_t count;
+};
 
 struct flag {
     const char *name; /* without the dashes */
     enum flag_type type;
+    char letter;       /* 0: it has none */
     const char *value; /* what stands for the value in the help: "DIR"; NULL for a switch */
     const char *help;
-    /* Where in the verb's struct of settings it goes: a const char * or a bool. */
-    unsigned long offset;
+    /* Where in the verb's struct of settings it goes: a const char *, a bool or a struct flag_values. */
+    size_t offset;
+    const char *alone; /* of FLAG_OPTIONAL */
 };
 
 /* A table ends with a NULL name. */
@@ -30,11 +46,33 @@ struct flag {
     {                                                                                              \
         .name = (name_), .type = FLAG_SWITCH, .help = (help_), .offset = offsetof(settings, field) \
     }
+/* The same with a letter, and those that only the verbs for people have. */
+#define FLAG_SHORT(settings, field, letter_, name_, value_, help_)                                   \
+    {                                                                                                \
+        .name = (name_), .type = FLAG_TEXT, .letter = (letter_), .value = (value_), .help = (help_), \
+        .offset = offsetof(settings, field)                                                          \
+    }
+#define FLAG_SHORT_ON(settings, field, letter_, name_, help_)                       \
+    {                                                                               \
+        .name = (name_), .type = FLAG_SWITCH, .letter = (letter_), .help = (help_), \
+        .offset = offsetof(settings, field)                                         \
+    }
+#define FLAG_MANY(settings, field, letter_, name_, value_, help_)                                    \
+    {                                                                                                \
+        .name = (name_), .type = FLAG_LIST, .letter = (letter_), .value = (value_), .help = (help_), \
+        .offset = offsetof(settings, field)                                                          \
+    }
+#define FLAG_MAY_STAND_ALONE(settings, field, name_, value_, alone_, help_)                            \
+    {                                                                                                  \
+        .name = (name_), .type = FLAG_OPTIONAL, .value = (value_), .help = (help_), .alone = (alone_), \
+        .offset = offsetof(settings, field)                                                            \
+    }
 
 struct cli_verb;
 
 /* Fills in settings. What is no flag is moved to the front of argv (behind argv[0]) and counted in
- * *ret_args. Returns CLI_OK, or CLI_USAGE with the complaint made. A flag given twice takes the last value.
+ * *ret_args. Returns CLI_OK, or CLI_USAGE with the complaint made. A flag given twice takes the last value,
+ * unless it may come several times.
  */
 int flags_parse(const struct cli_verb *verb, int argc, char **argv, void *settings, int *ret_args);
 

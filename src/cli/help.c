@@ -6,6 +6,18 @@
 
 #include "cli/flags.h"
 
+/* "-n, --namespace NS"; "--dry-run[=WAY]" where it may stand alone. */
+static void print_head(const struct flag *f, char *ret, size_t bytes)
+{
+    char letter[8] = "";
+    const char *before = f->type == FLAG_OPTIONAL ? "[=" : " ", *behind = f->type == FLAG_OPTIONAL ? "]" : "";
+
+    if (f->letter)
+        (void)snprintf(letter, sizeof letter, "-%c, ", f->letter);
+    (void)snprintf(ret, bytes, "%s--%s%s%s%s", letter, f->name, f->value ? before : "",
+                   f->value ? f->value : "", f->value ? behind : "");
+}
+
 void cli_print_verb(const struct cli_verb *verb)
 {
     printf("Usage: berth %s\n\n%s.\n", verb->usage, verb->summary);
@@ -14,9 +26,11 @@ void cli_print_verb(const struct cli_verb *verb)
     for (const struct flag *f = verb->flags; f && f->name; f++) {
         char head[64];
 
-        (void)snprintf(head, sizeof head, "--%s%s%s", f->name, f->value ? " " : "", f->value ? f->value : "");
+        print_head(f, head, sizeof head);
         printf("  %-32s %s\n", head, f->help);
     }
+    if (verb->examples)
+        printf("\nExamples:\n%s", verb->examples);
 }
 
 static void help_print_all(void)

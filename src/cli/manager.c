@@ -29,8 +29,9 @@
 #define ATTACH_QUEUE_MAX 100000
 /* Of provisioners: their own, since erasing a disk takes hours. */
 #define PROVISIONER_WORKERS 8
-/* Of a node: a driver that hangs keeps one of them, and its own volume. */
-#define NODE_WORKERS 32
+/* Of a node: a volume that hangs keeps one of them, a dead file server one for each of its volumes. There are
+ * more than a node has pods, by a good deal: the others go on. They are started when they are needed. */
+#define NODE_WORKERS POOL_THREADS_MAX
 
 #define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
 

@@ -291,7 +291,7 @@ static int answer_success(const struct answer_reader *reader, const struct clien
 
     if (q->verb == CLIENT_WATCH)
         return 0; /* what it has to say came as events */
-    if (q->verb == CLIENT_RAW || q->wants_text) {
+    if (q->verb == CLIENT_RAW || q->accept || q->wants_text) {
         ret->answer.text = raw->body;
         return 0;
     }
@@ -415,6 +415,8 @@ static int read_event(const struct answer_reader *reader, const struct client_re
         read_error_event(d, object, ret);
         return 0;
     }
+    if (q->accept)
+        ret->event.text = line;
     if (object)
         json_unlink(d, object); /* so that paths in errors begin there */
     r = read_version(d, object, ret, err);
@@ -425,7 +427,7 @@ static int read_event(const struct answer_reader *reader, const struct client_re
             json_is_string(d, json_path(d, object, "metadata", "annotations", INITIAL_EVENTS_END), "true");
         return 0;
     }
-    return read_object(reader, q->kind, object, &ret->object, err);
+    return q->accept ? 0 : read_object(reader, q->kind, object, &ret->object, err);
 }
 
 void answer_read_event(const struct answer_reader *reader, const struct client_request *q, struct str line,

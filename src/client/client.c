@@ -72,7 +72,7 @@ int client_new(const struct client_options *o, struct client **ret, struct error
         bucket_init(&c->bucket, o->qps, o->burst ? o->burst : 1, loop_now_ns(o->loop));
     timer_init(&c->token_timer, o->loop, queue_run, c);
     TAILQ_INIT(&c->queue);
-    client_warnings_init(&c->warnings);
+    client_warnings_init(&c->warnings, o->on_warning);
     *ret = c;
     return 0;
 }

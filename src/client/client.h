@@ -57,6 +57,10 @@ struct client_request {
     const char *name;
     const char *subresource; /* "status", "binding", "eviction" */
     const char *path;        /* of CLIENT_RAW */
+    /* The form to be answered in, as the Accept header has it, for who shows the answer and does not decode
+     * it: a Table, or an object with all that the server says. It comes as text then, in answers and events.
+     * Carriers that do not go over HTTP answer in plain JSON whatever is asked for. None: objects. */
+    const char *accept;
 
     /* get, list, watch */
     const char *label_selector;
@@ -67,16 +71,18 @@ struct client_request {
     uint64_t limit;
     uint32_t timeout_seconds; /* of a watch */
     bool wants_bookmarks;
-    bool wants_initial_events; /* sendInitialEvents */
+    bool wants_initial_events;  /* sendInitialEvents */
+    const char *include_object; /* of a Table's rows: "Object", "None" */
 
     /* create, patch */
     struct str body;
     enum client_patch patch;
     const char *field_manager;
-    bool is_forced; /* of an apply */
+    const char *field_validation; /* "Strict" … */
+    bool is_forced;               /* of an apply */
+    bool is_dry_run;              /* of a delete, too */
     /* The answer is another kind than the one written to (a service account's "token"): it comes as text. */
     bool wants_text;
-    bool is_dry_run;
 
     /* delete */
     const char *if_uid;
@@ -116,7 +122,7 @@ struct client_answer {
 
     struct object *object;   /* get, create, patch; delete where the server answers with the object */
     struct client_list list; /* list */
-    struct str text;         /* raw, and what wants_text */
+    struct str text;         /* raw, and whatever was asked for with `accept` or wants_text */
 };
 
 /* The answer lives as long as the callback. For a watch: its end, r == 0 when the server ended it cleanly. */
@@ -137,6 +143,7 @@ struct client_event {
     struct object *object;    /* of ADDED, MODIFIED, DELETED */
     const char *version;      /* its resourceVersion; of a bookmark, all there is */
     bool ends_initial_events; /* a bookmark with that annotation */
+    struct str text;          /* in place of the object: the whole line, when `accept` was said */
     /* Of CLIENT_ERROR: what the server said, as in an answer. Of CLIENT_UNREADABLE: error alone. */
     const struct error *error;
     const struct status_info *status;
@@ -186,6 +193,8 @@ struct client_options {
     double qps;
     unsigned burst;
     const struct client_observer *observer; /* borrowed; NULL: nobody */
+    /* Hears the server's warnings, each text once; NULL: the log does. */
+    void (*on_warning)(struct str text);
 };
 
 int client_new(const struct client_options *o, struct client **ret, struct error *err);

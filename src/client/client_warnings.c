@@ -38,9 +38,10 @@ static uint64_t warning_rank(struct str s)
     return rank;
 }
 
-void client_warnings_init(struct client_warnings *w)
+void client_warnings_init(struct client_warnings *w, void (*tell)(struct str text))
 {
     w->is_full = false;
+    w->tell = tell;
     omap_init(&w->texts, (struct omap_order){ .cmp = warning_cmp, .cmp_key = warning_cmp_key });
 }
 
@@ -78,6 +79,9 @@ void client_warnings_note(struct client_warnings *w, struct str text)
         log_warn("too many different warnings from the server, no more are logged");
         return;
     }
-    log_warn("warning from the server", LOG_TEXT("warning", text));
+    if (w->tell)
+        w->tell(text);
+    else
+        log_warn("warning from the server", LOG_TEXT("warning", text));
     remember(w, text);
 }

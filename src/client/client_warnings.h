@@ -9,13 +9,14 @@
 #define CLIENT_WARNINGS_MAX 1000
 #define CLIENT_WARNING_BYTES_MAX 1024
 
-/* The texts that were logged. */
+/* The texts that were logged, or told. */
 struct client_warnings {
     struct omap texts;
     bool is_full;
+    void (*tell)(struct str text); /* NULL: they are logged */
 };
 
-void client_warnings_init(struct client_warnings *w);
+void client_warnings_init(struct client_warnings *w, void (*tell)(struct str text));
 void client_warnings_done(struct client_warnings *w);
 
 /* Logs the text unless it was logged before. Of a longer text the first CLIENT_WARNING_BYTES_MAX bytes count.

@@ -153,12 +153,15 @@ static int http_init(struct http_client *c, const struct http_client_options *o,
     return r < 0 ? r : http_try_out(c, err);
 }
 
-static bool http_begin_curl(void)
+static int http_begin_curl(struct error *err)
 {
     static bool has_begun;
+    int r = curl_load(err);
 
+    if (r < 0)
+        return r;
     has_begun = has_begun || curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-    return has_begun;
+    return has_begun ? 0 : error_set(err, ERR_UNSUPPORTED, "libcurl cannot be used");
 }
 
 int http_client_new(const struct http_client_options *o, struct client_carrier **ret, struct error *err)
@@ -166,8 +169,9 @@ int http_client_new(const struct http_client_options *o, struct client_carrier *
     struct http_client *c;
     int r;
 
-    if (!http_begin_curl())
-        return error_set(err, ERR_UNSUPPORTED, "libcurl cannot be used");
+    r = http_begin_curl(err);
+    if (r < 0)
+        return r;
     c = calloc(1, sizeof *c);
     if (!c)
         return error_no_memory(err);

@@ -2,7 +2,6 @@
 #ifndef BERTH_CLIENT_HTTP_INT_H
 #define BERTH_CLIENT_HTTP_INT_H
 
-#include <curl/curl.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
@@ -13,6 +12,7 @@
 #include "client/answer.h"
 #include "client/carrier.h"
 #include "client/config.h"
+#include "client/curl.h"
 #include "io/loop.h"
 #include "io/memory_file.h"
 

@@ -264,11 +264,11 @@ static bool set_compression(struct transfer *t)
 static bool set_headers(struct transfer *t)
 {
     const struct http_client *c = t->client;
+    const struct client_request *q = t->attempt->request;
+    const char *form = q->verb == CLIENT_RAW ? "application/json, */*" : "application/json";
     bool ok = true;
 
-    ok &= http_add_header(&t->headers, "Accept",
-                          t->attempt->request->verb == CLIENT_RAW ? "application/json, */*"
-                                                                  : "application/json");
+    ok &= http_add_header(&t->headers, "Accept", q->accept ? q->accept : form);
     ok &= http_add_header(&t->headers, "Expect", ""); /* else large bodies would wait for a word */
     if (c->server.host)
         ok &= http_add_header(&t->headers, "Host", c->server.host);

@@ -158,8 +158,10 @@ static void write_query(const struct client_request *q, struct buf *out)
     add_param(&x, "resourceVersion", q->resource_version);
     add_param(&x, "resourceVersionMatch", q->version_match);
     add_flag(&x, "sendInitialEvents", q->wants_initial_events);
+    add_param(&x, "includeObject", q->include_object);
     add_number(&x, "timeoutSeconds", q->timeout_seconds);
     add_param(&x, "fieldManager", q->field_manager);
+    add_param(&x, "fieldValidation", q->field_validation);
     add_flag(&x, "force", q->is_forced);
     add_param(&x, "dryRun", q->is_dry_run ? "All" : NULL);
 }
@@ -234,12 +236,14 @@ void target_write_delete(const struct client_request *q, struct buf *out)
 {
     struct query x = { .out = out, .has_any = true };
 
-    if (!q->if_uid && !q->if_version && !q->has_grace && !q->propagation)
+    if (!q->if_uid && !q->if_version && !q->has_grace && !q->propagation && !q->is_dry_run)
         return;
     (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
     write_preconditions(q, out);
     if (q->has_grace)
         (void)buf_addf(out, ",\"gracePeriodSeconds\":%" PRIu64, q->grace_seconds);
     add_member(&x, "propagationPolicy", q->propagation);
+    if (q->is_dry_run) /* a server that finds a body reads its options there alone */
+        (void)buf_add_cstr(out, ",\"dryRun\":[\"All\"]");
     (void)buf_add_cstr(out, "}");
 }

@@ -1,6 +1,7 @@
 #include "io/env.h"
 
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 const char *io_env(const char *name)
@@ -18,4 +19,16 @@ bool io_is_root(void)
 bool io_stderr_is_terminal(void)
 {
     return isatty(STDERR_FILENO) == 1;
+}
+
+bool io_stdout_is_terminal(void)
+{
+    return isatty(STDOUT_FILENO) == 1;
+}
+
+unsigned io_stdout_columns(void)
+{
+    struct winsize size = { 0 };
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

@@ -12,5 +12,9 @@ bool io_is_root(void);
 
 /* True when a person reads standard error. */
 bool io_stderr_is_terminal(void);
+/* The same of standard output. */
+bool io_stdout_is_terminal(void);
+/* How many characters a line of standard output has on a terminal; 0 when nobody knows. */
+unsigned io_stdout_columns(void);
 
 #endif

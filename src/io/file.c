@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/poll.h> /* <poll.h> would be ours */
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -18,6 +20,9 @@
 #define IO_TMP_NAME_BYTES (sizeof IO_TMP_PREFIX + 16)
 #define IO_READ_CHUNK_BYTES 16384
 #define IO_PID_TEXT_BYTES 24
+/* How long a dead holder's lock is waited for, and how often it is looked at. */
+#define IO_LOCK_WAIT_MS 2000
+#define IO_LOCK_LOOK_MS 5
 
 /* Writes all of data; 0 or -errno. */
 static int write_all(int fd, const void *data, size_t len)
@@ -243,16 +248,47 @@ int io_mkdirs(const char *path, mode_t mode, struct error *err)
 /* Locking */
 
 /* The holder wrote its process id after it had locked; until then, or if it could not, the file is empty or
- * old. */
-static int lock_refused(const char *dir, int fd, struct error *err)
+ * old. 0: nobody knows. */
+static uint64_t lock_holder(int fd)
 {
     char text[IO_PID_TEXT_BYTES];
     uint64_t pid;
-    ssize_t n = read_some(fd, text, sizeof text);
+    ssize_t n = pread(fd, text, sizeof text, 0);
 
-    if (n > 0 && str_to_uint64(str_trim((struct str){ text, (size_t)n }), &pid))
+    return n > 0 && str_to_uint64(str_trim((struct str){ text, (size_t)n }), &pid) ? pid : 0;
+}
+
+static int lock_refused(const char *dir, int fd, struct error *err)
+{
+    uint64_t pid = lock_holder(fd);
+
+    if (pid)
         return error_set(err, ERR_BUSY, "'%s' is in use by process %" PRIu64, dir, pid);
     return error_set(err, ERR_BUSY, "'%s' is in use by another process", dir);
+}
+
+static bool lock_is_a_dead_ones(int fd)
+{
+    uint64_t pid = lock_holder(fd);
+
+    return pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* 0 or -errno. The lock of a process that was killed lives on in children that it had just begun to start,
+ * until they come to their exec(): that is waited for, or who starts it again at once would be refused. */
+static int lock_try(int fd)
+{
+    for (int waited_ms = 0;; waited_ms += IO_LOCK_LOOK_MS) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return -errno;
+        if (waited_ms >= IO_LOCK_WAIT_MS || !lock_is_a_dead_ones(fd))
+            return -EWOULDBLOCK;
+        (void)poll(NULL, 0, IO_LOCK_LOOK_MS);
+    }
 }
 
 static int lock_write_pid(int fd)
@@ -260,7 +296,7 @@ static int lock_write_pid(int fd)
     char text[IO_PID_TEXT_BYTES];
     int n = snprintf(text, sizeof text, "%jd\n", (intmax_t)getpid());
 
-    if (ftruncate(fd, 0) < 0)
+    if (lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0)
         return -errno;
     return write_all(fd, text, (size_t)n);
 }
@@ -293,13 +329,11 @@ int io_lock_dir(const char *dir, int *ret_fd, struct error *err)
     fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
-    do
-        r = flock(fd, LOCK_EX | LOCK_NB);
-    while (r < 0 && errno == EINTR);
-    if (r < 0 && errno == EWOULDBLOCK)
+    r = lock_try(fd);
+    if (r == -EWOULDBLOCK)
         return lock_refused(dir, fd, err);
     if (r < 0)
-        return error_set_errno(err, errno, "cannot lock '%s'", path);
+        return error_set_errno(err, -r, "cannot lock '%s'", path);
     r = lock_write_pid(fd);
     if (r < 0)
         return error_set_errno(err, -r, "cannot write to '%s'", path);

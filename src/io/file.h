@@ -54,8 +54,10 @@ int io_mkdirs(const char *path, mode_t mode, struct error *err);
 #define IO_LOCK_NAME "lock"
 
 /* Takes the directory for this process alone: an exclusive flock on DIR/lock, which holds our process id.
- * ERR_BUSY, "… is in use by process N", when another has it. Close *ret_fd to give it back; the kernel does
- * when we die. The lock file stays: deleting it would let two processes lock two different files. */
+ * ERR_BUSY, "… is in use by process N", when another has it; where that one is dead, and only children that
+ * it was about to start have the lock still, they are waited for, two seconds at most. Close *ret_fd to give
+ * it back; the kernel does when we die. The lock file stays: deleting it would let two processes lock two
+ * different files. */
 int io_lock_dir(const char *dir, int *ret_fd, struct error *err);
 
 /* Takes the lock that a file stands for, made if it is missing, and waits for it as long as somebody else has

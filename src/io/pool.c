@@ -1,5 +1,6 @@
-/* A queue, a list of finished work, one lock around both. Threads are started by work that finds none idle,
- * and stay: most pools are seldom busy, and a thread that never was costs nothing.
+/* A queue, a list of finished work, one lock around both. Threads are started by work that finds none idle. A
+ * few of them stay: most pools are seldom busy, and what a rush, or something that hung, has called for gives
+ * its stacks back.
  *
  * Signals are left unblocked in the workers: libuv's handlers restart system calls and work on any thread,
  * while a blocked mask would be inherited by helpers that a library starts from a worker (mount.nfs, say),
@@ -24,6 +25,7 @@ struct pool {
     pthread_mutex_t lock; /* guards everything below and each work's state and result */
     pthread_cond_t work_added;
     pthread_cond_t work_finished;
+    pthread_cond_t thread_left;
     struct pool_list queued;
     struct pool_list finished;
     size_t queued_count;
@@ -32,8 +34,9 @@ struct pool {
     bool stopping;
 
     size_t threads_max;
-    size_t threads_count; /* started; those that do not run work wait for it, or are about to */
-    pthread_t threads[];
+    size_t threads_count; /* those that do not run work wait for it, or are about to */
+    pthread_t left;       /* the last one that ended, for the next, or for pool_free(), to join */
+    bool has_left;
 };
 
 /* Under the lock. */
@@ -53,6 +56,27 @@ static void pool_unqueue(struct pool *p, struct pool_work *w)
     p->queued_count--;
 }
 
+/* Under the lock, which it gives back. Each joins the one before, so that one is left to be joined. */
+static void pool_leave(struct pool *p)
+{
+    pthread_t before = p->left;
+    bool has_before = p->has_left;
+
+    p->left = pthread_self();
+    p->has_left = true;
+    p->threads_count--;
+    pthread_cond_signal(&p->thread_left);
+    pthread_mutex_unlock(&p->lock); /* the rest is this thread's alone */
+    if (has_before)
+        (void)pthread_join(before, NULL);
+}
+
+/* Under the lock. */
+static bool pool_has_too_many(const struct pool *p)
+{
+    return p->stopping || p->threads_count - p->running_count > POOL_IDLE_MAX;
+}
+
 static void *pool_worker(void *arg)
 {
     struct pool *p = arg;
@@ -60,7 +84,7 @@ static void *pool_worker(void *arg)
     pthread_mutex_lock(&p->lock);
     for (;;) {
         struct pool_work *w = TAILQ_FIRST(&p->queued);
-        if (!w && p->stopping)
+        if (!w && pool_has_too_many(p))
             break;
         if (!w) {
             pthread_cond_wait(&p->work_added, &p->lock);
@@ -77,7 +101,7 @@ static void *pool_worker(void *arg)
         pthread_cond_signal(&p->work_finished);
         (void)uv_async_send(&p->wakeup); /* fails only for a handle that is no async */
     }
-    pthread_mutex_unlock(&p->lock);
+    pool_leave(p);
     return NULL;
 }
 
@@ -132,19 +156,19 @@ static void pool_on_closed(uv_handle_t *handle)
  * error only when there is none yet: otherwise the work waits for those that run. */
 static int pool_see_to_threads(struct pool *p, struct error *err)
 {
-    pthread_t *thread = &p->threads[p->threads_count];
+    pthread_t thread;
     char name[16];
     int r;
 
     if (p->threads_count == p->threads_max || p->queued_count <= p->threads_count - p->running_count)
         return 0;
-    r = pthread_create(thread, NULL, pool_worker, p);
+    r = pthread_create(&thread, NULL, pool_worker, p);
     if (r != 0 && p->threads_count > 0)
         return 0;
     if (r != 0)
         return error_set_errno(err, r, "cannot start a worker thread");
     (void)snprintf(name, sizeof name, "berth-work-%zu", p->threads_count); /* at most 15 characters */
-    (void)pthread_setname_np(*thread, name);                               /* for whoever looks with top */
+    (void)pthread_setname_np(thread, name);                                /* for whoever looks with top */
     p->threads_count++;
     return 0;
 }
@@ -157,7 +181,7 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     assert(threads > 0);
     assert(threads <= POOL_THREADS_MAX);
     assert(queued_max > 0);
-    p = calloc(1, sizeof *p + threads * sizeof p->threads[0]);
+    p = calloc(1, sizeof *p);
     if (!p)
         return error_no_memory(err);
     p->queued_max = queued_max;
@@ -173,6 +197,7 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->work_added, NULL);
     (void)pthread_cond_init(&p->work_finished, NULL);
+    (void)pthread_cond_init(&p->thread_left, NULL);
     *ret = p;
     return 0;
 }
@@ -191,11 +216,14 @@ struct pool *pool_free(struct pool *p)
         pool_finish(p, w, -ERR_CANCELLED);
     }
     pthread_cond_broadcast(&p->work_added);
+    while (p->threads_count > 0)
+        pthread_cond_wait(&p->thread_left, &p->lock);
     pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < p->threads_count; i++)
-        (void)pthread_join(p->threads[i], NULL);
+    if (p->has_left)
+        (void)pthread_join(p->left, NULL);
     while (pool_deliver_one(p)) {
     }
+    (void)pthread_cond_destroy(&p->thread_left);
     (void)pthread_cond_destroy(&p->work_finished);
     (void)pthread_cond_destroy(&p->work_added);
     (void)pthread_mutex_destroy(&p->lock);

@@ -18,7 +18,9 @@
 #include "base/error.h"
 #include "io/loop.h"
 
-#define POOL_THREADS_MAX 64
+#define POOL_THREADS_MAX 256
+/* So many threads wait for work; more than that end. */
+#define POOL_IDLE_MAX 4
 
 struct pool;
 

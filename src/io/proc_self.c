@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -109,4 +110,11 @@ int proc_self_open_fds(unsigned *ret, struct error *err)
     (void)closedir(dir); /* only read from */
     *ret = count - 1;
     return 0;
+}
+
+uint64_t proc_self_peak_bytes(void)
+{
+    struct rusage used;
+
+    return getrusage(RUSAGE_SELF, &used) == 0 ? (uint64_t)used.ru_maxrss * 1024 : 0;
 }

@@ -20,4 +20,7 @@ int proc_self_start_time(double *ret, struct error *err);
 /* Open descriptors, without the one that counting them takes. */
 int proc_self_open_fds(unsigned *ret, struct error *err);
 
+/* The most that was resident at any time; 0 when the kernel does not say. */
+uint64_t proc_self_peak_bytes(void);
+
 #endif

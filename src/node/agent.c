@@ -35,6 +35,11 @@ static void agent_pass(void *ctx)
     reconcile(a);
 }
 
+bool agent_requires_remount(const struct agent *a, const struct node_mount *m)
+{
+    return m->volume->plugin->requires_remount || node_csi_requires_remount(a->csi, &m->wanted.spec);
+}
+
 /* What the pod shows has changed. */
 static void on_contents_changed(void *ctx, const char *pod_uid)
 {
@@ -42,7 +47,7 @@ static void on_contents_changed(void *ctx, const char *pod_uid)
     struct node_pod *p = agent_pod(a, pod_uid);
 
     for (struct node_mount *m = p ? TAILQ_FIRST(&p->mounts) : NULL; m; m = TAILQ_NEXT(m, of_pod))
-        if (m->is_wanted && m->volume->plugin->requires_remount)
+        if (m->is_wanted && agent_requires_remount(a, m))
             m->needs_remount = true;
     agent_touch(a);
 }
@@ -51,9 +56,12 @@ static void on_contents_changed(void *ctx, const char *pod_uid)
 
 static void on_self_add(void *ctx, const struct object *o, bool is_initial)
 {
+    struct agent *a = ctx;
+
     (void)o;
     (void)is_initial;
-    agent_touch(ctx);
+    node_csi_open(a->csi);
+    agent_touch(a);
 }
 
 static void on_self_update(void *ctx, const struct object *old, const struct object *o)
@@ -74,7 +82,7 @@ static bool in_use(void *ctx, struct arena *arena, struct texts *ret)
         return false;
     ret->items = names;
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
-        if ((v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach == ATTACH_YES))
+        if ((v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach != ATTACH_NO))
             names[ret->count++] = v->name; /* lives until the next turn: written before that */
     return true;
 }
@@ -102,9 +110,44 @@ static int is_ready(void *ctx, struct error *err)
 {
     const struct agent *a = ctx;
 
-    return a->has_scanned && a->has_pods
-               ? 0
-               : error_set(err, ERR_UNAVAILABLE, "the volumes of this node are not known yet");
+    if (!a->has_scanned || !a->has_pods)
+        return error_set(err, ERR_UNAVAILABLE, "the volumes of this node are not known yet");
+    return node_csi_check(a->csi, err);
+}
+
+/* --- CSI --- */
+
+/* From here on it can be said of a volume whether it is attached: pods may come. */
+static void on_drivers_known(void *ctx)
+{
+    struct agent *a = ctx;
+
+    informer_start(a->pods);
+}
+
+/* Volumes of the driver are looked at again: it may have come, or want something else of us. */
+static void on_driver_changed(void *ctx, const char *driver)
+{
+    struct agent *a = ctx;
+    struct omap_cursor at;
+
+    for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+        struct volume_source source = { 0 };
+
+        if (v->wanted.holder)
+            source = spec_source(&v->wanted.spec);
+        if (source.kind != SOURCE_CSI || strcmp(source.csi->driver, driver) != 0)
+            continue;
+        for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
+            if (m->is_wanted && m->state != MOUNT_DONE)
+                populate_pod(m->pod);
+    }
+    agent_touch(a);
+}
+
+static void on_csi_ready(void *ctx)
+{
+    agent_touch(ctx); /* a pass reports */
 }
 
 /* --- Life --- */
@@ -118,7 +161,7 @@ static void on_found(void *ctx, const struct found *found, int r, const struct e
                   LOG_ERR(err));
     found_take(a, found);
     informer_start(a->self);
-    informer_start(a->pods);
+    node_csi_start(a->csi);
     registration_start(a->registration);
     stats_start(a->stats);
     timer_arm_after(&a->self_retry, 0);
@@ -129,9 +172,13 @@ static void agent_on_settled(void *ctx)
     agent_touch(ctx);
 }
 
-static bool is_pod_held(void *ctx, const char *pod_uid)
+static enum pod_hold pod_hold(void *ctx, const char *pod_uid)
 {
-    return agent_pod(ctx, pod_uid) != NULL;
+    const struct node_pod *p = agent_pod(ctx, pod_uid);
+
+    if (!p)
+        return POD_HOLD_NONE;
+    return p->is_known || !p->life.is_over ? POD_HOLD_KNOWN : POD_HOLD_VOLUMES;
 }
 
 static int open_informers(struct agent *a, struct error *err)
@@ -200,6 +247,23 @@ static int open_metrics(struct agent *a, struct error *err)
     return r;
 }
 
+static int open_csi(struct agent *a, struct error *err)
+{
+    const struct node_csi_options o = { .part = a->o.part,
+                                        .pool = a->o.pool,
+                                        .plugins = a->o.plugins,
+                                        .contents = a->contents,
+                                        .root = a->root,
+                                        .node_name = a->o.name,
+                                        .streams_lists = a->o.streams_lists,
+                                        .known = on_drivers_known,
+                                        .changed = on_driver_changed,
+                                        .ready = on_csi_ready,
+                                        .ctx = a };
+
+    return node_csi_new(&o, &a->csi, err);
+}
+
 static int open_modules(struct agent *a, struct error *err)
 {
     struct registration_options r = { .part = a->o.part,
@@ -214,7 +278,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {
-        .part = a->o.part, .pool = a->o.pool, .env = &a->env, .is_held = is_pod_held, .ctx = a
+        .part = a->o.part, .pool = a->o.pool, .env = &a->env, .hold = pod_hold, .ctx = a
     };
     struct static_pods_options s = {
         .part = a->o.part, .pool = a->o.pool, .dir = a->o.static_pods, .node_name = a->o.name, .pods = a->pods
@@ -223,6 +287,8 @@ static int open_modules(struct agent *a, struct error *err)
 
     if (e == 0)
         e = contents_new(&c, &a->contents, err);
+    if (e == 0)
+        e = open_csi(a, err);
     if (e == 0)
         e = orphans_new(&o, &a->orphans, err);
     if (e == 0 && s.dir)
@@ -320,6 +386,7 @@ struct agent *agent_free(struct agent *a)
     for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
         pod_free(p);
     world_done(&a->world);
+    a->csi = node_csi_free(a->csi);
     a->contents = contents_free(a->contents);
     a->pods = informer_free(a->pods);
     a->self = informer_free(a->self);

@@ -1,8 +1,8 @@
 /* Attachments, as the node sees them: the controller's, which the node's status tells of, or its own. */
+#include "node/operate.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "node/operate.h"
 
 static void mark_held(struct node_volume *v, enum attach_state attach, const char *device)
 {
@@ -72,6 +72,18 @@ static int stage_attach(struct stage *s, struct error *err)
                                      err);
 }
 
+/* Also when nobody wants it any more: it has to be detached again. */
+static void mark_attached(struct node_volume *v, const struct stage *s, enum attach_state attach)
+{
+    if (v->wanted.holder) {
+        mark_held(v, attach, attach == ATTACH_YES ? s->device_path : "");
+        return;
+    }
+    held_spec_copy(&v->spec, &s->spec);
+    v->is_held = true;
+    v->attach = attach;
+}
+
 static void on_attached(struct node_op *op, struct stage *s, int r, const struct error *err)
 {
     struct error words;
@@ -81,13 +93,14 @@ static void on_attached(struct node_op *op, struct stage *s, int r, const struct
         (void)error_set(&words, err->code, "AttachVolume.Attach failed for volume \"%s\" : %s", s->name,
                         (const char *)err->msg);
         tell_pods(op, EVENT_WARNING, "FailedAttachVolume", words.msg);
+        if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED) /* it may come yet: attached again or detached then */
+            mark_attached(op->volume, s, ATTACH_UNCERTAIN);
         node_op_end(op, r, &words);
         return;
     }
     (void)snprintf(done, sizeof done, "AttachVolume.Attach succeeded for volume \"%s\" ", s->name);
     tell_pods(op, EVENT_NORMAL, "SuccessfulAttachVolume", done);
-    if (op->volume->wanted.holder)
-        mark_held(op->volume, ATTACH_YES, s->device_path);
+    mark_attached(op->volume, s, ATTACH_YES);
     node_op_end(op, 0, NULL);
 }
 

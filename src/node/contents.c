@@ -470,11 +470,9 @@ static void fetch_leave(struct contents_fetch *f)
     timer_disarm(&f->limit);
 }
 
-void contents_fetch(struct contents *c, const struct object *pod, const struct volume_spec *s,
-                    struct contents_fetch *f)
+/* Room for so many items. */
+static void fetch_open(struct contents *c, const struct object *pod, size_t needs, struct contents_fetch *f)
 {
-    uint32_t needs = 0;
-
     assert(f->done && !f->contents && !f->pod);
     c->fetches++;
     f->contents = c;
@@ -482,17 +480,47 @@ void contents_fetch(struct contents *c, const struct object *pod, const struct v
     f->arena = ARENA_INIT(FETCH_BYTES_MAX);
     deferred_init(&f->later, c->o.part.loop, on_done, f);
     timer_init(&f->limit, c->o.part.loop, on_limit, f);
-    (void)content_needs(s, pod_of(pod), count_need, &needs);
-    f->items = arena_array(&f->arena, needs + (size_t)1, sizeof *f->items);
-    f->waits = arena_array(&f->arena, needs + (size_t)1, sizeof *f->waits);
-    if (!f->items || !f->waits || content_needs(s, pod_of(pod), add_need, f) < 0) {
-        f->has_failed = true;
+    f->items = arena_array(&f->arena, needs + 1, sizeof *f->items);
+    f->waits = arena_array(&f->arena, needs + 1, sizeof *f->waits);
+    f->has_failed = !f->items || !f->waits;
+}
+
+/* All that is needed was asked for. */
+static void fetch_begin(struct contents_fetch *f)
+{
+    if (f->has_failed)
         fetch_leave(f);
-    }
     if (f->waiting == 0)
         loop_defer(&f->later);
     else
         timer_arm_after(&f->limit, CONTENTS_WAIT_NS);
+}
+
+void contents_fetch(struct contents *c, const struct object *pod, const struct volume_spec *s,
+                    struct contents_fetch *f)
+{
+    uint32_t needs = 0;
+
+    (void)content_needs(s, pod_of(pod), count_need, &needs);
+    fetch_open(c, pod, needs, f);
+    f->has_failed = f->has_failed || content_needs(s, pod_of(pod), add_need, f) < 0;
+    fetch_begin(f);
+}
+
+void contents_fetch_tokens(struct contents *c, const struct object *pod, const struct token_request *requests,
+                           uint32_t count, struct contents_fetch *f)
+{
+    fetch_open(c, pod, count, f);
+    for (uint32_t i = 0; i < count && !f->has_failed; i++) {
+        const struct content_need n = { .projection = PROJECTION_TOKEN,
+                                        .index = i,
+                                        .name = pod_of(pod)->service_account,
+                                        .audience = requests[i].audience,
+                                        .expiration_seconds = requests[i].expiration_seconds };
+
+        f->has_failed = add_need(f, &n) < 0;
+    }
+    fetch_begin(f);
 }
 
 void contents_fetch_end(struct contents_fetch *f)

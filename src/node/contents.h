@@ -9,6 +9,7 @@
 #ifndef BERTH_NODE_CONTENTS_H
 #define BERTH_NODE_CONTENTS_H
 
+#include "api/csi.h"
 #include "machinery/parts.h"
 #include "plugins/plugin.h"
 
@@ -59,6 +60,9 @@ struct contents_fetch {
 /* Of the volume s of this pod. From now on the pod is told of changes, until contents_drop_pod(). */
 void contents_fetch(struct contents *c, const struct object *pod, const struct volume_spec *s,
                     struct contents_fetch *f);
+/* Tokens of this pod, for a driver: an item each, in their order. */
+void contents_fetch_tokens(struct contents *c, const struct object *pod, const struct token_request *requests,
+                           uint32_t count, struct contents_fetch *f);
 /* Ends a fetch, done or not: nobody is told; the items are gone. Takes a zeroed one. */
 void contents_fetch_end(struct contents_fetch *f);
 

@@ -6,6 +6,7 @@
 #include "node/contents_int.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,14 +51,15 @@ static void token_on_refresh(void *ctx)
 
 static void write_order(const struct token_key *k, struct buf *out)
 {
+    char life[64] = ""; /* the server's choice */
+
+    if (k->expiration_seconds > 0)
+        (void)snprintf(life, sizeof life, "\"expirationSeconds\":%" PRId64 ",", k->expiration_seconds);
     (void)buf_add_cstr(out, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\","
                             "\"spec\":{\"audiences\":[");
     if (k->audience[0])
         json_write_string(out, str_of(k->audience));
-    (void)buf_addf(out,
-                   "],\"expirationSeconds\":%" PRId64
-                   ",\"boundObjectRef\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":",
-                   k->expiration_seconds);
+    (void)buf_addf(out, "],%s\"boundObjectRef\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", life);
     json_write_string(out, str_of(k->pod_name));
     (void)buf_add_cstr(out, ",\"uid\":");
     json_write_string(out, str_of(k->pod_uid));
@@ -90,8 +92,10 @@ static int token_take(struct shown_token *t, struct str text, struct error *err)
 
 static void item_take_token(struct content_wait *w, struct str token)
 {
+    const struct shown_token *t = w->token;
     char *copy = arena_dup(&w->fetch->arena, token);
 
+    (void)tokens_expires_at(t->pod->contents->tokens, &t->key, &w->item->expires_real_ns);
     if (copy)
         w->item->token = (struct str){ copy, token.len };
     else

@@ -30,6 +30,7 @@ struct expand_run {
     struct object *claim;    /* as it was then, or was left by the last write */
     struct write write;
     struct growth_job *job;
+    bool is_called;       /* the job is on the pool */
     struct error failure; /* of the call */
     struct growth_failure meaning;
 };
@@ -42,10 +43,15 @@ struct growth_job {
     struct held_spec spec;
     char *device_path;
     char *mount_path;
+    char *pod_path;
+    struct csi_fetch csi;
+    struct expand_run *run; /* until it is called */
     uint64_t new_bytes;
     uint64_t old_bytes;
     bool is_done;
 };
+
+static void growth_free(struct job *j);
 
 static uint64_t bytes_of(const struct quantity *q)
 {
@@ -60,8 +66,10 @@ static void run_free(struct expand_run *x)
 {
     write_cancel(&x->write);
     loop_undefer(&x->later);
-    if (x->job)
+    if (x->job && x->is_called)
         (void)job_drop(&x->job->job);
+    else if (x->job)
+        growth_free(&x->job->job);
     (void)object_unref(x->claim);
     held_spec_clear(&x->spec);
     free(x);
@@ -283,6 +291,8 @@ static int growth_run(struct job *j, struct error *err)
     struct expand_request q = { .spec = g->spec.spec,
                                 .device_path = g->device_path,
                                 .mount_path = g->mount_path,
+                                .pod_path = g->pod_path,
+                                .csi = spec_source(&g->spec.spec).kind == SOURCE_CSI ? &g->csi.request : NULL,
                                 .new_bytes = g->new_bytes,
                                 .old_bytes = g->old_bytes };
 
@@ -295,12 +305,30 @@ static void growth_free(struct job *j)
 
     g->plugin = plugin_unref(g->plugin);
     held_spec_clear(&g->spec);
+    csi_fetch_end(&g->csi);
     free(g->device_path);
     free(g->mount_path);
+    free(g->pod_path);
     free(g);
 }
 
 static const struct job_type growth_type = { growth_run, growth_free };
+
+static void run_begin_call(struct expand_run *x)
+{
+    x->is_called = true;
+    job_begin(&x->job->job, x->agent->o.part.loop, x->agent->o.pool, on_called, x);
+}
+
+static void on_csi_fetched(struct csi_fetch *f, int r, const struct error *err)
+{
+    struct growth_job *g = CONTAINER_OF(f, struct growth_job, csi);
+
+    if (r < 0)
+        run_end(g->run, EXPAND_FAILED, err);
+    else
+        run_begin_call(g->run);
+}
 
 static void run_call(struct expand_run *x)
 {
@@ -314,8 +342,9 @@ static void run_call(struct expand_run *x)
         held_spec_copy(&g->spec, &x->spec);
         g->device_path = strdup(v->device_path);
         g->mount_path = strdup(v->device_mount_path[0] ? v->device_mount_path : x->mount->path);
+        g->pod_path = strdup(x->mount->path);
     }
-    if (!g || !g->device_path || !g->mount_path) {
+    if (!g || !g->device_path || !g->mount_path || !g->pod_path) {
         if (g)
             growth_free(&g->job);
         (void)error_no_memory(&err);
@@ -328,7 +357,13 @@ static void run_call(struct expand_run *x)
     g->new_bytes = bytes_of(&x->plan.to);
     g->old_bytes = bytes_of(&claim_of(x->claim)->capacity);
     x->job = g;
-    job_begin(&g->job, x->agent->o.part.loop, x->agent->o.pool, on_called, x);
+    if (spec_source(&g->spec.spec).kind != SOURCE_CSI) {
+        run_begin_call(x);
+        return;
+    }
+    g->run = x;
+    g->csi.done = on_csi_fetched;
+    csi_fetch(x->agent->csi, CSI_EXPAND, x->mount->pod->object, &g->spec.spec, x->mount->was_block, &g->csi);
 }
 
 /* --- The beginning --- */

@@ -1,13 +1,23 @@
 /* What was on disk before this start, as records in the world: uncertain until it is set up again or taken
  * away, and held against what the Node's status says is attached. */
+#include "node/node_int.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/node_int.h"
 
 #define SELF_RETRY_NS NS_PER_S
 
+static void be_attached(struct agent *a)
+{
+    a->has_attached = true;
+    log_info("what is attached to this node is known");
+    agent_touch(a);
+}
+
+/* By the controller: what it does not say is attached is not. */
 static void hold_against(struct agent *a, const struct node *n)
 {
     struct omap_cursor at;
@@ -21,35 +31,67 @@ static void hold_against(struct agent *a, const struct node *n)
         if (found && v->device == MOUNT_UNCERTAIN)
             world_set_text(&v->device_path, found->device_path);
     }
-    a->has_attached = true;
-    log_info("what is attached to this node is known");
-    agent_touch(a);
+}
+
+/* By the node itself, which said that a volume is in use before it attached it: it may be attached still, and
+ * nobody else would detach it. What is wanted is attached again, which also tells where its device is. */
+static void take_in_use(struct agent *a, const struct node *n)
+{
+    const struct volume_plugin *p;
+    struct str plugin, volume;
+    struct error err;
+    char name[NAME_MAX + 1];
+
+    for (uint32_t i = 0; i < n->volumes_in_use.count; i++) {
+        const char *unique = n->volumes_in_use.items[i];
+        struct node_volume *v;
+
+        if (unique_name_split(unique, &plugin, &volume, &err) < 0 || plugin.len >= sizeof name)
+            continue;
+        (void)snprintf(name, sizeof name, "%.*s", STR_ARG(plugin));
+        if (registry_by_name(a->o.plugins, name, PLUGIN_ATTACHES, &p, &err) < 0 || !p) {
+            log_warn("a volume may stay attached: it has no plugin", LOG_STR("volume", unique));
+            continue;
+        }
+        v = world_add_volume(&a->world, unique, p);
+        if (!v)
+            continue;
+        if (!v->is_held || v->attach == ATTACH_NO)
+            v->attach = ATTACH_UNCERTAIN;
+        v->is_held = v->is_found = true;
+    }
 }
 
 static void on_self_answer(void *ctx, const struct client_answer *answer)
 {
     struct agent *a = ctx;
+    const struct node *n = answer->r == 0 ? node_of(answer->object) : NULL;
 
-    if (answer->r == 0 || answer->r == -ERR_NOT_FOUND) {
-        hold_against(a, answer->r == 0 ? node_of(answer->object) : NULL);
+    if (!n && answer->r != -ERR_NOT_FOUND) {
+        log_warn("the node's status cannot be read: nothing is unmounted before", LOG_ERR(&answer->error));
+        timer_arm_after(&a->self_retry, SELF_RETRY_NS);
         return;
     }
-    log_warn("the node's status cannot be read: nothing is unmounted before", LOG_ERR(&answer->error));
-    timer_arm_after(&a->self_retry, SELF_RETRY_NS);
+    if (!a->o.attaches_itself)
+        hold_against(a, n);
+    else if (n)
+        take_in_use(a, n);
+    be_attached(a);
 }
 
-void found_ask_attached(void *ctx)
+void found_ask_attached(void *agent)
 {
-    struct agent *a = ctx;
+    struct agent *a = agent;
     struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
+    bool must_ask = a->o.attaches_itself;
     struct omap_cursor at;
 
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
-        if (v->attach == ATTACH_UNCERTAIN) {
-            client_send(a->o.part.client, &a->self_call, &q, on_self_answer, a);
-            return;
-        }
-    hold_against(a, NULL);
+        must_ask |= v->attach == ATTACH_UNCERTAIN;
+    if (must_ask)
+        client_send(a->o.part.client, &a->self_call, &q, on_self_answer, a);
+    else
+        be_attached(a);
 }
 
 void agent_clear_failed(struct agent *a)
@@ -64,10 +106,13 @@ void agent_clear_failed(struct agent *a)
 
 static void note_failed(struct agent *a, const struct found_volume *f)
 {
-    struct failed_volume new = { strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
+    struct failed_volume new;
 
     log_warn("a volume on disk cannot be reconstructed", LOG_STR("pod", f->pod_uid),
              LOG_STR("plugin", f->plugin_name), LOG_STR("volume", f->name), LOG_ERR(&f->err));
+    if (!f->pod_uid[0])
+        return; /* its device stays: there is no pod to take it from */
+    new = (struct failed_volume){ strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
     if (!new.plugin || !new.name || !new.pod_uid || vec_push(&a->failed, new) < 0) {
         free(new.plugin); /* its directory stays until the next start */
         free(new.name);
@@ -75,13 +120,11 @@ static void note_failed(struct agent *a, const struct found_volume *f)
     }
 }
 
-static void mark_found(struct node_volume *v, struct node_mount *m, const struct found_volume *f,
-                       const struct held_spec *h)
+static void mark_volume(struct node_volume *v, const struct found_volume *f, const struct held_spec *h)
 {
     const struct volume_plugin *p = f->plugin;
 
     held_spec_copy(&v->spec, h);
-    held_spec_copy(&m->spec, h);
     v->is_held = v->is_found = true;
     if (p->attach && p->attach->can_attach(p, &h->spec))
         v->attach = ATTACH_UNCERTAIN;
@@ -90,33 +133,44 @@ static void mark_found(struct node_volume *v, struct node_mount *m, const struct
         v->device = MOUNT_UNCERTAIN;
         world_set_text(&v->device_mount_path, f->device_mount_path);
     }
+}
+
+static int mark_mount(struct node_volume *v, struct node_pod *p, const struct found_volume *f,
+                      const struct held_spec *h, struct error *err)
+{
+    struct node_mount *m = p ? world_add_mount(v, p) : NULL;
+
+    if (!m)
+        return error_no_memory(err);
+    held_spec_copy(&m->spec, h);
     m->state = MOUNT_UNCERTAIN;
     m->is_found = true;
     m->was_block = f->is_block;
+    return 0;
 }
 
 static int hold_found(struct agent *a, const struct found_volume *f, struct error *err)
 {
     bool is_pod = f->object->kind->kind == KIND_POD;
-    struct node_pod *p = agent_add_pod(a, f->pod_uid);
     struct buf name = BUF_INIT(PATH_MAX);
     struct held_spec h = { 0 };
     struct node_volume *v = NULL;
-    struct node_mount *m = NULL;
     int r = 0;
 
-    if (!p || !held_spec_set(&h, f->object, is_pod ? f->name : NULL, /* is_read_only= */ false))
+    if (!held_spec_set(&h, f->object, is_pod ? f->name : NULL, /* is_read_only= */ false))
         r = error_set(err, ERR_INVALID, "its directory gives no volume");
     if (r == 0)
         r = registry_unique_name(f->plugin, &h.spec, f->pod_uid, &name, err);
-    if (r == 0)
+    if (r == 0) {
         v = world_add_volume(&a->world, buf_cstr(&name), f->plugin);
-    if (v)
-        m = world_add_mount(v, p);
-    if (r == 0 && !m)
-        r = error_no_memory(err);
-    if (m)
-        mark_found(v, m, f, &h);
+        r = v ? 0 : error_no_memory(err);
+    }
+    if (v && f->pod_uid[0])
+        r = mark_mount(v, agent_add_pod(a, f->pod_uid), f, &h, err);
+    if (v && r == 0)
+        mark_volume(v, f, &h);
+    else if (v)
+        (void)world_drop_volume(&a->world, v);
     held_spec_clear(&h);
     buf_done(&name);
     return r;

@@ -1,11 +1,12 @@
 /* Bringing a volume to a pod: attached, its device mounted once for the node, set up for the pod, grown if
  * its claim has. And raw block volumes, which are mapped. */
+#include "node/operate.h"
+
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/operate.h"
 #include "plugins/options.h"
 
 #define ATTACH_WAIT_NS (600 * NS_PER_S)
@@ -33,9 +34,9 @@ static int stage_wait_for_attach(struct stage *s, struct error *err)
 static int stage_device(struct stage *s, struct error *err)
 {
     const struct device_table *t = s->plugin->devices;
-    struct device_request q = { .spec = s->spec.spec,
-                                .device_path = s->device_path,
-                                .mount_path = s->mount_path };
+    struct device_request q = {
+        .spec = s->spec.spec, .device_path = s->device_path, .mount_path = s->mount_path, .csi = stage_csi(s)
+    };
     int r = stage_wait_for_attach(s, err);
 
     if (r < 0 || !s->mounts_device)
@@ -52,19 +53,40 @@ static int stage_set_up(struct stage *s, struct error *err)
 {
     s->request.contents = s->fetch.items;
     s->request.contents_count = s->fetch.count;
+    s->request.csi = stage_csi(s);
     return s->plugin->pods->set_up(s->plugin, &s->env, &s->request, err);
+}
+
+static struct block_request block_request_of(const struct stage *s)
+{
+    return (struct block_request){ .spec = s->spec.spec, .pod = pod_of(s->pod), .csi = stage_csi(s) };
+}
+
+/* Of plugins whose drivers bring the device to the node first. */
+static int stage_map_device(struct stage *s, struct error *err)
+{
+    struct block_request q = block_request_of(s);
+    int r = stage_wait_for_attach(s, err);
+
+    if (r < 0)
+        return r;
+    s->prefix = "MapVolume.SetUpDevice failed";
+    return s->plugin->block->stage(s->plugin, &s->env, &q, err);
 }
 
 /* What of it is there when it fails is not known: the bind, the link or the lock. */
 static int stage_map(struct stage *s, struct error *err)
 {
+    const struct block_table *t = s->plugin->block;
+    struct block_request q = block_request_of(s);
     char device[PATH_MAX], loop_device[PATH_MAX];
     int r = stage_wait_for_attach(s, err);
 
     if (r < 0)
         return r;
     s->prefix = "MapVolume.MapPodDevice failed";
-    r = s->plugin->block->map(s->plugin, &s->env, &s->spec.spec, s->device_path, device, err);
+    r = t->publish ? t->publish(s->plugin, &s->env, &q, device, err)
+                   : t->map(s->plugin, &s->env, &s->spec.spec, s->device_path, device, err);
     if (r < 0)
         return r;
     memcpy(s->device_path, device, sizeof device);
@@ -131,8 +153,10 @@ static void finish(struct node_op *op)
         return;
     }
     op->expand = expand_begin(op->agent, op->mount, /* in_use= */ false, on_grown, op);
-    if (!op->expand)
+    if (!op->expand) {
+        op->mount->state = MOUNT_UNCERTAIN;
         node_op_end(op, error_no_memory(&err), &err);
+    }
 }
 
 static void remember_spec(struct node_mount *m, const struct stage *s)
@@ -176,8 +200,12 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
         remember_spec(m, s);
     }
     if (r < 0) {
-        if (s->mounts_device)
+        if (s->mounts_device) {
             m->state = MOUNT_UNCERTAIN;
+        } else if (s->plugin->block->publish) { /* the driver's part may be going on */
+            remember_spec(m, s);
+            m->state = state_after_failure(m->state, m->is_found, r);
+        }
         node_op_fail(op, FAILED_MAP, s->prefix, r, err);
         return;
     }
@@ -208,7 +236,7 @@ static void on_contents(struct contents_fetch *f, int r, const struct error *err
         return;
     }
     op->stage = NULL; /* the job's from here on */
-    stage_begin(s, stage_set_up, on_set_up);
+    stage_begin_step(s, CSI_PUBLISH, stage_set_up, on_set_up);
 }
 
 static void set_up(struct node_op *op)
@@ -237,6 +265,50 @@ static void set_up(struct node_op *op)
     contents_fetch(op->agent->contents, s->pod, &s->spec.spec, &s->fetch);
 }
 
+/* --- Mapping --- */
+
+/* A stage for this mount, with its paths; NULL when the operation has ended for it. */
+static struct stage *mount_stage(struct node_op *op)
+{
+    struct node_volume *v = op->volume;
+    struct node_mount *m = op->mount;
+    struct stage *s = stage_new(op, v->plugin, &m->wanted, spec_name(&m->wanted.spec), m->pod->uid);
+    struct error err;
+
+    if (!s || (m->is_block &&
+               block_paths_for(v->plugin, op->agent->root, s->name, m->pod->uid, &s->block, &err) < 0)) {
+        int r = s ? -(int)err.code : error_no_memory(&err);
+
+        stage_free(s);
+        node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, "MapVolume.GetGlobalMapPath failed", r,
+                     &err);
+        return NULL;
+    }
+    (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->prefix = m->is_block ? "MapVolume.MapPodDevice failed" : "MountVolume.GetDeviceMountPath failed";
+    s->is_block = m->is_block;
+    s->waits_for_attach = v->is_attachable;
+    return s;
+}
+
+static void map(struct node_op *op)
+{
+    struct stage *s = mount_stage(op);
+
+    if (s)
+        stage_begin_step(s, CSI_PUBLISH, stage_map, on_mapped);
+}
+
+/* --- The device --- */
+
+/* Whether it was the device itself that failed, and not what comes before it. */
+static bool failed_at_device(const struct stage *s)
+{
+    return s->mounts_device && s->prefix &&
+           (strcmp(s->prefix, "MountVolume.MountDevice failed") == 0 ||
+            strcmp(s->prefix, "MapVolume.SetUpDevice failed") == 0);
+}
+
 static void on_device(struct node_op *op, struct stage *s, int r, const struct error *err)
 {
     struct node_volume *v = op->volume;
@@ -244,10 +316,12 @@ static void on_device(struct node_op *op, struct stage *s, int r, const struct e
     if (s->mounts_device && s->mount_path[0])
         world_set_text(&v->device_mount_path, s->mount_path);
     if (r < 0) {
-        if (s->mounts_device && s->prefix && strcmp(s->prefix, "MountVolume.MountDevice failed") == 0)
+        if (failed_at_device(s)) {
             v->device = state_after_failure(v->device, v->is_found, r);
+            held_spec_copy(&v->spec, &s->spec);
+        }
         note_mismatch(op, s, err);
-        node_op_fail(op, FAILED_MOUNT, s->prefix, r, err);
+        node_op_fail(op, s->is_block ? FAILED_MAP : FAILED_MOUNT, s->prefix, r, err);
         return;
     }
     if (s->device_path[0])
@@ -256,10 +330,12 @@ static void on_device(struct node_op *op, struct stage *s, int r, const struct e
         v->device = MOUNT_DONE;
         held_spec_copy(&v->spec, &s->spec);
     }
-    if (op->mount->is_wanted)
-        set_up(op);
-    else
+    if (!op->mount->is_wanted)
         node_op_end(op, 0, NULL); /* the pod is over: what was mounted goes again */
+    else if (s->is_block)
+        map(op);
+    else
+        set_up(op);
 }
 
 /* --- Before anything blocks --- */
@@ -309,30 +385,24 @@ static int check_mount(const struct node_op *op, const char **prefix, struct err
 static void begin_device(struct node_op *op)
 {
     struct node_volume *v = op->volume;
-    struct node_mount *m = op->mount;
-    bool waits = v->is_attachable, mounts = v->has_device && v->device != MOUNT_DONE;
+    bool is_block = op->mount->is_block, mounts = v->has_device && v->device != MOUNT_DONE;
     struct stage *s;
-    struct error err;
 
-    if (!m->is_block && !waits && !mounts) {
+    if (is_block && (!mounts || !v->plugin->block->stage)) {
+        map(op);
+        return;
+    }
+    if (!v->is_attachable && !mounts) {
         set_up(op);
         return;
     }
-    s = stage_new(op, v->plugin, &m->wanted, spec_name(&m->wanted.spec), m->pod->uid);
-    if (!s || (m->is_block &&
-               block_paths_of(op->agent->root, v->plugin->name, s->name, m->pod->uid, &s->block, &err) < 0)) {
-        int r = s ? -(int)err.code : error_no_memory(&err);
-
-        stage_free(s);
-        node_op_fail(op, m->is_block ? FAILED_MAP : FAILED_MOUNT, "MapVolume.GetGlobalMapPath failed", r,
-                     &err);
+    s = mount_stage(op);
+    if (!s)
         return;
-    }
-    (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
-    s->is_block = m->is_block;
-    s->waits_for_attach = waits;
-    s->mounts_device = mounts && !m->is_block;
-    stage_begin(s, m->is_block ? stage_map : stage_device, m->is_block ? on_mapped : on_device);
+    s->mounts_device = mounts;
+    if (is_block)
+        memcpy(s->mount_path, s->block.global_dir, sizeof s->mount_path);
+    stage_begin_step(s, CSI_STAGE, is_block ? stage_map_device : stage_device, on_device);
 }
 
 bool operate_mount(struct node_mount *m)

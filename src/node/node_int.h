@@ -6,6 +6,7 @@
 #include "machinery/nested.h"
 #include "node/agent.h"
 #include "node/contents.h"
+#include "node/csi.h"
 #include "node/orphans.h"
 #include "node/pod_life.h"
 #include "node/reconstruct.h"
@@ -73,6 +74,7 @@ struct agent {
 
     struct registration *registration;
     struct contents *contents;
+    struct node_csi *csi;
     struct orphans *orphans;
     struct static_pods *static_pods; /* NULL: none */
     struct stats *stats;
@@ -86,6 +88,8 @@ struct agent {
 
 /* Something changed: the reconciler looks at the world once this turn is over. */
 void agent_touch(struct agent *a);
+/* Is it to be brought up to date at every sync of its pod, and whenever what it shows changes? */
+bool agent_requires_remount(const struct agent *a, const struct node_mount *m);
 /* The Node as last heard of; NULL. */
 const struct node *agent_node(const struct agent *a);
 

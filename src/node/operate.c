@@ -76,6 +76,7 @@ void stage_free(struct stage *s)
         return;
     stage_tell(s);
     contents_fetch_end(&s->fetch);
+    csi_fetch_end(&s->csi);
     held_spec_clear(&s->spec);
     object_unref(s->pod);
     object_unref(s->node);
@@ -150,6 +151,42 @@ void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done)
     job_begin(&s->job, a->o.part.loop, a->o.pool, stage_on_done, s->op);
     if (!timer_is_armed(&a->warnings))
         timer_arm_after(&a->warnings, WARNINGS_POLL_NS);
+}
+
+/* --- What drivers are told --- */
+
+const struct csi_request *stage_csi(const struct stage *s)
+{
+    return spec_source(&s->spec.spec).kind == SOURCE_CSI ? &s->csi.request : NULL;
+}
+
+static void on_csi_fetched(struct csi_fetch *f, int r, const struct error *err)
+{
+    struct stage *s = CONTAINER_OF(f, struct stage, csi);
+    struct node_op *op = s->op;
+
+    if (r < 0 || !op->mount->is_wanted) {
+        struct error copy = *err;
+
+        node_op_end(op, r, &copy); /* frees the stage */
+        return;
+    }
+    f->request.is_reconstructed = op->mount->is_found;
+    op->stage = NULL; /* the job's from here on */
+    stage_begin(s, s->fn, s->done);
+}
+
+void stage_begin_step(struct stage *s, enum csi_step step, stage_fn *fn, stage_done_fn *done)
+{
+    if (!stage_csi(s)) {
+        stage_begin(s, fn, done);
+        return;
+    }
+    s->fn = fn;
+    s->done = done;
+    s->op->stage = s;
+    s->csi.done = on_csi_fetched;
+    csi_fetch(s->op->agent->csi, step, s->pod, &s->spec.spec, s->is_block, &s->csi);
 }
 
 void operate_tell_warnings(void *agent)

@@ -6,6 +6,7 @@
 #ifndef BERTH_NODE_OPERATE_H
 #define BERTH_NODE_OPERATE_H
 
+#include "node/csi.h"
 #include "node/expand.h"
 #include "node/node_int.h"
 #include "plugins/block.h"
@@ -54,6 +55,7 @@ struct stage {
     char *name; /* of the spec */
     struct set_up_request request;
     struct contents_fetch fetch;
+    struct csi_fetch csi;
     struct block_paths block;
     char device_path[PATH_MAX];
     char mount_path[PATH_MAX];
@@ -71,6 +73,11 @@ struct stage *stage_new(struct node_op *op, const struct volume_plugin *p, const
 /* One that was not begun. */
 void stage_free(struct stage *s);
 void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done);
+/* The same for a mount that is wanted, with what a CSI driver is to be told at this step, which is fetched
+ * first. For volumes of other plugins nothing is. */
+void stage_begin_step(struct stage *s, enum csi_step step, stage_fn *fn, stage_done_fn *done);
+/* What was fetched; NULL for volumes of other plugins. */
+const struct csi_request *stage_csi(const struct stage *s);
 
 /* How a failure leaves what was tried: before, it was `state`. */
 enum mount_state state_after_failure(enum mount_state state, bool is_found, int r);

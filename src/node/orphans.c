@@ -119,18 +119,6 @@ static int remove_run(struct job *j, struct error *err)
 
 /* --- On the loop --- */
 
-/* Anything else in pods/ was not made by an agent: lost+found. */
-static bool is_uid(const char *name)
-{
-    static const char others[] = "-_.";
-
-    for (const char *at = name; *at; at++)
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
-              (at > name && strchr(others, *at))))
-            return false;
-    return true;
-}
-
 static int compare(const void *uid, const void *orphan)
 {
     return strcmp(uid, ((const struct orphan *)orphan)->uid);
@@ -222,6 +210,16 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
         finish(o, TAKE(look_job_of(j)->look));
 }
 
+/* What keeps a volume from going is told by whoever tries to unmount it. */
+static void judge(const struct orphans *o, struct look *k, struct orphan *at)
+{
+    enum pod_hold hold = o->o.hold(o->o.ctx, at->uid);
+
+    at->is_candidate = hold == POD_HOLD_NONE;
+    k->candidates += hold != POD_HOLD_KNOWN;
+    k->failures += hold == POD_HOLD_VOLUMES;
+}
+
 static void on_listed(void *ctx, struct job *j, int r, const struct error *err)
 {
     static const struct job_type remove_type = { remove_run, look_job_free };
@@ -237,13 +235,12 @@ static void on_listed(void *ctx, struct job *j, int r, const struct error *err)
     for (size_t i = 0; i < k->count; i++) {
         struct orphan *at = &k->items[i];
 
-        if (!is_uid(at->uid))
+        if (!pod_uid_is_plausible(at->uid))
             at->why = "its name is no pod's uid";
         else
-            at->is_candidate = !o->o.is_held(o->o.ctx, at->uid);
-        k->candidates += at->is_candidate;
+            judge(o, k, at);
     }
-    if (k->candidates > 0)
+    if (k->candidates > k->failures)
         begin_job(o, &remove_type, k, on_removed);
     else
         finish(o, k);

@@ -1,5 +1,5 @@
-/* Directories of pods that are no more: looked for, and removed by the rules of pod_dir.h. What stays is told
- * with the reason. */
+/* Directories of pods that are no more: looked for, and removed by the rules of pod_dir.h. What stays is
+ * counted, and told with the reason. */
 #ifndef BERTH_NODE_ORPHANS_H
 #define BERTH_NODE_ORPHANS_H
 
@@ -9,12 +9,17 @@
 
 struct orphans;
 
+enum pod_hold {
+    POD_HOLD_NONE,
+    POD_HOLD_VOLUMES, /* nobody knows it, and a volume of it may be mounted: stays, and counts as a failure */
+    POD_HOLD_KNOWN,   /* it is known, or runs */
+};
+
 struct orphans_options {
     struct part_options part;
     struct pool *pool;
-    const struct volume_env *env; /* without stop; copied for each look */
-    /* The pod is known, runs, or a volume of it may be mounted: its directory stays. Asked on the loop. */
-    bool (*is_held)(void *ctx, const char *pod_uid);
+    const struct volume_env *env;                          /* without stop; copied for each look */
+    enum pod_hold (*hold)(void *ctx, const char *pod_uid); /* asked on the loop */
     void *ctx;
 };
 

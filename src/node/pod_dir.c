@@ -14,6 +14,7 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "plugins/block.h"
+#include "plugins/csi/plugin.h"
 #include "plugins/layout.h"
 
 #define PODS_MAX 16384
@@ -38,6 +39,17 @@ int pods_dir_list(int pods, struct arena *a, struct texts *ret, struct error *er
     int r = host_list_below(pods, ".", HOST_LIST_DIRS, a, PODS_MAX, ret, err);
 
     return r < 0 ? error_wrap(err, "the directory of pods") : 0;
+}
+
+bool pod_uid_is_plausible(const char *name)
+{
+    static const char others[] = "-_.";
+
+    for (const char *at = name; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+              (at > name && strchr(others, *at))))
+            return false;
+    return true;
 }
 
 /* --- Removing --- */
@@ -85,7 +97,9 @@ static int check_devices(struct removal *m, struct error *err)
         if (r == 0)
             r = layout_unescape(plugins.items[i], plugin, err);
         for (uint32_t k = 0; r == 0 && k < names.count; k++) {
-            r = block_paths_of(m->env->root, plugin, names.items[k], m->uid, &paths, err);
+            r = strcmp(plugin, CSI_PLUGIN) == 0
+                    ? csi_block_paths(/* self= */ NULL, m->env->root, names.items[k], m->uid, &paths, err)
+                    : block_paths_of(m->env->root, plugin, names.items[k], m->uid, &paths, err);
             if (r == 0 && mount_table_find(m->mounts, paths.global_file))
                 r = fail_mounted(paths.global_file, err);
         }

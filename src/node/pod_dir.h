@@ -12,6 +12,9 @@ int pods_dir_open(const char *root, struct error *err);
 /* The names of the directories in it, sorted, in a: the pods' uids, and whatever else somebody put there. */
 int pods_dir_list(int pods, struct arena *a, struct texts *ret, struct error *err);
 
+/* Anything else in pods/ was not made by an agent, and is left alone: lost+found. */
+bool pod_uid_is_plausible(const char *name);
+
 /* Removes the directory of one pod once nothing is mounted beneath. Volumes' directories go by rmdir alone: a
  * file that was left in one blocks the removal and is told, instead of being lost. One that is not there is
  * done. `orphaned pod "U" found, but …`; something mounted is ERR_BUSY. */

@@ -71,6 +71,9 @@ struct pod_life {
     unsigned refusals;
     struct client_call call; /* of the status, or of the pod's end */
     struct timer again;      /* the next try to write it */
+
+    struct client_call room; /* pod_room.c's: of the attachment of */
+    unsigned room_at;        /* the so-manieth volume that waits */
 };
 
 void pod_life_init(struct node_pod *p);

@@ -43,4 +43,9 @@ void life_enter_teardown(struct node_pod *p);
 void life_look_at_teardown(struct node_pod *p);
 void life_look_at_cleanup(struct node_pod *p);
 
+/* --- pod_room.c --- */
+
+/* It has waited long: perhaps the node has no room for its volumes. */
+void life_check_room(struct node_pod *p);
+
 #endif

@@ -91,6 +91,7 @@ void life_check_wait(struct node_pod *p)
     if (is_waiting) {
         pod_say(p, pod_volumes_waiting, words_of(p, "context deadline exceeded", &out));
         warn_of_volumes(p, out.failed ? "context deadline exceeded" : buf_cstr(&out));
+        life_check_room(p);
     }
     l->waiting_ns = now;
     timer_arm(&l->timer, now + POD_WAIT_NS);

@@ -16,6 +16,7 @@ const char pod_volumes_waiting[] = "WaitingForVolumes";
 const char pod_volumes_failed[] = "VolumesFailed";
 const char pod_prepare_failed[] = "PrepareFailed";
 const char pod_hook_setup_failed[] = "PodHookFailed";
+const char pod_limit_exceeded[] = "VolumeAttachmentLimitExceeded";
 
 uint64_t pod_retry_ns(unsigned failures)
 {
@@ -94,6 +95,12 @@ static void add_run(const struct pod *pod, struct timestamp now, struct buf *out
     }
 }
 
+static void add_end(const struct node_pod *p, struct buf *out)
+{
+    (void)buf_addf(out, "],\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":", p->life.reason);
+    json_write_string(out, str_of(p->life.message ? p->life.message : ""));
+}
+
 static void write_status(const struct node_pod *p, struct buf *out)
 {
     struct timestamp now = timestamp_of_ns(clock_real_ns(p->agent->o.part.clock));
@@ -108,6 +115,8 @@ static void write_status(const struct node_pod *p, struct buf *out)
     (void)buf_add_char(out, '}');
     if (begins_to_run(p))
         add_run(pod, now, out);
+    else if (p->life.reason == pod_limit_exceeded)
+        add_end(p, out);
     else
         (void)buf_add_char(out, ']');
     (void)buf_add_cstr(out, "}}");

@@ -14,6 +14,8 @@ extern const char pod_volumes_failed[];    /* VolumesFailed */
 extern const char pod_prepare_failed[];    /* PrepareFailed */
 extern const char pod_hook_setup_failed[]; /* PodHookFailed */
 
+extern const char pod_limit_exceeded[]; /* VolumeAttachmentLimitExceeded: the pod has failed for it */
+
 /* The reason is one of those above. A reason that is new is logged. */
 void pod_say(struct node_pod *p, const char *reason, const char *message);
 /* Writes what was said and the server does not have yet. */

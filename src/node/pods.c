@@ -1,10 +1,11 @@
 /* The pods of this node as the server tells of them: their records in the world, from the first news to the
  * last. */
+#include "node/node_int.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/node_int.h"
 
 struct node_pod *agent_pod(const struct agent *a, const char *uid)
 {
@@ -61,7 +62,7 @@ void agent_drop_pod(struct node_pod *p)
     pod_free(p);
 }
 
-/* Every pod had its first round: what none of them wants is wanted by nobody. */
+/* Every pod had its first round, or is over and has none: what none of them wants is wanted by nobody. */
 void pods_check_known(struct agent *a)
 {
     struct omap_cursor at;
@@ -69,7 +70,7 @@ void pods_check_known(struct agent *a)
     if (a->has_pods || !a->has_scanned || !informer_is_synced(a->pods))
         return;
     for (const struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        if (p->is_known && !p->had_round)
+        if (p->is_known && !p->had_round && !p->life.is_over) /* one that is over wants nothing */
             return;
     a->has_pods = true;
     log_info("all pods of this node are known", LOG_UINT("pods", informer_count(a->pods)));

@@ -5,13 +5,14 @@
  * leaves its error with the pod and the others go on; the round comes again, soon at first. A round that went
  * well comes again after a while without a cause, since a claim may have grown. What was wanted stays so
  * until the pod is over: an error says nothing about what is mounted. */
+#include "node/node_int.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/pod_claims.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "node/node_int.h"
 
 #define RETRY_NS NS_PER_S
 #define RETRY_NS_MAX (10 * NS_PER_S)
@@ -123,11 +124,8 @@ static int want_mount(struct populate_round *r, struct node_volume *v, const str
     struct node_pod *p = r->pod;
     struct node_mount *m = world_add_mount(v, p);
 
-    if (!m || !mount_add_name(m, round_volume(r)->name)) {
-        if (m)
-            (void)world_drop_mount(&p->agent->world, m);
-        return error_no_memory(err);
-    }
+    if (!m || !mount_add_name(m, round_volume(r)->name))
+        return error_no_memory(err); /* the reconciler drops what nobody wants */
     if (!m->is_wanted)
         m->wanted_ns = loop_now_ns(p->agent->o.part.loop);
     m->is_wanted = true;
@@ -154,18 +152,14 @@ static int want_named(struct populate_round *r, const struct volume_plugin *plug
     }
     v = world_add_volume(&r->pod->agent->world, buf_cstr(&name), plugin);
     buf_done(&name);
-    if (!v)
-        return error_no_memory(err);
-    e = want_mount(r, v, h, is_block, err);
-    if (e < 0)
-        (void)world_drop_volume(&r->pod->agent->world, v);
-    return e;
+    return v ? want_mount(r, v, h, is_block, err) : error_no_memory(err);
 }
 
 /* The volume's spec is known: notes it as wanted. */
 static int want(struct populate_round *r, const struct held_spec *h, struct error *err)
 {
     const struct volume_plugin *plugin;
+    struct error why;
     const char *outer = round_volume(r)->name;
     bool is_mounted, is_block;
     int e;
@@ -174,10 +168,10 @@ static int want(struct populate_round *r, const struct held_spec *h, struct erro
     e = check_mode(outer, &h->spec, is_mounted, is_block, err);
     if (e < 0)
         return e;
-    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, PLUGIN_ANY, &plugin, err);
+    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, PLUGIN_ANY, &plugin, &why);
     if (e < 0)
-        return error_set(err, err->code, "failed to get Plugin from volumeSpec for volume \"%s\" err=%s",
-                         spec_name(&h->spec), (const char *)err->msg);
+        return error_set(err, why.code, "failed to get Plugin from volumeSpec for volume \"%s\" err=%s",
+                         spec_name(&h->spec), why.msg);
     return want_named(r, plugin, h, is_block, err);
 }
 
@@ -213,7 +207,7 @@ static uint64_t retry_delay(const struct node_pod *p)
 static void ask_for_remounts(struct node_pod *p)
 {
     for (struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod))
-        if (m->is_wanted && m->state == MOUNT_DONE && m->volume->plugin->requires_remount)
+        if (m->is_wanted && m->state == MOUNT_DONE && agent_requires_remount(p->agent, m))
             m->needs_remount = true;
 }
 

@@ -4,11 +4,12 @@
  * One pass looks at everything and costs a microsecond a volume; it runs when something changed. Nothing is
  * unmounted before all pods are known, and under a pod that is not over never: what may look unwanted after a
  * restart, or while a claim cannot be read, may be in use. */
+#include "node/operate.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "node/operate.h"
 
 bool reconcile_may_unmount(const struct agent *a)
 {
@@ -50,7 +51,8 @@ static void unmount_unwanted(struct agent *a, struct node_volume *v)
 /* --- Wanted ones --- */
 
 /* The volume is attached, or need not be. One that was found on disk and is not reported as attached is
- * treated like a new one: it may be another node's by now. */
+ * treated like a new one: it may be another node's by now. That it is in use is written before it is
+ * attached, by whomever: so a node that attaches itself finds what to detach when it was killed meanwhile. */
 static bool make_held(struct agent *a, struct node_volume *v)
 {
     const struct node *n = agent_node(a);
@@ -63,10 +65,10 @@ static bool make_held(struct agent *a, struct node_volume *v)
     }
     if (is_pending(a, v, NULL))
         return false;
-    if (a->o.attaches_itself) {
-        operate_attach(a, v);
-    } else if (!v->is_reported) {
+    if (!v->is_reported) {
         say_wait(v, "the node's status to say that it is in use");
+    } else if (a->o.attaches_itself) {
+        operate_attach(a, v);
     } else if (!n || !node_attached_volume(n, v->name)) {
         say_wait(v, "the controller to attach it");
     } else {
@@ -132,7 +134,7 @@ static void release_volume(struct agent *a, struct node_volume *v)
         return;
     if (v->is_held && v->device != MOUNT_NONE) {
         operate_unmount_device(a, v);
-    } else if (v->is_held && a->o.attaches_itself && v->attach == ATTACH_YES) {
+    } else if (v->is_held && a->o.attaches_itself && v->attach != ATTACH_NO) {
         operate_detach(a, v);
     } else {
         v->is_held = false;

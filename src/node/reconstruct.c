@@ -20,6 +20,7 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "node/pod_dir.h"
+#include "node/reconstruct_int.h"
 #include "plugins/block.h"
 #include "plugins/job.h"
 #include "plugins/layout.h"
@@ -27,24 +28,11 @@
 #define STATE_FILE "berth.json"
 #define STATE_BYTES_MAX ((size_t)1 << 20)
 #define STATES_BYTES_MAX ((size_t)64 << 20) /* of all pods together */
-#define PLUGINS_MAX 256                     /* of a pod */
-#define ENTRIES_MAX 4096                    /* of a directory with volumes */
 #define VOLUMES_MAX 32768
 #define COMPLAINTS_MAX 100
 #define SCAN_BYTES_MAX ((size_t)256 << 20)
-#define LIST_BYTES_MAX ((size_t)4 << 20)
+#define NO_POD "none" /* where a plugin wants a pod to name, and there is none */
 #define PATH_TEXT_BYTES (2 * NAME_MAX + 32)
-
-/* What was found, filled by the workers, one after the other. */
-struct scan {
-    struct arena arena; /* all texts */
-    struct volume_env env;
-    VEC(struct found_volume) volumes;
-    VEC(struct found_pod) pods;
-    VEC(const char *) complaints;
-    size_t complaints_lost; /* beyond COMPLAINTS_MAX */
-    size_t states_bytes;
-};
 
 struct scan_job {
     struct job job;
@@ -93,8 +81,7 @@ static void scan_job_free(struct job *j)
 
 /* --- On a worker: the directories --- */
 
-/* A directory that is left out, and why. */
-static void complain(struct scan *s, const struct error *why)
+void scan_complain(struct scan *s, const struct error *why)
 {
     if (s->complaints.count == COMPLAINTS_MAX ||
         vec_push(&s->complaints, arena_dup(&s->arena, str_of(why->msg))) < 0)
@@ -108,7 +95,7 @@ static int check_stop(const struct scan *s, struct error *err)
     return 0;
 }
 
-static int add_volume(struct scan *s, const struct found_volume *v, struct error *err)
+int scan_add(struct scan *s, const struct found_volume *v, struct error *err)
 {
     struct found_volume new = *v;
 
@@ -124,16 +111,16 @@ static int add_volume(struct scan *s, const struct found_volume *v, struct error
 static int look_at_plugin(struct scan *s, int pod, const char *dir, struct found_volume like,
                           struct error *err)
 {
-    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(LIST_BYTES_MAX);
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(SCAN_LIST_BYTES_MAX);
     unsigned kinds = like.is_block ? HOST_LIST_LINKS : HOST_LIST_DIRS;
     struct texts names = { 0 };
-    int r = host_list_below(pod, dir, kinds, &a, ENTRIES_MAX, &names, err);
+    int r = host_list_below(pod, dir, kinds, &a, SCAN_ENTRIES_MAX, &names, err);
 
     if (names.count > 0)
         like.plugin_name = arena_dup(&s->arena, str_of(like.plugin_name));
     for (uint32_t i = 0; r == 0 && i < names.count; i++) {
         like.name = names.items[i];
-        r = add_volume(s, &like, err);
+        r = scan_add(s, &like, err);
     }
     return r;
 }
@@ -141,16 +128,16 @@ static int look_at_plugin(struct scan *s, int pod, const char *dir, struct found
 /* sub: "volumes" or "volumeDevices". */
 static void look_at_volumes(struct scan *s, int pod, const char *uid, const char *sub)
 {
-    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(LIST_BYTES_MAX);
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(SCAN_LIST_BYTES_MAX);
     struct found_volume like = { .pod_uid = uid, .is_block = strcmp(sub, "volumeDevices") == 0 };
     char dir[PATH_TEXT_BYTES], plugin[NAME_MAX + 1];
     struct texts dirs = { 0 };
     struct error err = { 0 };
-    int r = host_list_below(pod, sub, HOST_LIST_DIRS, &a, PLUGINS_MAX, &dirs, &err);
+    int r = host_list_below(pod, sub, HOST_LIST_DIRS, &a, SCAN_PLUGINS_MAX, &dirs, &err);
 
     if (r < 0 && r != -ERR_NOT_FOUND) {
         (void)error_wrap(&err, "pod '%s'", uid);
-        complain(s, &err);
+        scan_complain(s, &err);
     }
     for (uint32_t i = 0; i < dirs.count; i++) {
         (void)snprintf(dir, sizeof dir, "%s/%s", sub, dirs.items[i]);
@@ -160,7 +147,7 @@ static void look_at_volumes(struct scan *s, int pod, const char *uid, const char
             r = look_at_plugin(s, pod, dir, like, &err);
         if (r < 0) {
             (void)error_wrap(&err, "pod '%s'", uid);
-            complain(s, &err);
+            scan_complain(s, &err);
         }
     }
 }
@@ -180,7 +167,7 @@ static struct str read_state(struct scan *s, int pod, const char *uid)
     kept = r == 0 ? arena_dup(&s->arena, buf_str(&text)) : NULL;
     if (!kept) {
         (void)error_wrap(&err, "pod '%s'", uid);
-        complain(s, &err);
+        scan_complain(s, &err);
         return STR_LIT("");
     }
     s->states_bytes += text.len;
@@ -195,7 +182,7 @@ static int look_at_pod(struct scan *s, int pods, const char *uid, struct error *
 
     if (fd < 0) {
         (void)error_set_errno(&why, -fd, "cannot open the directory of pod '%s'", uid);
-        complain(s, &why);
+        scan_complain(s, &why);
     } else {
         found.state = read_state(s, fd, uid);
         look_at_volumes(s, fd, uid, "volumes");
@@ -211,14 +198,16 @@ static int look_run(struct job *j, struct error *err)
     struct texts uids = { 0 };
     int r;
 
-    if (pods < 0)
-        return pods == -ERR_NOT_FOUND ? 0 : pods;
-    r = pods_dir_list(pods, &s->arena, &uids, err);
+    if (pods < 0 && pods != -ERR_NOT_FOUND)
+        return pods;
+    r = pods < 0 ? 0 : pods_dir_list(pods, &s->arena, &uids, err);
     for (uint32_t i = 0; r == 0 && i < uids.count; i++) {
         r = check_stop(s, err);
-        if (r == 0)
+        if (r == 0 && pod_uid_is_plausible(uids.items[i]))
             r = look_at_pod(s, pods, uids.items[i], err);
     }
+    if (r == 0)
+        scan_devices(s);
     return r < 0 ? r : arena_check(&s->arena, err);
 }
 
@@ -246,8 +235,11 @@ static int find_device(struct scan *s, struct found_volume *v, const struct volu
     char path[PATH_MAX];
     int r;
 
+    if (v->device_mount_path[0])
+        return 0;
     if (v->is_block) {
-        r = block_paths_of(s->env.root, v->plugin->name, v->name, v->pod_uid, &paths, &v->err);
+        r = block_paths_for(v->plugin, s->env.root, v->name, v->pod_uid[0] ? v->pod_uid : NO_POD, &paths,
+                            &v->err);
         if (r < 0)
             return r;
         v->device_mount_path = arena_dup(&s->arena, str_of(paths.global_dir));
@@ -267,7 +259,8 @@ static int ask_one(struct scan *s, struct found_volume *v)
     if (!p->reconstruct)
         return error_set(&v->err, ERR_UNSUPPORTED, "plugin '%s' does not know volumes by their directories",
                          p->name);
-    r = p->reconstruct(p, &s->env, v->name, v->pod_uid, v->is_block, &v->object, &v->err);
+    r = p->reconstruct(p, &s->env, v->name, v->pod_uid[0] ? v->pod_uid : NO_POD, v->is_block, &v->object,
+                       &v->err);
     if (r < 0)
         return r;
     r = spec_of(v, &spec) ? find_device(s, v, &spec)
@@ -301,16 +294,20 @@ static int ask_run(struct job *j, struct error *err)
 
 static void tell(const struct reconstruct *c, const struct scan *s)
 {
-    size_t failed = 0;
+    size_t found = 0, failed = 0;
 
     for (size_t i = 0; i < s->complaints.count; i++)
         log_warn("part of what is on disk is left out", LOG_STR("reason", s->complaints.items[i]));
     if (s->complaints_lost)
         log_warn("more of what is on disk is left out", LOG_UINT("directories", s->complaints_lost));
-    for (size_t i = 0; i < s->volumes.count; i++)
-        failed += s->volumes.items[i].r < 0;
+    for (size_t i = 0; i < s->volumes.count; i++) {
+        bool is_pods = s->volumes.items[i].pod_uid[0] != '\0';
+
+        found += is_pods;
+        failed += is_pods && s->volumes.items[i].r < 0;
+    }
     if (c->attempts) {
-        metric_add(c->attempts, (double)s->volumes.count);
+        metric_add(c->attempts, (double)found);
         metric_add(c->failures, (double)failed);
     }
 }
@@ -376,7 +373,8 @@ static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
     for (size_t i = 0; r == 0 && i < s->volumes.count; i++) {
         struct found_volume *v = &s->volumes.items[i];
 
-        v->device_mount_path = "";
+        if (!v->device_mount_path)
+            v->device_mount_path = "";
         v->r = find_plugin(c, v);
     }
     if (r == 0 && begin(c, &ask_type, s, on_asked) < 0)

@@ -3,6 +3,9 @@
  *
  *   pods/UID/volumes/PLUGIN~NAME/VOLUME and pods/UID/volumeDevices/PLUGIN~NAME/VOLUME
  *
+ * and by those in plugins/ that are there once for the node (reconstruct_devices.c), which may have lost
+ * their pods, or never have had one.
+ *
  * A directory is enough: whether something is mounted there does not count, since tearing down what is not
  * mounted is done too. The directories are read on a worker, plugins are found on the loop, volumes are
  * reconstructed on a worker.
@@ -19,7 +22,7 @@
 struct reconstruct;
 
 struct found_volume {
-    const char *pod_uid;
+    const char *pod_uid;     /* "": its device alone was found */
     const char *plugin_name; /* "kubernetes.io/empty-dir", as the directory says */
     const char *name;        /* of the volume: the last directory */
     bool is_block;
@@ -38,7 +41,9 @@ struct found_pod {
 };
 
 struct found {
-    struct found_volume *volumes; /* by pod, devices last, then by plugin and name */
+    /* By pod, devices last, then by plugin and name; those of plugins/ behind. A device may be there that a
+     * pod's volume has too. */
+    struct found_volume *volumes;
     size_t volumes_count;
     struct found_pod *pods; /* every directory in pods/, by name */
     size_t pods_count;

@@ -1,13 +1,15 @@
 /* Taking a volume away: from a pod, then from the node; and its attachment, where the node sees to that
  * itself. */
+#include "node/operate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "host/block_files.h"
 #include "host/mount_table.h"
 #include "host/sub_path.h"
-#include "node/operate.h"
 #include "plugins/layout.h"
 
 #define REFS_BYTES_MAX 2048
@@ -90,7 +92,7 @@ void operate_unmount(struct node_mount *m)
     if (!s)
         r = error_no_memory(&err);
     else if (m->was_block)
-        r = block_paths_of(op->agent->root, v->plugin->name, name, m->pod->uid, &s->block, &err);
+        r = block_paths_for(v->plugin, op->agent->root, name, m->pod->uid, &s->block, &err);
     if (r < 0) {
         stage_free(s);
         node_op_end(op, r, &err);
@@ -167,11 +169,15 @@ static int stage_unmap_device(struct stage *s, struct error *err)
     int r;
 
     s->prefix = "UnmapDevice failed";
-    r = block_unmap_device(&s->env, s->mount_path, err);
+    r = block_check_unbound(s->mount_path, err);
     if (r < 0)
         return r;
-    s->mounts_device = true;
-    return check_closed(s->device_path, err);
+    s->mounts_device = true; /* from here on it is uncertain */
+    if (s->plugin->block->unstage)
+        r = s->plugin->block->unstage(s->plugin, &s->env, s->name, err);
+    if (r == 0)
+        r = block_unmap_device(&s->env, s->mount_path, err);
+    return r < 0 ? r : check_closed(s->device_path, err);
 }
 
 static void on_device_gone(struct node_op *op, struct stage *s, int r, const struct error *err)
@@ -212,6 +218,7 @@ void operate_unmount_device(struct agent *a, struct node_volume *v)
     }
     (void)snprintf(s->mount_path, sizeof s->mount_path, "%s", v->device_mount_path);
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
+    s->prefix = is_block ? "UnmapDevice failed" : "UnmountDevice failed";
     stage_begin(s, is_block ? stage_unmap_device : stage_unmount_device, on_device_gone);
 }
 

@@ -1,6 +1,7 @@
-#include <string.h>
-
+/* What a pod waits for, from the records alone. */
 #include "node/node_int.h"
+
+#include <string.h>
 
 bool pod_uses_volume(const struct pod *p, const char *outer_name, bool *ret_is_mounted, bool *ret_is_block)
 {
@@ -54,7 +55,7 @@ static bool is_missing(const struct node_pod *p, const char *outer_name, enum mi
     case MISSING_MOUNT:
         return !m || m->state != MOUNT_DONE;
     case MISSING_ATTACHMENT:
-        return m && m->volume->is_attachable && !m->volume->is_held;
+        return m && m->volume->is_attachable && !(m->volume->is_held && m->volume->attach == ATTACH_YES);
     case MISSING_RECORD:
         return !m;
     }

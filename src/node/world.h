@@ -36,7 +36,7 @@ enum mount_state { MOUNT_NONE, MOUNT_UNCERTAIN, MOUNT_DONE };
 enum attach_state {
     ATTACH_NO,        /* it needs not be attached */
     ATTACH_YES,       /* it is attachable, and attached as far as this node knows */
-    ATTACH_UNCERTAIN, /* found on disk, and the node's status has not been asked yet */
+    ATTACH_UNCERTAIN, /* it may be: found after a restart and not known yet, or the answer did not come */
 };
 
 TAILQ_HEAD(node_mounts, node_mount);

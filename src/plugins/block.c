@@ -27,6 +27,14 @@ int block_paths_of(const char *root, const char *plugin, const char *volume, con
     return r;
 }
 
+int block_paths_for(const struct volume_plugin *p, const char *root, const char *volume, const char *pod_uid,
+                    struct block_paths *ret, struct error *err)
+{
+    if (p->block && p->block->paths)
+        return p->block->paths(p, root, volume, pod_uid, ret, err);
+    return block_paths_of(root, p->name, volume, pod_uid, ret, err);
+}
+
 int block_map(const struct volume_env *env, const char *device, const struct block_paths *p, char *ret_loop,
               struct error *err)
 {

@@ -21,6 +21,10 @@ struct block_paths {
 int block_paths_of(const char *root, const char *plugin, const char *volume, const char *pod_uid,
                    struct block_paths *ret, struct error *err);
 
+/* The same, or what the plugin has in place of it. Pure. */
+int block_paths_for(const struct volume_plugin *p, const char *root, const char *volume, const char *pod_uid,
+                    struct block_paths *ret, struct error *err);
+
 /* Brings the device to the pod. `device path of the volume is empty`. ret_loop: PATH_MAX bytes, the loop
  * device. On failure some of it may be there: the state is uncertain, and block_unmap() takes it away. */
 int block_map(const struct volume_env *env, const char *device, const struct block_paths *p, char *ret_loop,

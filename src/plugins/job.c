@@ -42,10 +42,12 @@ void job_begin(struct job *j, struct loop *l, struct pool *pool,
     j->pool = pool;
     atomic_store(&j->stop, 0);
     deferred_init(&j->later, l, job_on_failure, j);
-    if (pool_submit(pool, &j->pooled, job_run, job_on_done, j, &j->err) < 0)
+    if (pool_submit(pool, &j->pooled, job_run, job_on_done, j, &j->err) < 0) {
+        j->err.code = ERR_UNAVAILABLE; /* whatever the reason: it never began */
         loop_defer(&j->later);
-    else
+    } else {
         j->is_queued = true;
+    }
 }
 
 struct job *job_drop(struct job *j)

@@ -34,7 +34,8 @@ struct job {
     struct error err;
 };
 
-/* done comes once, never from within this call; the job is freed when it returns. */
+/* done comes once, never from within this call; the job is freed when it returns. -ERR_UNAVAILABLE of a pool
+ * that does not take it: nothing was done. */
 void job_begin(struct job *j, struct loop *l, struct pool *pool,
                void (*done)(void *ctx, struct job *j, int r, const struct error *err), void *ctx);
 

@@ -144,17 +144,22 @@ struct volume_env volume_env_copy(const struct volume_env *env, const host_stop 
 /* What files show: an object that the pod's volume refers to, as it was when the call began. */
 struct volume_content {
     const struct object *object; /* a ConfigMap or Secret; NULL when it could not be had, or it is a token */
-    struct str token;            /* of a service account */
+    struct str token;            /* of a service account, */
+    int64_t expires_real_ns;     /* and its end */
     uint8_t projection;          /* enum pod_projection_type */
     uint32_t index;              /* of the projection in its volume; 0 for a volume with one */
     int r;                       /* why it could not be had, -ERR_NOT_FOUND for one that does not exist, */
     struct error err;            /* with the words; 0 when it could */
 };
 
+/* What a CSI driver is told besides, and what had to be fetched for it: plugins/csi/request.h. */
+struct csi_request;
+
 struct set_up_request {
     struct volume_spec spec;
     const struct pod *pod;
-    const struct node *node; /* this one; NULL when it is not known yet */
+    const struct csi_request *csi; /* NULL for volumes of other plugins */
+    const struct node *node;       /* this one; NULL when it is not known yet */
     const struct volume_content *contents;
     uint32_t contents_count;
     const char *device_path; /* of what is attached; "" for none */
@@ -191,6 +196,7 @@ struct device_request {
     struct volume_spec spec;
     const char *device_path;
     const char *mount_path;
+    const struct csi_request *csi; /* NULL for volumes of other plugins */
 };
 
 /* Two-level mounts: once a node, then bound for each pod. */
@@ -223,19 +229,43 @@ struct attach_table {
                 const char *device, uint64_t limit_ns, char *ret_device, struct error *err);
 };
 
+struct block_request {
+    struct volume_spec spec;
+    const struct pod *pod;
+    const struct csi_request *csi; /* NULL for volumes of other plugins */
+};
+
+struct block_paths;
+
 /* Raw block volumes. The node makes the links and binds that are the same for all plugins. */
 struct block_table {
-    /* The device of the volume, absolute. */
+    /* The device of the volume, absolute. NULL where it is published. */
     int (*map)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
                const char *device_path, char ret[PATH_MAX], struct error *err);
     int (*unmap)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                  const char *pod_uid, struct error *err);
+
+    /* Of plugins whose drivers bring the device, once to the node and then to each pod; else all NULL. */
+
+    /* In place of block_paths_of(). Pure. */
+    int (*paths)(const struct volume_plugin *self, const char *root, const char *name, const char *pod_uid,
+                 struct block_paths *ret, struct error *err);
+    int (*stage)(const struct volume_plugin *self, const struct volume_env *env,
+                 const struct block_request *q, struct error *err);
+    /* In place of map; unmap takes it back. */
+    int (*publish)(const struct volume_plugin *self, const struct volume_env *env,
+                   const struct block_request *q, char ret[PATH_MAX], struct error *err);
+    /* Once no pod has it: before the global directory goes. */
+    int (*unstage)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                   struct error *err);
 };
 
 struct expand_request {
     struct volume_spec spec;
     const char *device_path;
-    const char *mount_path; /* of the device */
+    const char *mount_path;        /* of the device */
+    const char *pod_path;          /* where the pod that grows it has it; NULL when no driver asks for it */
+    const struct csi_request *csi; /* NULL for volumes of other plugins */
     uint64_t new_bytes;
     uint64_t old_bytes;
 };

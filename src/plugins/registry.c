@@ -190,7 +190,7 @@ static int add_fixed(struct plugin_registry *g, const struct volume_plugin *p, s
     }
     r = vec_push(&g->fixed, NULL);
     if (r == 0)
-        g->fixed.items[g->fixed.count - 2] = p;
+        g->fixed.items[g->fixed.count - 2] = plugin_ref(p);
     return r;
 }
 
@@ -211,12 +211,26 @@ int registry_new(const struct volume_plugin *const *all, struct plugin_prober *p
     return 0;
 }
 
+int registry_add(struct plugin_registry *g, const struct volume_plugin *p, struct error *err)
+{
+    struct error complaints = { 0 };
+
+    if (add_fixed(g, p, &complaints) < 0)
+        return error_no_memory(err);
+    if (complaints.code == ERR_NONE)
+        return 0;
+    *err = complaints;
+    return -(int)complaints.code;
+}
+
 struct plugin_registry *registry_free(struct plugin_registry *g)
 {
     if (!g)
         return NULL;
     for (size_t i = 0; i + 1 < g->found.count; i++)
         (void)plugin_unref(g->found.items[i]);
+    for (size_t i = 0; i + 1 < g->fixed.count; i++)
+        (void)plugin_unref(g->fixed.items[i]);
     vec_done(&g->found);
     vec_done(&g->fixed);
     free(g);
@@ -344,6 +358,7 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
 int registry_unique_name(const struct volume_plugin *p, const struct volume_spec *s, const char *pod_uid,
                          struct buf *ret, struct error *err)
 {
+    struct error why;
     size_t before;
     int r;
 
@@ -353,13 +368,13 @@ int registry_unique_name(const struct volume_plugin *p, const struct volume_spec
         return buf_check(ret, "the volume's name", err);
     }
     before = ret->len;
-    r = p->volume_name(p, s, ret, err);
+    r = p->volume_name(p, s, ret, &why);
     if (r == 0 && ret->len == before)
-        r = error_set(err, ERR_INVALID, "the volume has no name");
+        r = error_set(&why, ERR_INVALID, "the volume has no name");
     if (r < 0)
         return error_set(err, ERR_INVALID,
                          "failed to GetVolumeName from volumePlugin for volumeSpec \"%s\" err=%s",
-                         spec_name(s), (const char *)err->msg);
+                         spec_name(s), why.msg);
     return buf_check(ret, "the volume's name", err);
 }
 

@@ -62,6 +62,8 @@ struct plugin_prober {
  * borrowed. */
 int registry_new(const struct volume_plugin *const *all, struct plugin_prober *prober,
                  struct plugin_registry **ret, struct error *err);
+/* One more that is not compiled in as a constant: kept until registry_free(). ERR_INVALID, ERR_EXISTS. */
+int registry_add(struct plugin_registry *g, const struct volume_plugin *p, struct error *err);
 struct plugin_registry *registry_free(struct plugin_registry *g);
 DEFINE_CLEANUP(struct plugin_registry, registry_free)
 

@@ -111,6 +111,15 @@ bool tokens_refresh_at(const struct tokens *t, const struct token_key *key, int6
     return k != NULL;
 }
 
+bool tokens_expires_at(const struct tokens *t, const struct token_key *key, int64_t *ret_real_ns)
+{
+    const struct token *k = tokens_find(t, key);
+
+    if (k)
+        *ret_real_ns = k->expires_real_ns;
+    return k != NULL;
+}
+
 static int token_make(const struct token_key *key, struct str token, struct token *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(KEY_BYTES_MAX);

@@ -44,6 +44,9 @@ enum token_state tokens_get(const struct tokens *t, const struct token_key *key,
 /* When it should be fetched again, in *ret; false when there is none. */
 bool tokens_refresh_at(const struct tokens *t, const struct token_key *key, int64_t *ret_real_ns);
 
+/* When it ends, in *ret; false when there is none. */
+bool tokens_expires_at(const struct tokens *t, const struct token_key *key, int64_t *ret_real_ns);
+
 /* One that was fetched: as the server answered, it lives life_seconds until expires_real_ns. random spreads
  * the fetching. */
 int tokens_put(struct tokens *t, const struct token_key *key, struct str token, int64_t life_seconds,

@@ -58,9 +58,11 @@ class Answer:
 class Server:
     """Plain HTTP unless tls=True. The data directory outlives stop() and kill(): start() finds it again."""
 
-    def __init__(self, *flags, tls=False, data=None, env=None, controllers=False, scheduler=False):
+    def __init__(
+        self, *flags, tls=False, data=None, env=None, controllers=False, scheduler=False, node=False
+    ):
         """The API alone, unless more is wanted: nobody changes what a test has made."""
-        runs = {"controllers": controllers, "scheduler": scheduler}
+        runs = {"controllers": controllers, "scheduler": scheduler, "node": node}
         self.flags = ("--without", ",".join(name for name in runs if not runs[name]), *flags)
         self.tls = tls
         self.own_data = data is None

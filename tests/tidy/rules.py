@@ -42,6 +42,7 @@ LIBRARIES = {
     r"gnutls/.*": {"io", "client", "apiserver"},
     r"zlib\.h": {"apiserver"},
     r"libmount/.*|blkid/.*": {"host"},
+    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }

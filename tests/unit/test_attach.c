@@ -259,7 +259,7 @@ TEST(attach_waits_for_a_node_that_is_well)
     set_in_use(&w, "n1", "'" CSI_V("h1") "'");
     drop_pod(&w, "p");
     buf_clear(&w.log);
-    pass_s(&w, 5 * 3600);
+    pass_s(&w, UINT64_C(5) * 3600);
     assert_asked(&w, "");
     ASSERT_ATTACHED(&w, "n1", CSI_V("h1") " ");
     set_in_use(&w, "n1", "");
@@ -604,6 +604,62 @@ TEST(attach_attaches_more_volumes_than_go_at_once)
     attach_restart(&w);
     ASSERT_SENT(&w.served, 200, "GET", ATTACHMENTS, NULL);
     ASSERT_INT(COUNT, got_items(&w.served));
+    parts_done(&w);
+}
+
+/* What changes while it is asked about is left alone. */
+TEST(attach_does_not_believe_old_answers)
+{
+    struct worlds_pair *p;
+    struct attach *a;
+    struct parts w;
+
+    attach_init(&w);
+    attach_options.sync_period_ns = ATTACH_SYNC_PERIOD_NS;
+    attach_restart(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, NFS);
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    a = ((struct attach_part *)w.part)->attach;
+    p = worlds_pair(a, DISK("v"), "n1");
+    script.is_lost = true;
+    manual_clock_advance(&w.served.clock, ATTACH_SYNC_PERIOD_NS);
+    for (unsigned i = 0; i < 100 && !p->is_verified; i++)
+        (void)loop_poll(w.served.loop);
+    assert_true(p->is_verified);
+    worlds_set_attached(p, &p->wanted, strdup("/dev/x"));
+    parts_rest(&w);
+    ASSERT_INT(1, script.checks);
+    ASSERT_INT(1, script.attaches);
+    assert_false(p->is_verified);
+    parts_done(&w);
+}
+
+/* An attachment that the caches have not heard of is waited for all the same. */
+TEST(attach_waits_for_attachments_that_it_did_not_know)
+{
+    static const char actual[] =
+        "total_volumes{plugin_name=\"kubernetes.io/csi:d.io\",state=\"actual_state_of_world\"} ";
+    char line[256];
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    set_in_use(&w, "n1", "'" CSI_V("h1") "'");
+    ASSERT_DID(&w, 200, "MERGE", NODE_1 "/status",
+               "{'status':{'volumesAttached':[{'name':'" CSI_V("h1") "','devicePath':''}]}}");
+    attach_restart(&w);
+    w.is_blind_to[KIND_ATTACHMENT] = true;
+    ASSERT_DID(&w, 201, "POST", ATTACHMENTS,
+               "{'metadata':{'name':'" FIRST_NAME "','finalizers':['x.io/y']},'spec':{'attacher':'" DRIVER
+               "','nodeName':'n1','source':{'persistentVolumeName':'v'}}}");
+    set_in_use(&w, "n1", "");
+    (void)snprintf(line, sizeof line, "%s1\n", actual);
+    assert_metric(&w, line);
+    w.is_blind_to[KIND_ATTACHMENT] = false;
+    release(&w, "h1", "n1");
+    (void)snprintf(line, sizeof line, "%s0\n", actual);
+    assert_metric(&w, line);
     parts_done(&w);
 }
 

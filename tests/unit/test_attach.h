@@ -14,6 +14,7 @@
 #define DRIVER "d.io"
 #define NODE_1 NODES "/n1"
 #define NODE_2 NODES "/n2"
+#define PATCH_1 "PATCH " NODE_1 "/status\n"
 #define POD_P PODS "/p"
 #define RWO "'ReadWriteOnce'"
 

@@ -189,6 +189,27 @@ TEST(attach_lets_be_what_a_driver_cannot_tell)
     flex_done(&w);
 }
 
+/* A driver that goes while its volume is to be attached: nothing was done, and the pod is told. */
+TEST(attach_tells_that_nobody_attaches_it_any_more)
+{
+    struct parts w;
+
+    flex_init(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, FLEX);
+    assert_true(mkdir(in_dir(&drivers, "berth~cloud/.cloud"), 0755) == 0 || errno == EEXIST);
+    put_file(in_dir(&drivers, "berth~cloud/.cloud/fail-attach"), "no quota");
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    assert_true(count_of(&w, "p", "FailedAttachVolume", NULL) > 0);
+    assert_int_equal(rename(in_dir(&drivers, "berth~cloud"), in_dir(&drivers, ".away")), 0);
+    pass_s(&w, 2);
+    assert_true(
+        count_of(&w, "p", "FailedAttachVolume",
+                 "AttachVolume.FindAttachablePluginBySpec failed for volume \"v\" : plugin do not support "
+                 "attachment") > 0);
+    flex_done(&w);
+}
+
 /* {source, name}: nodes log in for themselves, and wait until they are told that they may. */
 TEST(attach_tells_nodes_of_storage_networks)
 {

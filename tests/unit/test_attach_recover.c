@@ -228,6 +228,152 @@ TEST(attach_ends_a_detach_that_another_process_began)
     }
 }
 
+/* P2: a write that was lost did happen, and the cache does not know. It is written again before the detach,
+ * although the cache says what is to be said. */
+TEST(attach_does_not_take_an_old_cache_for_an_answer)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, NFS);
+    ASSERT_DID(&w, 200, "MERGE", NODE_1,
+               "{'spec':{'taints':[{'key':'node.kubernetes.io/out-of-service','effect':'NoExecute'}]}}");
+    attach_restart(&w);
+    w.is_blind_to[KIND_NODE] = true;
+    w.trouble = TROUBLE_LOST;
+    w.at = w.count + 1;
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    ASSERT_ATTACHED(&w, "n1", V " ");
+    drop_pod(&w, "p");
+    ASSERT_INT(0, script.detaches);
+    pass_s(&w, 1);
+    ASSERT_INT(1, script.detaches);
+    ASSERT_ATTACHED(&w, "n1", "");
+    assert_asked(&w, PATCH_1 PATCH_1 "GET " NODE_1 "\n" PATCH_1 PATCH_1); /* the second one is refused */
+    parts_done(&w);
+}
+
+/* --- What a node's annotation remembers --- */
+
+#define REMEMBERED "volumes.berth.io/may-be-attached"
+
+static bool is_remembered(struct parts *w, const char *text)
+{
+    ASSERT_SENT(&w->served, 200, "GET", NODE_1, NULL);
+    return strstr(got(&w->served, "metadata/annotations"), text) != NULL;
+}
+
+/* A process that ends when the node is told and the disk is not detached. */
+static void end_before_the_detach(struct parts *w)
+{
+    add_node(w, "n1");
+    add_pair(w, "c", "v", RWO, NFS);
+    add_pod(w, "p", "n1", CLAIMED("d", "c"));
+    assert_false(is_remembered(w, REMEMBERED));
+    script.fails = 1;
+    drop_pod(w, "p");
+    set_in_use(w, "n1", "");
+    ASSERT_INT(1, script.detaches);
+    process_kill(w);
+    script_clear();
+    ASSERT_ATTACHED(w, "n1", "");
+    assert_true(is_remembered(w, "\"" REMEMBERED "\":\"[\\\"" V "\\\"]\""));
+}
+
+TEST(attach_remembers_what_it_was_detaching)
+{
+    struct parts w;
+
+    attach_init(&w);
+    end_before_the_detach(&w);
+    process_start(&w);
+    parts_rest(&w);
+    ASSERT_INT(1, script.detaches);
+    ASSERT_STR("n1", script.detached_from);
+    assert_false(is_remembered(&w, REMEMBERED));
+    attach_restart(&w);
+    ASSERT_INT(1, script.detaches);
+    parts_done(&w);
+}
+
+/* P5: told again only after another attach. */
+TEST(attach_takes_back_what_it_was_detaching)
+{
+    struct parts w;
+
+    attach_init(&w);
+    end_before_the_detach(&w);
+    add_pod(&w, "q", "n1", CLAIMED("d", "c"));
+    buf_clear(&w.log);
+    process_start(&w);
+    parts_rest(&w);
+    ASSERT_INT(1, script.attaches);
+    ASSERT_INT(0, script.detaches);
+    ASSERT_ATTACHED(&w, "n1", V " ");
+    assert_false(is_remembered(&w, REMEMBERED));
+    parts_done(&w);
+}
+
+/* A node that still uses it keeps it, as any other. */
+TEST(attach_keeps_what_it_was_detaching_while_it_is_in_use)
+{
+    struct parts w;
+
+    attach_init(&w);
+    end_before_the_detach(&w);
+    set_in_use(&w, "n1", "'" V "'");
+    process_start(&w);
+    parts_rest(&w);
+    pass_s(&w, 600);
+    ASSERT_INT(0, script.detaches);
+    set_in_use(&w, "n1", "");
+    ASSERT_INT(1, script.detaches);
+    parts_done(&w);
+}
+
+/* CSI volumes have attachments to be remembered by. */
+TEST(attach_remembers_no_csi_volumes)
+{
+    struct parts w;
+
+    attach_init(&w);
+    make_csi_pod(&w);
+    grant(&w, "h", "n1");
+    drop_pod(&w, "p");
+    set_in_use(&w, "n1", "");
+    ASSERT_ATTACHED(&w, "n1", "");
+    assert_false(is_remembered(&w, REMEMBERED));
+    release(&w, "h", "n1");
+    assert_false(is_remembered(&w, REMEMBERED));
+    parts_done(&w);
+}
+
+/* Anybody who may write nodes may have written it. */
+TEST(attach_reads_what_is_remembered_with_care)
+{
+    static const char *const texts[] = { "",       "x",       "{}",          "[",         "[1,null,{},[]]",
+                                         "[\"\"]", "[[[[[[]", "{\"a\":[1]}", "\"" V "\"", "[\"\\u0000\"]" };
+    struct parts w;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        _cleanup_(buf_done_p) struct buf body = BUF_INIT(4096);
+
+        attach_init(&w);
+        add_node(&w, "n1");
+        (void)buf_add_cstr(&body, "{\"metadata\":{\"annotations\":{\"" REMEMBERED "\":");
+        json_write_string(&body, str_of(texts[i]));
+        (void)buf_add_cstr(&body, "}}}");
+        ASSERT_DID(&w, 200, "MERGE", NODE_1, buf_cstr(&body));
+        attach_restart(&w);
+        ASSERT_INT(0, script.detaches);
+        add_pair(&w, "c", "v", RWO, NFS);
+        add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+        ASSERT_ATTACHED(&w, "n1", V " ");
+        parts_done(&w);
+    }
+}
+
 /* --- Trouble at every request --- */
 
 /* A volume of a driver comes, moves and goes. */

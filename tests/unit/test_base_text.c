@@ -17,6 +17,13 @@ TEST(error_wrap_puts_context_in_front)
     assert_true(err.code == ERR_TIMEOUT);
 }
 
+TEST(error_may_quote_what_it_said)
+{
+    (void)error_set(&err, ERR_NOT_FOUND, "no such plugin");
+    ASSERT_INT(-ERR_INVALID, error_set(&err, ERR_INVALID, "volume 'v': err=%s", (const char *)err.msg));
+    ASSERT_STR("volume 'v': err=no such plugin", err.msg);
+}
+
 TEST(error_too_long_is_cut_between_characters)
 {
     char text[ERROR_MSG_BYTES_MAX + 16];

@@ -318,6 +318,24 @@ TEST(an_answer_of_another_kind_is_handed_on_as_text)
     ASSERT_INT(-ERR_NOT_FOUND, ask(&a, 404, STATUS(404, "NotFound", ""))->r);
 }
 
+/* Whoever says in what form shows it and decodes nothing: also what no kind of ours can be read from. */
+TEST(text_in_the_form_that_was_asked_for)
+{
+    static const enum client_verb verbs[] = { CLIENT_GET, CLIENT_LIST, CLIENT_CREATE, CLIENT_PATCH,
+                                              CLIENT_DELETE };
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        _cleanup_(asking_done) struct asking a;
+
+        asking_init(&a, verbs[i], KIND_POD);
+        a.q.accept = "application/json;as=Table";
+        ASSERT_INT(0, ask(&a, 200, "{'kind':'Table'}")->r);
+        assert_true(str_is(got.answer.text, kind_row("{'kind':'Table'}")));
+        assert_null(got.answer.object);
+        ASSERT_INT(-ERR_NOT_FOUND, ask(&a, 404, STATUS(404, "NotFound", ""))->r);
+    }
+}
+
 TEST(watch_that_ended_well_has_nothing_to_say)
 {
     _cleanup_(asking_done) struct asking a;
@@ -482,6 +500,26 @@ TEST(events_come_without_managed_fields)
     buf_clear(&out);
     answer_read_event(&a.reader, &a.q, buf_str(&line), note_event, &out);
     assert_true(str_has_prefix(buf_str(&out), "unreadable"));
+}
+
+static void note_text(void *ctx, const struct client_event *ev)
+{
+    assert_null(ev->object);
+    (void)buf_addf(ctx, "%d %s %.*s", (int)ev->type, ev->version, STR_ARG(ev->text));
+}
+
+TEST(events_in_the_form_that_was_asked_for)
+{
+    static const char line[] =
+        "{'type':'MODIFIED','object':{'kind':'Table','metadata':{'resourceVersion':'7'}}}";
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(1 << 16), expected = BUF_INIT(1 << 16);
+    _cleanup_(asking_done) struct asking a;
+
+    asking_init(&a, CLIENT_WATCH, KIND_POD);
+    a.q.accept = "application/json;as=Table";
+    (void)buf_addf(&expected, "%d 7 %s", (int)CLIENT_MODIFIED, kind_row(line));
+    answer_read_event(&a.reader, &a.q, str_of(kind_row(line)), note_text, &out);
+    ASSERT_STR(buf_cstr(&expected), buf_cstr(&out));
 }
 
 /* --- What answers mean --- */

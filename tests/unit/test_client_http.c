@@ -23,6 +23,16 @@ TEST(get_brings_the_object)
     assert_false(net_saw(n, "Content-Type"));
 }
 
+TEST(form_of_the_answer)
+{
+    _cleanup_(net_free_p) struct net *n = net_new_plain();
+    _cleanup_(ask_done) struct asked a = ASK_MAP(.name = "a", .accept = "application/json;as=Table");
+
+    n->body = "{\"kind\":\"Table\"}";
+    ASSERT_INT(0, ask(n, &a)->r);
+    assert_true(net_saw(n, "Accept=application/json;as=Table\n"));
+}
+
 TEST(bodies_have_their_types)
 {
     static const struct {

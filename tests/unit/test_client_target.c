@@ -121,6 +121,19 @@ TEST(query_of_writes)
     q.is_forced = true;
     q.is_dry_run = true;
     ASSERT_STR("/api/v1/persistentvolumes/v?fieldManager=berth-binder&force=true&dryRun=All", target_of(&q));
+    q.field_validation = "Strict";
+    ASSERT_STR(
+        "/api/v1/persistentvolumes/v?fieldManager=berth-binder&fieldValidation=Strict&force=true&dryRun=All",
+        target_of(&q));
+}
+
+TEST(query_of_a_table)
+{
+    struct client_request q = { .verb = CLIENT_LIST,
+                                .kind = kind_info(KIND_VOLUME),
+                                .include_object = "Object" };
+
+    ASSERT_STR("/api/v1/persistentvolumes?includeObject=Object", target_of(&q));
 }
 
 /* Whatever a name holds it is one segment, and whatever a value holds it is one value. */
@@ -262,6 +275,11 @@ TEST(body_of_a_delete)
     q.if_version = "7";
     ASSERT_STR(OPTIONS ",\"preconditions\":{\"resourceVersion\":\"7\"},\"propagationPolicy\":\"Foreground\"}",
                delete_body_of(&q));
+    /* a server that finds a body does not look at the query */
+    q = (struct client_request){ .is_dry_run = true };
+    ASSERT_STR(OPTIONS ",\"dryRun\":[\"All\"]}", delete_body_of(&q));
+    q.propagation = "Orphan";
+    ASSERT_STR(OPTIONS ",\"propagationPolicy\":\"Orphan\",\"dryRun\":[\"All\"]}", delete_body_of(&q));
 }
 
 TEST_MAIN()

@@ -1,6 +1,7 @@
 #include "tests/unit/test_io.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
@@ -419,6 +420,28 @@ TEST(lock_of_another_process_holds_until_it_dies)
     ASSERT_OK(io_lock_dir(d.path, &fd, &err));
     (void)close(fds[0]);
     (void)close(fds[1]);
+}
+
+/* A holder that is killed while it starts a child: the child has the lock until it comes to its exec(). */
+TEST(lock_of_a_dead_holder_is_waited_for)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int fd = -1;
+    struct error err = { 0 };
+    int lock, status;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (io_lock_dir(d.path, &lock, &err) < 0)
+            _exit(1);
+        if (fork() == 0)
+            (void)poll(NULL, 0, 50); /* longer than the first try takes; the lock goes with this process */
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    ASSERT_OK(io_lock_dir(d.path, &fd, &err));
 }
 
 TEST(lock_without_a_readable_holder_is_refused_plainly)

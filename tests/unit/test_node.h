@@ -27,13 +27,14 @@
 
 /* --- The scripted plugin --- */
 
-/* What goes wrong: the next `times` calls of a slot ("set-up") end so. */
+/* What goes wrong: the next `times` calls of a slot ("set-up"), after `spared` that go well, end so. */
 struct slot_failure {
     const char *slot;
     enum err code;
     const char *words;
     unsigned times;
     bool is_done; /* it did its work all the same */
+    unsigned spared;
 };
 
 static struct disk {
@@ -60,6 +61,10 @@ static inline int disk_call(const char *slot, const char *what, bool *ret_does, 
 
         if (f->times == 0 || strcmp(f->slot, slot) != 0)
             continue;
+        if (f->spared > 0) {
+            f->spared--;
+            continue;
+        }
         f->times--;
         *ret_does = f->is_done;
         r = error_set(e, f->code, "%s", f->words);
@@ -71,7 +76,7 @@ static inline int disk_call(const char *slot, const char *what, bool *ret_does, 
 static inline void disk_fails(const char *slot, unsigned times, enum err code, const char *words)
 {
     assert_true(disk.fails_count < SLOT_FAILS_MAX);
-    disk.fails[disk.fails_count++] = (struct slot_failure){ slot, code, words, times, false };
+    disk.fails[disk.fails_count++] = (struct slot_failure){ slot, code, words, times, false, 0 };
 }
 
 /* The calls since the last time, each on a line. */
@@ -118,26 +123,32 @@ static inline int disk_set_up(const struct volume_plugin *self, const struct vol
                               const struct set_up_request *q, struct error *e)
 {
     char what[1024], path[PATH_MAX];
+    struct error ignored;
     bool does;
     int r;
 
     (void)snprintf(what, sizeof what, "%s %s%s", spec_name(&q->spec), q->pod->obj.name,
                    q->is_remount ? " again" : "");
     r = disk_call("set-up", what, &does, e);
-    if (does && r == 0)
-        r = disk_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), NULL, path, e);
-    return r < 0 || !does ? r : host_make_path(path, 0755, e);
+    if (!does || disk_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), NULL, path, &ignored) < 0)
+        return r;
+    if (r < 0)
+        (void)host_make_path(path, 0755, &ignored);
+    return r < 0 ? r : host_make_path(path, 0755, e);
 }
 
 static inline int disk_tear_down(const struct volume_plugin *self, const struct volume_env *env,
                                  const char *name, const char *pod_uid, struct error *e)
 {
     char path[PATH_MAX];
+    struct error ignored;
     bool does;
     int r = disk_call("tear-down", name, &does, e);
 
-    if (r == 0)
-        r = disk_path(self, env->root, pod_uid, name, NULL, path, e);
+    if (!does || disk_path(self, env->root, pod_uid, name, NULL, path, &ignored) < 0)
+        return r;
+    if (r < 0)
+        (void)host_remove_empty_dir(path, &ignored);
     return r < 0 ? r : host_remove_empty_dir(path, e);
 }
 
@@ -151,7 +162,10 @@ static inline bool disk_can_mount(const struct volume_plugin *self, const struct
 static inline int disk_mount_path(const struct volume_plugin *self, const struct volume_env *env,
                                   const struct volume_spec *s, char ret[PATH_MAX], struct error *e)
 {
-    return layout_plugin_path(env->root, self->name, spec_name(s), ret, e);
+    char rest[PATH_MAX];
+
+    (void)snprintf(rest, sizeof rest, "%s/mounts/%s", self->name, spec_name(s)); /* where a driver's are */
+    return layout_plugin_path(env->root, "kubernetes.io/flexvolume", rest, ret, e);
 }
 
 static inline int disk_mount_device(const struct volume_plugin *self, const struct volume_env *env,
@@ -159,6 +173,7 @@ static inline int disk_mount_device(const struct volume_plugin *self, const stru
                                     struct error *e)
 {
     char what[1024];
+    struct error ignored;
     bool does;
     int r;
 
@@ -169,6 +184,8 @@ static inline int disk_mount_device(const struct volume_plugin *self, const stru
     r = disk_call("mount-device", what, &does, e);
     if (r == -ERR_INVALID)
         *ret_why = FORMAT_MISMATCH;
+    if (does && r < 0)
+        (void)host_make_path(q->mount_path, 0755, &ignored);
     return r < 0 ? r : host_make_path(q->mount_path, 0755, e);
 }
 
@@ -176,11 +193,14 @@ static inline int disk_unmount_device(const struct volume_plugin *self, const st
                                       const char *mount_path, struct error *e)
 {
     const char *name = strrchr(mount_path, '/') + 1;
+    struct error ignored;
     bool does;
     int r = disk_call("unmount-device", name, &does, e);
 
     (void)self;
     (void)env;
+    if (does && r < 0)
+        (void)host_remove_empty_dir(mount_path, &ignored);
     return r < 0 ? r : host_remove_empty_dir(mount_path, e);
 }
 
@@ -367,24 +387,36 @@ static inline void bench_close(void)
     disk.is_attachable = disk.has_device = disk.requires_remount = disk.grows = false;
 }
 
-/* The agent ends as by kill -9 and starts anew. */
+/* The agent ends as by kill -9; its directories stay as they are. */
+static inline void bench_kill(void)
+{
+    process_kill(&bench.w);
+}
+
+/* It starts anew. */
+static inline void bench_revive(void)
+{
+    process_start(&bench.w);
+    pass(2);
+}
+
 static inline void bench_restart(void)
 {
-    bench.w.is_dead = true;
-    pass(1);
+    bench_kill();
+    bench_revive();
 }
 
 /* --- Objects --- */
 
 /* A volume of the scripted plugin with a bound claim of the same name. more: of the volume's spec. */
-static inline void put_disk(const char *name, const char *size, const char *more)
+static inline void put_disk_as(const char *name, const char *size, const char *mode, const char *more)
 {
     char body[2048], path[256], uid[64];
 
     (void)snprintf(body, sizeof body,
-                   "{'metadata':{'name':'%s'},'spec':{'accessModes':['ReadWriteOnce'],'storageClassName':'',"
+                   "{'metadata':{'name':'%s'},'spec':{'accessModes':['%s'],'storageClassName':'',"
                    "'volumeName':'%s','resources':{'requests':{'storage':'%s'}}}}",
-                   name, name, size);
+                   name, mode, name, size);
     ASSERT_SENT(&bench.w.served, 201, "POST", CLAIMS, body);
     (void)snprintf(uid, sizeof uid, "%s", got(&bench.w.served, "metadata/uid"));
     (void)snprintf(path, sizeof path, CLAIMS "/%s/status", name);
@@ -392,10 +424,15 @@ static inline void put_disk(const char *name, const char *size, const char *more
     ASSERT_SENT(&bench.w.served, 200, "MERGE", path, body);
     (void)snprintf(body, sizeof body,
                    "{'metadata':{'name':'%s'},'spec':{'capacity':{'storage':'%s'},'accessModes':["
-                   "'ReadWriteOnce'],'flexVolume':{'driver':'" DISK "'},'claimRef':{'namespace':'default',"
-                   "'name':'%s','uid':'%s'}%s}}",
-                   name, size, name, uid, more);
+                   "'%s'],'flexVolume':{'driver':'" DISK "'},'claimRef':{'namespace':'default','name':'%s',"
+                   "'uid':'%s'}%s}}",
+                   name, size, mode, name, uid, more);
     ASSERT_SENT(&bench.w.served, 201, "POST", VOLUMES, body);
+}
+
+static inline void put_disk(const char *name, const char *size, const char *more)
+{
+    put_disk_as(name, size, "ReadWriteOnce", more);
 }
 
 /* A pod on the node with one container that uses all its volumes; volumes as JSON. ret_uid: 64 bytes. */

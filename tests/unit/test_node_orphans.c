@@ -12,26 +12,28 @@ struct bench {
     struct disk *d;
     struct orphans *orphans;
     const char *held[HELD_MAX + 1];
-    unsigned asked; /* how often whether a pod is held */
+    enum pod_hold hold; /* of those */
+    unsigned asked;     /* how often whether a pod is held */
 };
 
-static bool is_held(void *ctx, const char *uid)
+static enum pod_hold hold(void *ctx, const char *uid)
 {
     struct bench *k = ctx;
 
     k->asked++;
     for (size_t i = 0; k->held[i]; i++)
         if (strcmp(k->held[i], uid) == 0)
-            return true;
-    return false;
+            return k->hold;
+    return POD_HOLD_NONE;
 }
 
 static struct bench *bench_new(void)
 {
     struct bench *k = calloc(1, sizeof *k);
-    struct orphans_options o = { .is_held = is_held, .ctx = k };
+    struct orphans_options o = { .hold = hold, .ctx = k };
 
     assert_non_null(k);
+    k->hold = POD_HOLD_KNOWN;
     k->d = disk_new();
     o.part =
         (struct part_options){ .loop = k->d->loop, .clock = &k->d->clock.clock, .metrics = k->d->metrics };
@@ -297,6 +299,29 @@ TEST(what_stays_is_tried_again)
     assert_false(exists(in_pods(k->d, "a")));
     assert_false(exists(in_pods(k->d, "b")));
     assert_false(loop_next_timer_ns(k->d->loop, &at)); /* nothing polls */
+}
+
+/* node-32: whoever unmounts it says why it stays; it counts here all the same. */
+TEST(volumes_that_may_be_mounted_are_counted)
+{
+    _cleanup_(bench_free_p) struct bench *k = bench_new();
+    uint64_t at;
+
+    IN_PODS(k->d, "mkdir -p a/" EMPTY "/v b");
+    k->held[0] = "a";
+    k->hold = POD_HOLD_VOLUMES;
+    orphans_start(k->orphans);
+    pass(k, 0);
+    assert_true(exists(in_pods(k->d, "a")));
+    assert_false(exists(in_pods(k->d, "b")));
+    assert_number(k->d, "orphan_pod_cleaned_volumes 2\n");
+    assert_number(k->d, "orphan_pod_cleaned_volumes_errors 1\n");
+    assert_logged(k->d, "a directory in pods/ stays", 0);
+    k->held[0] = NULL;
+    pass(k, 2 * NS_PER_S);
+    assert_false(exists(in_pods(k->d, "a")));
+    assert_number(k->d, "orphan_pod_cleaned_volumes_errors 0\n");
+    assert_false(loop_next_timer_ns(k->d->loop, &at));
 }
 
 TEST(the_delay_has_an_end)

@@ -142,7 +142,8 @@ static void tear_all_down(struct bench *k)
             ASSERT_OK(block_unmap_device(env, v->device_mount_path, &err));
             continue;
         }
-        ASSERT_OK(v->plugin->pods->tear_down(v->plugin, env, v->name, v->pod_uid, &err));
+        if (v->pod_uid[0])
+            ASSERT_OK(v->plugin->pods->tear_down(v->plugin, env, v->name, v->pod_uid, &err));
         if (v->device_mount_path[0])
             ASSERT_OK(v->plugin->devices->unmount(v->plugin, env, v->device_mount_path, &err));
     }
@@ -257,7 +258,11 @@ TEST(a_crash_at_each_step_of_a_device)
     skip_without_private_mounts();
     _cleanup_(bench_free_p) struct bench *k = bench_new(plugins_of_node);
     _cleanup_(object_unref_p) struct object *pod = volume_bench_pod(1, ""), *v = NULL;
+    const char *alone = " kubernetes.io/local-volume pv PersistentVolume "
+                        "/plugins/kubernetes.io/local-volume/mounts/pv\n";
     const char *found = POD_UID "1 kubernetes.io/local-volume pv PersistentVolume "
+                                "/plugins/kubernetes.io/local-volume/mounts/pv\n"
+                                " kubernetes.io/local-volume pv PersistentVolume "
                                 "/plugins/kubernetes.io/local-volume/mounts/pv\n";
     char device[32], global[PATH_MAX];
     const char *dir;
@@ -266,7 +271,8 @@ TEST(a_crash_at_each_step_of_a_device)
     v = local_volume("pv", "Filesystem", device);
     dir = volume_bench_path(k->d->b, &local_plugin, 1, "pv");
     mount_device(k, v, global);
-    ASSERT_INT(0, scan(k)->volumes_count); /* mounted for all, no pod's directory yet: not found */
+    (void)scan(k);
+    ASSERT_STR(alone, told(k)); /* mounted for all, no pod's directory yet */
     sh("mkdir -p '%s'", dir);
     (void)scan(k);
     ASSERT_STR(found, told(k)); /* the directory is enough */
@@ -280,7 +286,13 @@ TEST(a_crash_at_each_step_of_a_device)
     assert_false(exists(dir));
     assert_false(exists(global));
     mount_device(k, v, global);
-    ASSERT_INT(0, scan(k)->volumes_count); /* the pod's directory gone, the device not: the same gap */
+    (void)scan(k);
+    ASSERT_STR(alone, told(k)); /* the pod's directory gone, the device not */
+    sh("umount '%s'", global);
+    (void)scan(k);
+    ASSERT_STR(alone, told(k)); /* unmounted, its directory left */
+    tear_all_down(k);
+    assert_false(exists(global));
     ASSERT_STR("", buf_cstr(&k->d->log));
 }
 
@@ -301,6 +313,36 @@ TEST(a_block_device_is_found_by_its_link)
     ASSERT_INT(VOLUME_MODE_BLOCK, volume_of(volume_at(k, 0)->object)->mode);
     tear_all_down(k);
     ASSERT_INT(1, loops_in(k->d->b->d)); /* the image's own */
+}
+
+/* What a crash leaves of a raw device: the bind without the pod's link, then the directory alone. */
+TEST(a_block_device_is_found_without_its_link)
+{
+    skip_without_private_mounts();
+    _cleanup_(bench_free_p) struct bench *k = bench_new(plugins_of_node);
+    const char *global = "/plugins/kubernetes.io~local-volume/volumeDevices/pv";
+    struct block_paths paths;
+    char device[32], loop[PATH_MAX], expected[512];
+
+    loop_device_new(k->d->b->d, "image", MIB, device);
+    ASSERT_OK(block_paths_of(k->d->b->root, local_plugin.name, "pv", POD_UID "1", &paths, &err));
+    ASSERT_OK(block_map(&k->d->b->env, device, &paths, loop, &err));
+    (void)scan(k);
+    (void)snprintf(expected, sizeof expected,
+                   POD_UID "1 kubernetes.io/local-volume pv block PersistentVolume %s\n", global);
+    ASSERT_STR(expected, told(k)); /* link and bind: once */
+    ASSERT_INT(0, unlink(paths.pod_link));
+    (void)scan(k);
+    ASSERT_STR(expected, told(k));
+    tear_all_down(k);
+    sh("mkdir -p '%s'", paths.global_dir);
+    (void)scan(k);
+    (void)snprintf(expected, sizeof expected, " kubernetes.io/local-volume pv block PersistentVolume %s\n",
+                   global);
+    ASSERT_STR(expected, told(k));
+    ASSERT_OK(block_unmap_device(&k->d->b->env, paths.global_dir, &err));
+    ASSERT_INT(0, scan(k)->volumes_count);
+    ASSERT_STR("", buf_cstr(&k->d->log));
 }
 
 /* A driver that went keeps what was found of it. */
@@ -346,6 +388,18 @@ static const struct volume_plugin mute_plugin = { .name = "kubernetes.io/mute" }
 static const struct volume_plugin *const odd_plugins[] = { &empty_dir_plugin, &local_plugin, &lost_plugin,
                                                            &mute_plugin, NULL };
 
+TEST(what_is_no_pods_is_not_looked_at)
+{
+    _cleanup_(bench_free_p) struct bench *k = bench_new(odd_plugins);
+
+    IN_PODS(k->d, "mkdir -p lost+found/volumes/kubernetes.io~empty-dir/v "
+                  ".x/volumes/kubernetes.io~empty-dir/v 'q\"{/volumes/kubernetes.io~empty-dir/v' "
+                  "u/volumes/kubernetes.io~empty-dir/v");
+    (void)scan(k);
+    ASSERT_INT(0, k->r);
+    ASSERT_STR("u kubernetes.io/empty-dir v Pod \n", told(k));
+}
+
 /* node-29: the disk's half. What failed is listed by its names with the reason, counted, and stays where it
  * is. */
 TEST(failures_are_listed_and_counted)
@@ -378,13 +432,13 @@ TEST(hostile_names_stay_names)
 {
     _cleanup_(bench_free_p) struct bench *k = bench_new(odd_plugins);
 
-    IN_PODS(k->d, "mkdir -p \"$(printf 'p\\377')/volumes/kubernetes.io~empty-dir/$(printf 'v\\377')\" "
-                  "\"q\\\"{/volumes/kubernetes.io~empty-dir/..data\" 'r/volumes/~~/v' 's/volumes/~/~'");
+    IN_PODS(k->d, "mkdir -p \"p/volumes/kubernetes.io~empty-dir/$(printf 'v\\377')\" "
+                  "'q/volumes/kubernetes.io~empty-dir/..data' 'r/volumes/~~/v' 's/volumes/~/~'");
     (void)scan(k);
     ASSERT_INT(0, k->r);
     ASSERT_INT(4, k->found->volumes_count);
     assert_int_equal(volume_at(k, 0)->r, -ERR_INVALID);
-    ASSERT_STR("q\"{", volume_at(k, 1)->pod_uid);
+    ASSERT_STR("q", volume_at(k, 1)->pod_uid);
     ASSERT_STR("..data", volume_at(k, 1)->name);
     ASSERT_INT(0, volume_at(k, 1)->r);
     ASSERT_STR("//", volume_at(k, 2)->plugin_name);

@@ -9,7 +9,7 @@ static void mount_one(char uid[64])
     bench_open();
     put_disk("d", "1Gi", "");
     put_disk_pod("p", "d", uid);
-    if (disk.is_attachable)
+    if (disk.is_attachable && !bench.o.attaches_itself)
         report_attached("d");
     pass(2);
     assert_non_null(bench_mount("d", uid));
@@ -25,13 +25,9 @@ static void delete_pod_at_once(const char *path)
 /* The agent is away while fn() happens. */
 static void restart_after(void (*fn)(void))
 {
-    bench.w.type->free(bench.w.part); /* its directories stay as they are */
+    bench_kill();
     fn();
-    bench.w.informers = informers_free(bench.w.informers);
-    bench.w.client = client_free(bench.w.client);
-    bench.w.metrics = metrics_free(bench.w.metrics);
-    process_start(&bench.w);
-    pass(2);
+    bench_revive();
 }
 
 static void nothing(void)
@@ -46,7 +42,7 @@ TEST(running_pod_survives_a_restart)
     disk.has_device = true;
     mount_one(uid);
     restart_after(nothing);
-    ASSERT_CALLS("reconstruct d\nmount-device d \nset-up d p\n");
+    ASSERT_CALLS("reconstruct d\nreconstruct d\nmount-device d \nset-up d p\n"); /* pod's and device's */
     ASSERT_INT(MOUNT_DONE, bench_mount("d", uid)->state);
     assert_false(bench_mount("d", uid)->is_found);
     bench_close();
@@ -65,7 +61,7 @@ TEST(pod_that_went_meanwhile_is_cleaned_away)
     disk.has_device = disk.is_attachable = true;
     mount_one(uid);
     restart_after(pod_vanishes);
-    ASSERT_CALLS("reconstruct d\ntear-down d\nunmount-device d\n");
+    ASSERT_CALLS("reconstruct d\nreconstruct d\ntear-down d\nunmount-device d\n");
     (void)snprintf(dir, sizeof dir, "%s/pods/%s", bench.root, uid);
     pass(5);
     ASSERT_INT(-1, access(dir, F_OK));
@@ -87,7 +83,7 @@ TEST(restart_without_a_server_unmounts_nothing)
     mount_one(uid);
     restart_after(server_goes);
     pass(120);
-    ASSERT_CALLS("reconstruct d\n");
+    ASSERT_CALLS("reconstruct d\nreconstruct d\n");
     (void)snprintf(dir, sizeof dir, "%s/pods/%s/volumes/test.io~disk/d", bench.root, uid);
     ASSERT_INT(0, access(dir, F_OK));
     ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, "status/volumesInUse/0");
@@ -172,6 +168,25 @@ TEST(ending_pod_keeps_its_volumes_while_something_runs)
     bench_close();
 }
 
+static void pod_is_deleted(void)
+{
+    ASSERT_SENT(&bench.w.served, 200, "DELETE", PODS "/p", NULL);
+}
+
+/* A pod that is over before its first round is does not keep the node from knowing its pods. */
+TEST(pod_that_is_over_at_once_is_cleaned_away)
+{
+    char uid[64];
+
+    mount_one(uid);
+    restart_after(pod_is_deleted);
+    pass(5);
+    ASSERT_CALLS("reconstruct d\ntear-down d\n");
+    ASSERT_GONE(&bench.w, PODS "/p");
+    assert_null(agent_pod(bench_agent(), uid));
+    bench_close();
+}
+
 static void attachment_goes(void)
 {
     ASSERT_SENT(&bench.w.served, 200, "MERGE", NODE_PATH "/status", "{'status':{'volumesAttached':null}}");
@@ -208,10 +223,101 @@ TEST(found_volume_waits_for_its_attachment)
     mount_one(uid);
     restart_after(attachment_alone_goes);
     pass(30);
-    ASSERT_CALLS("reconstruct d\n");
+    ASSERT_CALLS("reconstruct d\nreconstruct d\n");
     report_attached("d");
     pass(1);
     ASSERT_CALLS("wait d\nmount-device d /dev/test\nset-up d p\n");
+    bench_close();
+}
+
+static char lost_pod[PATH_MAX];
+
+/* The pod, and its directory: as when the agent was killed before it made it, or after it removed it. */
+static void pod_vanishes_without_a_trace(void)
+{
+    pod_vanishes();
+    ASSERT_INT(0, nftw(lost_pod, test_dir_remove_one, 16, FTW_DEPTH | FTW_PHYS));
+}
+
+static void lose_pod(const char *uid)
+{
+    (void)snprintf(lost_pod, sizeof lost_pod, "%s/pods/%s", bench.root, uid);
+    restart_after(pod_vanishes_without_a_trace);
+}
+
+/* A device that is mounted and has lost its pods, by its own directory. */
+TEST(device_without_a_pod_is_unmounted)
+{
+    char uid[64];
+
+    disk.has_device = true;
+    mount_one(uid);
+    lose_pod(uid);
+    ASSERT_CALLS("reconstruct d\nunmount-device d\n");
+    assert_null(world_find_volume(&bench_agent()->world, DISK "/d"));
+    bench_close();
+}
+
+/* The same without a plugin: nothing is forced, since there is no pod to force it for. */
+TEST(device_without_a_plugin_stays)
+{
+    char path[PATH_MAX];
+    struct error e = { 0 };
+
+    bench_open();
+    ASSERT_OK(layout_plugin_path(bench.root, "kubernetes.io/gone", "mounts/d", path, &e));
+    ASSERT_OK(host_make_path(path, 0755, &e));
+    restart_after(nothing);
+    pass(5);
+    ASSERT_INT(0, access(path, F_OK));
+    bench_close();
+}
+
+/* What the node attached itself it also detaches, when nothing but its status tells of it. */
+TEST(node_detaches_what_it_attached_before)
+{
+    char uid[64];
+
+    disk.is_attachable = bench.o.attaches_itself = true;
+    mount_one(uid);
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, "status/volumesInUse/0");
+    lose_pod(uid);
+    ASSERT_CALLS("detach d\n");
+    pass(2);
+    ASSERT_THERE(&bench.w, "-", NODE_PATH, "status/volumesInUse/0");
+    bench_close();
+}
+
+/* And attaches again what is wanted: whether it still is, and where, is not known. */
+TEST(node_attaches_again_what_is_wanted)
+{
+    char uid[64];
+
+    disk.is_attachable = bench.o.attaches_itself = true;
+    mount_one(uid);
+    restart_after(nothing);
+    ASSERT_CALLS("reconstruct d\nattach d\nwait d\nset-up d p\n");
+    ASSERT_INT(MOUNT_DONE, bench_mount("d", uid)->state);
+    bench_close();
+}
+
+static void pod_ends(void)
+{
+    ASSERT_SENT(&bench.w.served, 200, "DELETE", PODS "/p", NULL);
+}
+
+/* A pod that was deleted while the agent was away, and whose volumes are found, has no round: the others' are
+ * known all the same. */
+TEST(pod_that_ends_meanwhile_does_not_hold_up_the_others)
+{
+    char uid[64];
+
+    disk.has_device = true;
+    mount_one(uid);
+    restart_after(pod_ends);
+    assert_true(bench_agent()->has_pods);
+    pass(5);
+    ASSERT_SENT(&bench.w.served, 404, "GET", PODS "/p", NULL);
     bench_close();
 }
 

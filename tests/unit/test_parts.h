@@ -423,10 +423,15 @@ static inline void assert_metric(const struct parts *w, const char *line)
 /* What differs from run to run. */
 static inline void drop_chance(struct json *d, json_ref v)
 {
-    static const char *const keys[] = { "resourceVersion",         "uid",
-                                        "creationTimestamp",       "deletionTimestamp",
-                                        "managedFields",           "lastTransitionTime",
-                                        "lastPhaseTransitionTime", "volumes.berth.io/attach-fence" };
+    static const char *const keys[] = { "resourceVersion",
+                                        "uid",
+                                        "creationTimestamp",
+                                        "deletionTimestamp",
+                                        "managedFields",
+                                        "lastTransitionTime",
+                                        "lastPhaseTransitionTime",
+                                        "lastHeartbeatTime",
+                                        "volumes.berth.io/attach-fence" };
 
     if (json_type(d, v) == JSON_OBJECT)
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)

@@ -175,6 +175,15 @@ static unsigned threads_of_pools(void)
     return count;
 }
 
+static void await_threads(unsigned count)
+{
+    (void)signal(SIGALRM, test_on_deadline);
+    (void)alarm(TEST_DEADLINE_S);
+    while (threads_of_pools() != count) {
+    }
+    (void)alarm(0);
+}
+
 /* A thread comes with work that finds the others busy, and stays. */
 TEST(threads_start_when_they_are_needed)
 {
@@ -184,11 +193,7 @@ TEST(threads_start_when_they_are_needed)
     struct job quick = { 0 }, held[3] = { 0 };
     struct error err = { 0 };
 
-    (void)signal(SIGALRM, test_on_deadline);
-    (void)alarm(TEST_DEADLINE_S);
-    while (threads_of_pools() > 0) { /* those of the test before may still be on their way out */
-    }
-    (void)alarm(0);
+    await_threads(0); /* those of the test before may still be on their way out */
     for (unsigned i = 0; i < 10; i++) {
         ASSERT_OK(submit(p, &quick, &err));
         pool_drain(p);
@@ -204,6 +209,32 @@ TEST(threads_start_when_they_are_needed)
     pool_drain(p);
     ASSERT_INT(1, held[2].done);
     ASSERT_INT(2, threads_of_pools());
+}
+
+/* What many at once have called for goes again, but for a few; and comes again. */
+TEST(threads_end_when_too_many_wait)
+{
+    _cleanup_(loop_free_p) struct loop *l = new_loop(NULL);
+    _cleanup_(pool_free_p) struct pool *p = new_pool(l, 20, 20);
+    struct error err = { 0 };
+
+    await_threads(0);
+    for (unsigned round = 0; round < 3; round++) {
+        struct gate gate = GATE_INIT;
+        struct job held[20] = { 0 };
+
+        for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+            held[i].gate = &gate;
+            ASSERT_OK(submit(p, &held[i], &err));
+        }
+        gate_await(&gate, ARRAY_LEN(held));
+        await_threads(ARRAY_LEN(held));
+        gate_open(&gate);
+        pool_drain(p);
+        await_threads(POOL_IDLE_MAX);
+        for (size_t i = 0; i < ARRAY_LEN(held); i++)
+            ASSERT_INT(1, held[i].done);
+    }
 }
 
 /* As somebody whom the number of processes is limited for: 0, or the line at which it went wrong. */

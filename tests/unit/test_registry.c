@@ -383,7 +383,8 @@ TEST(unique_names_are_the_plugins_or_the_pods)
     assert_true(str_is(plugin, "test/able") && str_is(volume, "x/y"));
     wants_it = false;
     ASSERT_ERR(ERR_INVALID, registry_unique_name(&able, &spec, "uid-1", &name, &err));
-    assert_non_null(strstr(err.msg, "failed to GetVolumeName from volumePlugin for volumeSpec \"pv\" err="));
+    ASSERT_STR("failed to GetVolumeName from volumePlugin for volumeSpec \"pv\" err=the volume has no name",
+               err.msg);
     ASSERT_ERR(ERR_INVALID, unique_name_split("test/able", &plugin, &volume, &err));
     ASSERT_STR("cannot split volume unique name test/able to plugin/volume components", err.msg);
 }

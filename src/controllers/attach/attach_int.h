@@ -184,13 +184,18 @@ void attach_status_mark(struct worlds_node *n);
 void attach_status_prove(struct worlds_node *n);
 /* Writes what is marked. */
 void attach_status_write(struct attach *a);
+/* What was reported, is not any more, and is not known to be detached is remembered in an annotation of the
+ * node: a list of unique names, as JSON. It goes there with the status that reports it no longer, before
+ * anything is detached. CSI volumes are not in it: they have their VolumeAttachments. */
+#define ANN_MAY_BE_ATTACHED "volumes.berth.io/may-be-attached"
+bool attach_status_remembers(const struct worlds_pair *p);
 
 /* --- Numbers. All of them do nothing where nothing is counted. --- */
 
 int attach_metrics_new(struct attach *a, struct error *err);
 void attach_metrics_free(struct attach *a);
 /* The plugin of a volume by its unique name, "kubernetes.io/csi:DRIVER" for CSI; NULL without memory. */
-char *attach_metrics_label(const char *volume);
+char *attach_metrics_label(const char *name);
 /* Sets what the volume's pairs are counted in. */
 void attach_metrics_volume(struct attach *a, struct worlds_volume *v);
 void attach_metrics_wanted(const struct worlds_pair *p, int more);

@@ -78,7 +78,7 @@ static int want_volume(struct attach *a, const struct pod *p, const struct pod_v
 {
     _cleanup_(attach_spec_done_p) struct attach_spec spec = { .object = NULL };
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-    struct attach_means m;
+    struct attach_means m = { 0 };
     int r = spec_of(a, p, v, &spec, err);
 
     if (r == 0)

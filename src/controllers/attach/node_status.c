@@ -20,6 +20,8 @@
 
 #define RETRY_NS (100 * NS_PER_MS)
 #define RETRY_NS_MAX (10 * NS_PER_S)
+/* Of an annotation: all of an object's together may have 256 KiB. */
+#define REMEMBERED_BYTES_MAX ((size_t)64 << 10)
 
 void attach_status_mark(struct worlds_node *n)
 {
@@ -62,6 +64,35 @@ static const char *device_of(const struct worlds_pair *p)
     return p->device ? p->device : "";
 }
 
+bool attach_status_remembers(const struct worlds_pair *p)
+{
+    return p->was_reported && !p->is_reported && !str_has_prefix(str_of(p->volume->name), CSI_PLUGIN "/");
+}
+
+/* "" for none. What does not fit is left out: a node's status matters more. */
+static void write_remembered(const struct worlds_node *n, struct buf *out)
+{
+    for (size_t i = 0; i < n->pairs.count; i++) {
+        const struct worlds_pair *p = n->pairs.items[i];
+
+        if (!attach_status_remembers(p) || out->len + strlen(p->volume->name) > REMEMBERED_BYTES_MAX)
+            continue;
+        (void)buf_add_char(out, out->len ? ',' : '[');
+        json_write_string(out, str_of(p->volume->name));
+    }
+    if (out->len)
+        (void)buf_add_char(out, ']');
+}
+
+static bool remembers_so(const struct node *is, const struct worlds_node *n)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    const char *now = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
+
+    write_remembered(n, &text);
+    return text.failed == ERR_NONE && strcmp(buf_cstr(&text), now ? now : "") == 0;
+}
+
 static bool says_so(const struct node *is, const struct worlds_node *n)
 {
     size_t count = 0;
@@ -76,7 +107,7 @@ static bool says_so(const struct node *is, const struct worlds_node *n)
         if (!v || strcmp(v->device_path, device_of(p)) != 0)
             return false;
     }
-    return count == is->volumes_attached_count;
+    return count == is->volumes_attached_count && remembers_so(is, n);
 }
 
 static void write_list(const struct worlds_node *n, struct buf *out)
@@ -104,7 +135,6 @@ static void write_list(const struct worlds_node *n, struct buf *out)
 static void acknowledge(struct worlds_node *n, uint64_t report)
 {
     n->acknowledged = report;
-    n->is_doubtful = false;
     n->retry_ns = 0;
     for (size_t i = 0; i < n->pairs.count; i++)
         if (!pair_is_wanted(n->pairs.items[i]))
@@ -113,7 +143,7 @@ static void acknowledge(struct worlds_node *n, uint64_t report)
 
 static void fail(struct worlds_node *n, const struct error *err)
 {
-    n->is_doubtful = n->is_unproven = true;
+    n->is_unproven = true;
     n->is_read_anew = false;
     n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
     if (n->retry_ns > RETRY_NS_MAX)
@@ -173,7 +203,6 @@ static void on_conflict(struct worlds_node *n, const struct error *err)
         return;
     }
     n->is_read_anew = true;
-    n->is_doubtful = true; /* to be written again */
     client_send(n->attach->o.part.client, &n->call, &q, on_read, n);
 }
 
@@ -191,13 +220,26 @@ static void on_answer(void *ctx, const struct client_answer *x)
     } else {
         fail(n, &x->error);
     }
-    if (n->report != n->acknowledged && !n->is_doubtful)
+    if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
         attach_status_mark(n);
     worlds_node_settle(n);
 }
 
-static int write_patch(struct attach *a, const struct worlds_node *n, const struct object *o,
-                       struct buf *body, struct error *err)
+/* Metadata of nodes can be written together with their status. */
+static void remember(struct worlds_node *n, struct merge_patch *p, struct buf *body)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WRITE_BODY_BYTES_MAX);
+
+    write_remembered(n, &text);
+    if (text.failed)
+        body->failed = text.failed;
+    n->remembers |= text.len > 0;
+    if (n->remembers)
+        merge_patch_annotation(p, ANN_MAY_BE_ATTACHED, text.len ? buf_cstr(&text) : NULL);
+}
+
+static int write_patch(struct attach *a, struct worlds_node *n, const struct object *o, struct buf *body,
+                       struct error *err)
 {
     char number[ATTACH_FENCE_BYTES];
     struct merge_patch p;
@@ -207,6 +249,7 @@ static int write_patch(struct attach *a, const struct worlds_node *n, const stru
         attach_fence_number(a, number);
         merge_patch_annotation(&p, ATTACH_FENCE, number);
     }
+    remember(n, &p, body);
     merge_patch_member(&p, "status");
     (void)buf_add_cstr(body, "{\"volumesAttached\":");
     write_list(n, body);
@@ -243,9 +286,9 @@ static void write_one(struct attach *a, struct worlds_node *n)
         return; /* the answer, or the end of the delay, looks again */
     if (!o)
         n->is_unproven = false; /* nobody is there to be told; another one of that name has another uid */
-    if (n->report == n->acknowledged && !n->is_doubtful && !needs_fence(n))
+    if (n->report == n->acknowledged && !needs_fence(n))
         return;
-    if (!o || (n->may_be_right && !n->is_doubtful && !needs_fence(n) && says_so(node_of(o), n))) {
+    if (!o || (n->may_be_right && !needs_fence(n) && says_so(node_of(o), n))) {
         n->may_be_right = false;
         acknowledge(n, n->report); /* there is nothing to be told, or nobody */
     } else {

@@ -183,12 +183,12 @@ static void on_work_done(struct attach_work *w, int r, const struct error *err)
 
 int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error *err)
 {
-    struct attach_op *op;
+    struct attach_op *op = NULL;
     struct attach_means m = { 0 };
     struct error why;
     int r = op_new(a, p, &p->wanted, OP_ATTACH, &op, err);
 
-    if (r < 0)
+    if (r < 0 || !op)
         return r;
     op->is_attach = true;
     r = attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &why);
@@ -250,10 +250,10 @@ static void ask_for_node(struct attach_turn *t)
 int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
                           bool verifies, struct error *err)
 {
-    struct attach_op *op;
+    struct attach_op *op = NULL;
     int r = op_new(a, p, &p->volume->spec, OP_DETACH, &op, err);
 
-    if (r < 0)
+    if (r < 0 || !op)
         return r;
     assert(worlds_is_unreported(p));
     attach_work_use(&op->work, m);
@@ -268,6 +268,10 @@ int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct 
 
 void attach_operate_stop(struct attach *a)
 {
-    while (!TAILQ_EMPTY(&a->ops))
-        op_free(TAILQ_FIRST(&a->ops));
+    struct attach_op *next;
+
+    for (struct attach_op *op = TAILQ_FIRST(&a->ops); op; op = next) {
+        next = TAILQ_NEXT(op, link);
+        op_free(op);
+    }
 }

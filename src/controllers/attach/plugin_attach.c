@@ -72,7 +72,7 @@ static void begin(struct attach_work *w, plugin_call_fn *fn)
     struct error err = { 0 };
     int r = x ? work_open(x, w, &err) : error_no_memory(&err);
 
-    if (r < 0) {
+    if (r < 0 || !x) {
         if (x)
             work_free(x);
         attach_work_fail(w, &err);

@@ -1,13 +1,16 @@
 /* At the start: what is attached, as nodes and VolumeAttachments tell it.
  *
- * What a node's status lists is attached. What has a VolumeAttachment and is in no status may be: it was on
- * its way when the last process ended, in one direction or the other. Waits for nodes to unmount begin anew.
+ * What a node's status lists is attached. What has a VolumeAttachment and is in no status may be, and so may
+ * what a node's annotation remembers: it was on its way when the last process ended, in one direction or the
+ * other. Waits for nodes to unmount begin anew.
  * Whatever cannot be read here is logged and passed over. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
 
 #include "base/log.h"
+
+#define REMEMBERED_JSON_BYTES_MAX ((size_t)4 << 20)
 
 static void complain(const char *what, const char *name, const struct error *err)
 {
@@ -30,19 +33,61 @@ static int recover_volume(struct attach *a, const struct node *n, const struct a
     return 0;
 }
 
+static bool is_name(struct str text)
+{
+    return text.len > 0 && !memchr(text.s, '\0', text.len);
+}
+
+static int recover_doubtful(struct attach *a, const struct worlds_node *n, struct str name, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf volume = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    struct worlds_pair *p;
+
+    (void)buf_add_str(&volume, name);
+    if (buf_check(&volume, "volume", err) < 0)
+        return -(int)err->code;
+    p = worlds_pair_get(a, buf_cstr(&volume), n->name);
+    if (!p)
+        return error_no_memory(err);
+    if (p->state == PAIR_DETACHED) {
+        worlds_set_uncertain(p, /* spec= */ NULL);
+        p->was_reported = true;
+    }
+    return 0;
+}
+
+/* Volumes that were being detached. Whoever may write nodes may write this. */
+static int recover_remembered(struct attach *a, struct worlds_node *n, const char *text, struct error *err)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref list;
+    int r;
+
+    n->remembers = true;
+    json_init(&d, REMEMBERED_JSON_BYTES_MAX);
+    r = json_parse(&d, str_of(text), &list, err);
+    for (json_ref v = r == 0 ? json_first(&d, list) : 0; v && r == 0; v = json_next(&d, v))
+        if (is_name(json_type(&d, v) == JSON_STRING ? json_text(&d, v) : STR_LIT("")))
+            r = recover_doubtful(a, n, json_text(&d, v), err);
+    return r;
+}
+
 static int recover_node(struct attach *a, const struct node *is, struct error *err)
 {
     struct worlds_node *n = worlds_node_get(a, is->obj.name);
-    int r = n ? 0 : error_no_memory(err);
+    const char *remembered = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
+    int r = 0;
 
-    if (r < 0)
-        return r;
+    if (!n)
+        return error_no_memory(err);
     n->exists = true;
     n->may_be_right = true;
     n->is_unproven = true; /* the process before may have sent something */
     for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)
         if (is->volumes_attached[i].name[0])
             r = recover_volume(a, is, &is->volumes_attached[i], err);
+    if (r == 0 && remembered)
+        r = recover_remembered(a, n, remembered, err);
     if (worlds_set_in_use(n, is->volumes_in_use) < 0)
         r = error_no_memory(err);
     n->is_managed = object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES) != NULL;

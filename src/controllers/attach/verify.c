@@ -138,7 +138,11 @@ void attach_verify_start(struct attach *a)
 
 void attach_verify_stop(struct attach *a)
 {
+    struct verification *next;
+
     timer_disarm(&a->verify_timer);
-    while (!TAILQ_EMPTY(&a->verifications))
-        verification_free(TAILQ_FIRST(&a->verifications));
+    for (struct verification *v = TAILQ_FIRST(&a->verifications); v; v = next) {
+        next = TAILQ_NEXT(v, link);
+        verification_free(v);
+    }
 }

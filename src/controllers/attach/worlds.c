@@ -361,6 +361,8 @@ void worlds_forget_pod(struct attach *a, const char *node, const char *pod_uid)
 /* The one place where a state changes. */
 static void pair_enter(struct worlds_pair *p, enum pair_state next)
 {
+    bool was_remembered = attach_status_remembers(p);
+
     if (p->state == PAIR_DETACHED && next != PAIR_DETACHED) {
         p->is_assumed_in_use = true;
         attach_metrics_actual(p, 1);
@@ -371,26 +373,28 @@ static void pair_enter(struct worlds_pair *p, enum pair_state next)
         attach_metrics_actual(p, -1);
     }
     p->state = next;
+    p->was_reported = p->was_reported && next != PAIR_DETACHED;
     p->changes = ++p->volume->attach->changes;
+    if (attach_status_remembers(p) != was_remembered) {
+        p->node->report++;
+        attach_status_mark(p->node);
+    }
     if (next != PAIR_UNCERTAIN) /* whoever failed says when to look again */
         worlds_mark(p->volume);
 }
 
 void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device)
 {
-    bool is_news = p->state != PAIR_ATTACHED || strcmp(p->device ? p->device : "", device ? device : "") != 0;
-
     attach_spec_set(&p->volume->spec, spec);
     free(p->device);
     p->device = device;
-    if (is_news && p->is_reported)
-        worlds_report(p, false); /* with another device */
     pair_enter(p, PAIR_ATTACHED);
     worlds_report(p, true);
 }
 
 void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec)
 {
+    assert(!p->is_reported); /* what is reported is attached for certain */
     attach_spec_set(&p->volume->spec, spec);
     free(p->device);
     p->device = NULL;
@@ -417,6 +421,7 @@ void worlds_report(struct worlds_pair *p, bool is_reported)
     if (p->is_reported == is_reported)
         return;
     p->is_reported = is_reported;
+    p->was_reported = p->was_reported || is_reported;
     p->report = ++p->node->report;
     attach_status_mark(p->node);
 }

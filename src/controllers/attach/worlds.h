@@ -60,6 +60,7 @@ struct worlds_pair {
 
     /* Said of it in the node's status; `report` is the number of the report that says so first. */
     bool is_reported;
+    bool was_reported; /* since it was last known to be detached */
     uint64_t report;
 
     bool is_busy;     /* an operation has it */
@@ -95,7 +96,7 @@ struct worlds_node {
     uint64_t sent;
     bool is_marked;
     bool may_be_right;    /* its status may say so already: compare before writing */
-    bool is_doubtful;     /* the last write may or may not have happened */
+    bool remembers;       /* something was written in its annotation at some time */
     bool is_unproven;     /* one that was sent before, by whomever, may still arrive */
     bool is_proof_wanted; /* … and somebody waits until it cannot */
     bool is_read_anew;    /* after a conflict */

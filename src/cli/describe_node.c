@@ -1,0 +1,149 @@
+/* A node in words: its state, what it has, and the pods that are on it. */
+#include "cli/describe.h"
+
+#include <stdio.h>
+
+static void add_taints(struct describe *x)
+{
+    json_ref taints = describe_spec(x, "taints");
+
+    (void)buf_addf(&x->out.text, "Taints:\t%s", json_first(&x->doc, taints) ? "" : "<none>\n");
+    for (json_ref t = json_first(&x->doc, taints); t; t = json_next(&x->doc, t)) {
+        struct str value = json_get_text(&x->doc, t, "value");
+
+        if (t != json_first(&x->doc, taints))
+            (void)buf_add_char(&x->out.text, '\t');
+        columns_add_cell(&x->out, json_get_text(&x->doc, t, "key"));
+        if (value.len) {
+            (void)buf_add_char(&x->out.text, '=');
+            columns_add_cell(&x->out, value);
+        }
+        (void)buf_add_char(&x->out.text, ':');
+        columns_add_cell(&x->out, json_get_text(&x->doc, t, "effect"));
+        (void)buf_add_char(&x->out.text, '\n');
+    }
+}
+
+static void add_conditions(struct describe *x)
+{
+    json_ref conditions = describe_state(x, "conditions");
+    struct buf *out = &x->out.text;
+
+    if (!json_first(&x->doc, conditions))
+        return;
+    describe_line(x, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage\n"
+                     "  ----\t------\t-----------------\t------------------\t------\t-------");
+    for (json_ref c = json_first(&x->doc, conditions); c; c = json_next(&x->doc, c)) {
+        (void)buf_add_cstr(out, "  ");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "type"));
+        (void)buf_add_cstr(out, " \t");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "status"));
+        (void)buf_add_cstr(out, " \t");
+        describe_write_time(x, json_get(&x->doc, c, "lastHeartbeatTime"));
+        (void)buf_add_cstr(out, " \t");
+        describe_write_time(x, json_get(&x->doc, c, "lastTransitionTime"));
+        (void)buf_add_cstr(out, " \t");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "reason"));
+        (void)buf_add_cstr(out, " \t");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "message"));
+        (void)buf_add_char(out, '\n');
+    }
+}
+
+static void add_addresses(struct describe *x)
+{
+    describe_line(x, "Addresses:");
+    for (json_ref a = json_first(&x->doc, describe_state(x, "addresses")); a; a = json_next(&x->doc, a)) {
+        (void)buf_add_cstr(&x->out.text, "  ");
+        columns_add_cell(&x->out, json_get_text(&x->doc, a, "type"));
+        describe_text(x, ":", json_get_text(&x->doc, a, "address"));
+    }
+}
+
+static void add_amounts(struct describe *x, const char *label, const char *member)
+{
+    json_ref amounts = describe_state(x, member);
+
+    if (json_first(&x->doc, amounts))
+        describe_line(x, "%s:", label);
+    for (json_ref a = json_first(&x->doc, amounts); a; a = json_next(&x->doc, a)) {
+        (void)buf_add_cstr(&x->out.text, "  ");
+        columns_add_cell(&x->out, json_key(&x->doc, a));
+        describe_text(x, ":", json_text(&x->doc, a));
+    }
+}
+
+static void add_system(struct describe *x)
+{
+    static const struct {
+        const char *label, *member;
+    } rows[] = {
+        { "  Machine ID:", "machineID" },
+        { "  System UUID:", "systemUUID" },
+        { "  Boot ID:", "bootID" },
+        { "  Kernel Version:", "kernelVersion" },
+        { "  OS Image:", "osImage" },
+        { "  Operating System:", "operatingSystem" },
+        { "  Architecture:", "architecture" },
+        { "  Container Runtime Version:", "containerRuntimeVersion" },
+        { "  Kubelet Version:", "kubeletVersion" },
+    };
+
+    describe_line(x, "System Info:");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        describe_member(x, rows[i].label, describe_state(x, "nodeInfo"), rows[i].member, "");
+}
+
+static void add_pods(struct describe *x)
+{
+    _cleanup_(buf_done_p) struct buf fields = BUF_INIT(1024);
+    json_ref pods;
+
+    (void)buf_addf(&fields, "spec.nodeName=%.*s,status.phase!=Succeeded,status.phase!=Failed",
+                   STR_ARG(json_text(&x->doc, describe_meta(x, "name"))));
+    pods = fields.failed ? 0 : describe_list_objects(x, KIND_POD, /* ns= */ NULL, buf_cstr(&fields));
+    describe_line(x, "Non-terminated Pods:\t(%u in total)", json_count(&x->doc, pods));
+    if (json_first(&x->doc, pods))
+        describe_line(x, "  Namespace\tName\n  ---------\t----");
+    for (json_ref p = json_first(&x->doc, pods); p; p = json_next(&x->doc, p)) {
+        json_ref meta = json_get(&x->doc, p, "metadata");
+
+        (void)buf_add_cstr(&x->out.text, "  ");
+        columns_add_cell(&x->out, json_get_text(&x->doc, meta, "namespace"));
+        describe_text(x, "", json_get_text(&x->doc, meta, "name"));
+    }
+}
+
+/* Volumes that the node holds. */
+static void add_attached(struct describe *x)
+{
+    json_ref attached = describe_state(x, "volumesAttached");
+
+    if (json_first(&x->doc, attached))
+        describe_line(x, "Attached Volumes:");
+    for (json_ref v = json_first(&x->doc, attached); v; v = json_next(&x->doc, v)) {
+        (void)buf_add_cstr(&x->out.text, "  ");
+        columns_add_cell(&x->out, json_get_text(&x->doc, v, "name"));
+        describe_text(x, "", json_get_text(&x->doc, v, "devicePath"));
+    }
+}
+
+void describe_node(struct describe *x)
+{
+    json_ref spec = json_get(&x->doc, x->object, "spec");
+
+    describe_text(x, "Name:", json_text(&x->doc, describe_meta(x, "name")));
+    describe_labels(x, "Labels:", describe_meta(x, "labels"));
+    describe_annotations(x, describe_meta(x, "annotations"));
+    describe_time(x, "CreationTimestamp:", describe_meta(x, "creationTimestamp"));
+    add_taints(x);
+    describe_member(x, "Unschedulable:", spec, "unschedulable", "false");
+    add_conditions(x);
+    add_addresses(x);
+    add_amounts(x, "Capacity", "capacity");
+    add_amounts(x, "Allocatable", "allocatable");
+    add_system(x);
+    add_attached(x);
+    add_pods(x);
+    describe_events(x);
+}

@@ -1,0 +1,220 @@
+#include "cli/manifests.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/yaml.h"
+#include "host/dirs.h"
+#include "io/file.h"
+#include "io/path.h"
+
+#define ARENA_BYTES_MAX ((size_t)64 << 20)
+
+struct reading {
+    const struct manifest_settings *which;
+    const struct session *session;
+    struct manifests *m;
+    unsigned files;
+    struct error *err;
+};
+
+/* --- One object --- */
+
+static int check_name(struct reading *x, const struct manifest *one)
+{
+    json_ref meta = json_get(&x->m->doc, one->object, "metadata");
+
+    if (one->name[0] || json_get_text(&x->m->doc, meta, "generateName").len)
+        return 0;
+    return error_set(x->err, ERR_INVALID, "error in \"%s\": resource name may not be empty", one->source);
+}
+
+static int set_namespace(struct reading *x, struct manifest *one)
+{
+    struct json *d = &x->m->doc;
+    json_ref meta = json_ensure_object(d, one->object, "metadata");
+    struct str given = json_get_text(d, meta, "namespace");
+
+    one->ns = "";
+    if (!one->kind->is_namespaced)
+        return 0;
+    if (given.len == 0) {
+        json_set_string(d, meta, "namespace", x->session->ns);
+        one->ns = x->session->ns;
+        return json_check(d, x->err);
+    }
+    if (x->session->was_ns_given && !str_is(given, x->session->ns))
+        return error_set(x->err, ERR_INVALID,
+                         "the namespace from the provided object \"%.*s\" does not match the namespace "
+                         "\"%s\". You must pass '--namespace=%.*s' to perform this operation.",
+                         STR_ARG(given), x->session->ns, STR_ARG(given));
+    one->ns = arena_dup(&x->m->arena, given);
+    return one->ns ? 0 : arena_check(&x->m->arena, x->err);
+}
+
+static int no_such_kind(struct reading *x, json_ref v, const char *source)
+{
+    const struct json *d = &x->m->doc;
+    json_ref meta = json_get(d, v, "metadata");
+
+    return error_set(
+        x->err, ERR_UNSUPPORTED,
+        "resource mapping not found for name: \"%.*s\" namespace: \"%.*s\" from \"%s\": no matches "
+        "for kind \"%.*s\" in version \"%.*s\"",
+        STR_ARG(json_get_text(d, meta, "name")), STR_ARG(json_get_text(d, meta, "namespace")), source,
+        STR_ARG(json_get_text(d, v, "kind")), STR_ARG(json_get_text(d, v, "apiVersion")));
+}
+
+static int add_object(struct reading *x, json_ref v, const char *source)
+{
+    struct json *d = &x->m->doc;
+    struct manifest one = { .object = v, .source = source };
+    int r;
+
+    one.kind = kind_by_api_version(json_get_text(d, v, "apiVersion"), json_get_text(d, v, "kind"));
+    if (!one.kind)
+        return no_such_kind(x, v, source);
+    one.name = arena_dup(&x->m->arena, json_get_text(d, json_get(d, v, "metadata"), "name"));
+    if (!one.name)
+        return arena_check(&x->m->arena, x->err);
+    r = check_name(x, &one);
+    if (r == 0)
+        r = set_namespace(x, &one);
+    if (r < 0)
+        return r;
+    return vec_push(&x->m->items, one) < 0 ? error_no_memory(x->err) : 0;
+}
+
+/* An object, or the objects of a List. */
+static int add_document(struct reading *x, json_ref v, const char *source)
+{
+    struct json *d = &x->m->doc;
+    struct str kind = json_get_text(d, v, "kind");
+    json_ref items = json_get(d, v, "items");
+    int r = 0;
+
+    if (json_type(d, v) != JSON_OBJECT || kind.len == 0)
+        return error_set(x->err, ERR_INVALID, "error parsing %s: Object 'Kind' is missing", source);
+    if (!str_has_suffix(kind, "List") || json_type(d, items) != JSON_ARRAY)
+        return add_object(x, v, source);
+    for (json_ref item = json_first(d, items); item && r == 0; item = json_first(d, items)) {
+        json_unlink(d, item);
+        if (json_type(d, item) != JSON_OBJECT)
+            return error_set(x->err, ERR_INVALID, "error parsing %s: a List of what is no object", source);
+        r = add_object(x, item, source);
+    }
+    return r;
+}
+
+/* --- Files --- */
+
+static int read_text(struct reading *x, struct str text, const char *source)
+{
+    _cleanup_(yaml_reader_free_p) struct yaml_reader *reader = NULL;
+    struct yaml_doc doc;
+    int r = yaml_reader_new(text, &reader, x->err);
+
+    while (r >= 0) {
+        r = yaml_reader_next(reader, &x->m->doc, &doc, x->err);
+        if (r == 0)
+            return 0;
+        if (r < 0)
+            return error_wrap(x->err, "error parsing %s", source);
+        r = add_document(x, doc.root, source);
+    }
+    return r;
+}
+
+/* source: what messages call it. */
+static int read_file(struct reading *x, const char *path, const char *source)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(MANIFEST_BYTES_MAX);
+    const char *kept = arena_dup(&x->m->arena, str_of(source));
+    int r;
+
+    if (!kept)
+        return arena_check(&x->m->arena, x->err);
+    if (++x->files > MANIFEST_FILES_MAX)
+        return error_set(x->err, ERR_TOO_LARGE, "more than %d files", MANIFEST_FILES_MAX);
+    r = io_read_file(path, MANIFEST_BYTES_MAX, &text, x->err);
+    return r < 0 ? r : read_text(x, buf_str(&text), kept);
+}
+
+static bool is_manifest_name(const char *name)
+{
+    struct str s = str_of(name);
+
+    return str_has_suffix(s, ".yaml") || str_has_suffix(s, ".yml") || str_has_suffix(s, ".json");
+}
+
+static int read_dir(struct reading *x, const char *path, const struct texts *names, unsigned depth);
+
+static int read_entry(struct reading *x, const char *path, const char *name, unsigned depth)
+{
+    char below[PATH_MAX];
+    struct texts names;
+    struct error ignored;
+    int n = snprintf(below, sizeof below, "%s/%s", path, name);
+
+    if (n < 0 || (size_t)n >= sizeof below)
+        return error_set(x->err, ERR_TOO_LARGE, "the path '%s/%s' is too long", path, name);
+    if (host_list_dir(below, &x->m->arena, MANIFEST_FILES_MAX, &names, &ignored) == 0)
+        return x->which->is_recursive ? read_dir(x, below, &names, depth + 1) : 0;
+    return is_manifest_name(name) ? read_file(x, below, below) : 0;
+}
+
+static int read_dir(struct reading *x, const char *path, const struct texts *names, unsigned depth)
+{
+    int r = 0;
+
+    if (depth > MANIFEST_DEPTH_MAX)
+        return error_set(x->err, ERR_TOO_LARGE, "directory '%s' is more than %d levels down", path,
+                         MANIFEST_DEPTH_MAX);
+    for (uint32_t i = 0; i < names->count && r == 0; i++)
+        r = read_entry(x, path, names->items[i], depth);
+    return r;
+}
+
+static int read_named(struct reading *x, const char *path)
+{
+    struct texts names;
+    struct error ignored;
+    bool is_there = false;
+
+    if (strcmp(path, "-") == 0)
+        return read_file(x, "/dev/stdin", "STDIN");
+    if (strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0)
+        return error_set(
+            x->err, ERR_UNSUPPORTED,
+            "\"%s\" is a URL: berth reads files only. Fetch it and look at it first, then give the "
+            "file, or - and the text on standard input",
+            path);
+    if (host_list_dir(path, &x->m->arena, MANIFEST_FILES_MAX, &names, &ignored) == 0)
+        return read_dir(x, path, &names, /* depth= */ 0);
+    if (io_exists(path, &is_there, x->err) == 0 && !is_there)
+        return error_set(x->err, ERR_NOT_FOUND, "the path \"%s\" does not exist", path);
+    return read_file(x, path, path);
+}
+
+int manifests_read(const struct manifest_settings *which, const struct session *s, struct manifests *ret,
+                   struct error *err)
+{
+    struct reading x = { .which = which, .session = s, .m = ret, .err = err };
+    int r = 0;
+
+    json_init(&ret->doc, SESSION_BYTES_MAX);
+    ret->arena = ARENA_INIT(ARENA_BYTES_MAX);
+    for (size_t i = 0; i < which->files.count && r == 0; i++)
+        r = read_named(&x, which->files.items[i]);
+    if (r == 0 && ret->items.count == 0)
+        return error_set(err, ERR_INVALID, "no objects passed");
+    return r;
+}
+
+void manifests_done(struct manifests *m)
+{
+    json_done(&m->doc);
+    vec_done(&m->items);
+    arena_done(&m->arena);
+}

@@ -1,0 +1,58 @@
+/* Objects that a person wrote down: files, directories, standard input; YAML or JSON, several in one, Lists.
+ *
+ * All documents are in one struct json, in the order they were named. Files are read up to MANIFEST_BYTES_MAX
+ * each; directories are read in the order of names, below them only with -R, never deeper than
+ * MANIFEST_DEPTH_MAX. Nothing is fetched from the network. */
+#ifndef BERTH_CLI_MANIFESTS_H
+#define BERTH_CLI_MANIFESTS_H
+
+#include <stdbool.h>
+
+#include "api/json.h"
+#include "api/kind.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "cli/flags.h"
+#include "cli/session.h"
+
+#define MANIFEST_BYTES_MAX ((size_t)64 << 20)
+#define MANIFEST_DEPTH_MAX 16
+#define MANIFEST_FILES_MAX 10000
+
+struct manifest_settings {
+    struct flag_values files;
+    bool is_recursive;
+};
+
+#define MANIFEST_FLAGS(settings, member)                       \
+    FLAG_MANY(settings, member.files, 'f', "filename", "FILE", \
+              "a file, a directory, or - for standard input"), \
+        FLAG_SHORT_ON(settings, member.is_recursive, 'R', "recursive", "directories with all below them")
+
+struct manifest {
+    const struct kind_info *kind;
+    json_ref object; /* a root */
+    const char *source;
+    const char *name; /* "" when the server is to make one */
+    const char *ns;   /* "" for cluster scope */
+};
+
+/* Zeroed before; done() also after a failure. */
+struct manifests {
+    struct json doc;
+    struct arena arena;
+    VEC(struct manifest) items;
+};
+
+/* An object without a namespace gets the session's; one of another namespace than --namespace is refused. */
+int manifests_read(const struct manifest_settings *which, const struct session *s, struct manifests *ret,
+                   struct error *err);
+void manifests_done(struct manifests *m);
+
+static inline void manifests_done_p(struct manifests *m)
+{
+    manifests_done(m);
+}
+
+#endif

@@ -1,0 +1,131 @@
+#include "cli/resources.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* What `all` stands for: the kinds in that category. */
+static const enum kind all_kinds[] = { KIND_POD };
+
+/* Is rest "group", "version" or "version.group" of the kind? */
+static bool kind_is_of(const struct kind_info *k, struct str rest)
+{
+    struct str group = rest, version = str_next(&group, '.');
+
+    if (str_is(rest, k->group) && k->group[0])
+        return true;
+    return str_is(version, k->version) && (group.s ? str_is(group, k->group) : k->group[0] == '\0');
+}
+
+static bool word_is(struct str word, const char *name)
+{
+    return word.len == strlen(name) && strncasecmp(word.s, name, word.len) == 0;
+}
+
+const struct kind_info *resource_type(struct str word)
+{
+    const struct kind_info *plain = kind_by_word(word);
+    struct str rest = word, first = str_next(&rest, '.');
+
+    if (plain || !rest.s)
+        return plain;
+    for (unsigned i = 0; i < KIND_COUNT; i++) {
+        const struct kind_info *k = kind_info((enum kind)i);
+
+        if ((word_is(first, k->plural) || word_is(first, k->name)) && kind_is_of(k, rest))
+            return k;
+    }
+    return NULL;
+}
+
+static int unknown_type(struct str word, struct error *err)
+{
+    return error_set(err, ERR_NOT_FOUND, "the server doesn't have a resource type \"%.*s\"", STR_ARG(word));
+}
+
+static int add(struct resources *to, const struct kind_info *k, const char *name, struct error *err)
+{
+    if (to->count == RESOURCES_MAX)
+        return error_set(err, ERR_TOO_LARGE, "more than %d resources are named", RESOURCES_MAX);
+    if (to->count && to->items[0].kind != k)
+        to->has_several_types = true;
+    to->items[to->count++] = (struct resource){ .kind = k, .name = name };
+    return 0;
+}
+
+/* One type with its names, or all of that type. */
+static int add_type(struct resources *to, const struct kind_info *k, int names, char **name,
+                    struct error *err)
+{
+    int r = 0;
+
+    if (names == 0)
+        return add(to, k, NULL, err);
+    for (int i = 0; i < names && r == 0; i++)
+        r = add(to, k, name[i], err);
+    return r;
+}
+
+static int read_types(int argc, char **argv, struct resources *ret, struct error *err)
+{
+    struct str rest = str_of(argv[0]);
+    int r = 0;
+
+    while (rest.s && r == 0) {
+        struct str word = str_next(&rest, ',');
+        const struct kind_info *k = resource_type(word);
+
+        if (word_is(word, "all")) {
+            for (size_t i = 0; i < sizeof all_kinds / sizeof *all_kinds && r == 0; i++)
+                r = add_type(ret, kind_info(all_kinds[i]), argc - 1, argv + 1, err);
+        } else if (word.len == 0 && rest.s) {
+            continue;
+        } else if (k) {
+            r = add_type(ret, k, argc - 1, argv + 1, err);
+        } else {
+            r = unknown_type(word, err);
+        }
+    }
+    return r;
+}
+
+static int read_pair(const char *argument, struct resources *ret, struct error *err)
+{
+    const char *slash = strchr(argument, '/');
+    struct str word = { argument, slash ? (size_t)(slash - argument) : 0 };
+    const struct kind_info *k;
+
+    if (!slash)
+        return error_set(err, ERR_INVALID,
+                         "there is no need to specify a resource type as a separate argument when passing "
+                         "arguments in resource/name form (e.g. 'berth get resource/<resource_name>' instead "
+                         "of 'berth get resource resource/<resource_name>'");
+    if (word.len == 0 || !slash[1] || strchr(slash + 1, '/'))
+        return error_set(err, ERR_INVALID,
+                         "arguments in resource/name form must have a single resource and name");
+    k = resource_type(word);
+    return k ? add(ret, k, slash + 1, err) : unknown_type(word, err);
+}
+
+static bool has_slash(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strchr(argv[i], '/'))
+            return true;
+    return false;
+}
+
+int resources_read(int argc, char **argv, struct resources *ret, struct error *err)
+{
+    int r = 0;
+
+    ret->count = 0;
+    ret->has_several_types = false;
+    if (!has_slash(argc, argv)) {
+        ret->has_names = argc > 1;
+        return argc ? read_types(argc, argv, ret, err) : 0;
+    }
+    ret->has_names = ret->has_pairs = true;
+    for (int i = 0; i < argc && r == 0; i++)
+        r = read_pair(argv[i], ret, err);
+    return r;
+}

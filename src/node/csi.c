@@ -1,0 +1,278 @@
+/* Invariants: the plugin is in the registry from the beginning, with no driver; drivers are taken in only
+ * once the node has its CSINode. A driver with a period has a clock while it is registered. */
+#include "node/csi.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/csi_int.h"
+
+/* --- The plugin --- */
+
+static void counted_free(struct volume_plugin *self)
+{
+    struct counted_plugin *p = (struct counted_plugin *)(void *)self;
+
+    p->drivers = csi_drivers_free(p->drivers);
+    free(p);
+}
+
+const struct object *node_csi_driver_object(const struct node_csi *c, const char *driver)
+{
+    return informer_get(c->drivers, "", driver);
+}
+
+const struct csi_driver *node_csi_driver(const struct node_csi *c, const char *driver)
+{
+    return (const struct csi_driver *)(const void *)node_csi_driver_object(c, driver);
+}
+
+static bool is_attach_required(void *ctx, const char *driver)
+{
+    const struct csi_driver *d = node_csi_driver(ctx, driver);
+
+    return !d || d->attach_required;
+}
+
+static int open_plugin(struct node_csi *c, struct error *err)
+{
+    const struct csi_facts facts = { is_attach_required, c };
+    struct counted_plugin *p = calloc(1, sizeof *p);
+    int r = p ? csi_drivers_new(&p->drivers, err) : error_no_memory(err);
+
+    if (r < 0) {
+        free(p);
+        return r;
+    }
+    csi_plugin_init(&p->csi, p->drivers, &facts);
+    p->csi.plugin.free = counted_free;
+    p->csi.plugin.refs = 1;
+    c->plugin = p;
+    return registry_add(c->o.plugins, &p->csi.plugin, err);
+}
+
+bool node_csi_requires_remount(const struct node_csi *c, const struct volume_spec *s)
+{
+    struct volume_source source = spec_source(s);
+
+    return source.kind == SOURCE_CSI && csi_requires_remount(node_csi_driver(c, source.csi->driver));
+}
+
+/* --- Asking again for limits --- */
+
+static void clock_on_time(void *ctx)
+{
+    struct driver_clock *k = ctx;
+    const struct csi_driver *d = node_csi_driver(k->owner, k->driver);
+
+    csi_registration_refresh(k->owner->registration, k->driver);
+    if (d && d->allocatable_period_seconds > 0)
+        timer_arm_after(&k->timer, (uint64_t)d->allocatable_period_seconds * NS_PER_S);
+}
+
+static void clock_free(struct driver_clock *k)
+{
+    timer_disarm(&k->timer);
+    free(k->driver);
+    free(k);
+}
+
+static size_t clock_at(const struct node_csi *c, const char *driver)
+{
+    size_t i = 0;
+
+    while (i < c->clocks.count && strcmp(c->clocks.items[i]->driver, driver) != 0)
+        i++;
+    return i;
+}
+
+/* Without memory there is none until the driver registers anew. */
+static void clock_add(struct node_csi *c, const char *driver)
+{
+    struct driver_clock *k = calloc(1, sizeof *k);
+
+    if (!k)
+        return;
+    k->owner = c;
+    k->driver = strdup(driver);
+    timer_init(&k->timer, c->o.part.loop, clock_on_time, k);
+    if (!k->driver || vec_push(&c->clocks, k) < 0)
+        clock_free(k);
+}
+
+/* The driver was registered, or its CSIDriver changed. */
+static void clock_set(struct node_csi *c, const char *driver)
+{
+    const struct csi_driver *d = node_csi_driver(c, driver);
+    size_t at = clock_at(c, driver);
+
+    if (at == c->clocks.count)
+        return; /* not registered */
+    if (d && d->allocatable_period_seconds > 0)
+        timer_arm_after(&c->clocks.items[at]->timer, (uint64_t)d->allocatable_period_seconds * NS_PER_S);
+    else
+        timer_disarm(&c->clocks.items[at]->timer);
+}
+
+void node_csi_refresh(struct node_csi *c, const char *driver)
+{
+    if (c->registration)
+        csi_registration_refresh(c->registration, driver);
+}
+
+/* --- Drivers that register --- */
+
+static void on_complaint(void *ctx, const char *message)
+{
+    (void)ctx;
+    log_warn("CSI registration", LOG_STR("reason", message));
+}
+
+static void on_registered(void *ctx, const char *driver, bool is_registered)
+{
+    struct node_csi *c = ctx;
+    size_t at = clock_at(c, driver);
+
+    log_info(is_registered ? "a CSI driver is registered" : "a CSI driver is gone",
+             LOG_STR("driver", driver));
+    if (is_registered) {
+        if (at == c->clocks.count)
+            clock_add(c, driver);
+        clock_set(c, driver);
+    } else if (at < c->clocks.count) {
+        clock_free(c->clocks.items[at]);
+        vec_remove(&c->clocks, at);
+    }
+    c->o.changed(c->o.ctx, driver);
+}
+
+static void on_ready(void *ctx)
+{
+    struct node_csi *c = ctx;
+
+    c->o.ready(c->o.ctx);
+}
+
+void node_csi_open(struct node_csi *c)
+{
+    const struct csi_registration_options o = {
+        .loop = c->o.part.loop,
+        .pool = c->o.pool,
+        .client = c->o.part.client,
+        .drivers = c->plugin->drivers,
+        .root = c->o.root,
+        .node_name = c->o.node_name,
+        .seed = part_seed(&c->o.part, "csi"),
+        .complain = on_complaint,
+        .on_change = on_registered,
+        .on_ready = on_ready,
+        .ctx = c,
+    };
+    struct error err;
+
+    if (!c->registration && csi_registration_new(&o, &c->registration, &err) < 0)
+        log_error("CSI drivers cannot register", LOG_ERR(&err)); /* the next word of the Node tries again */
+}
+
+int node_csi_check(const struct node_csi *c, struct error *err)
+{
+    if (c->registration && csi_registration_is_ready(c->registration))
+        return 0;
+    return error_set(err, ERR_UNAVAILABLE, "CSINode is not yet initialized");
+}
+
+/* --- CSIDrivers --- */
+
+static void on_driver_add(void *ctx, const struct object *o, bool is_initial)
+{
+    struct node_csi *c = ctx;
+
+    clock_set(c, o->name);
+    if (!is_initial)
+        c->o.changed(c->o.ctx, o->name);
+}
+
+static void on_driver_update(void *ctx, const struct object *old, const struct object *o)
+{
+    (void)old;
+    on_driver_add(ctx, o, /* is_initial= */ false);
+}
+
+static void on_driver_delete(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    (void)is_final_unknown;
+    on_driver_add(ctx, o, /* is_initial= */ false);
+}
+
+static void on_drivers_synced(void *ctx)
+{
+    struct node_csi *c = ctx;
+
+    c->o.known(c->o.ctx);
+}
+
+void node_csi_start(struct node_csi *c)
+{
+    informer_start(c->drivers);
+}
+
+static int open_drivers(struct node_csi *c, struct error *err)
+{
+    const struct part_options *part = &c->o.part;
+    const struct informer_options o = { .loop = part->loop,
+                                        .client = part->client,
+                                        .metrics = part->metrics,
+                                        .seed = part_seed(part, "csi-drivers"),
+                                        .kind = &csi_driver_kind,
+                                        .streams_lists = c->o.streams_lists };
+    int r = informer_new(&o, &c->drivers, err);
+
+    if (r < 0)
+        return r;
+    c->handler = (struct informer_handler){ .on_add = on_driver_add,
+                                            .on_update = on_driver_update,
+                                            .on_delete = on_driver_delete,
+                                            .on_synced = on_drivers_synced,
+                                            .ctx = c };
+    informer_add_handler(c->drivers, &c->handler);
+    return 0;
+}
+
+/* --- Life --- */
+
+int node_csi_new(const struct node_csi_options *o, struct node_csi **ret, struct error *err)
+{
+    _cleanup_(node_csi_free_p) struct node_csi *c = calloc(1, sizeof *c);
+    int r;
+
+    if (!c)
+        return error_no_memory(err);
+    c->o = *o;
+    r = open_drivers(c, err);
+    if (r == 0)
+        r = open_plugin(c, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(c);
+    return 0;
+}
+
+struct node_csi *node_csi_free(struct node_csi *c)
+{
+    if (!c)
+        return NULL;
+    assert(c->fetches == 0);
+    c->registration = csi_registration_free(c->registration);
+    for (size_t i = 0; i < c->clocks.count; i++)
+        clock_free(c->clocks.items[i]);
+    vec_done(&c->clocks);
+    c->drivers = informer_free(c->drivers);
+    if (c->plugin) {
+        c->plugin->csi.facts = (struct csi_facts){ 0 }; /* who could say is gone */
+        (void)plugin_unref(&c->plugin->csi.plugin);
+    }
+    free(c);
+    return NULL;
+}

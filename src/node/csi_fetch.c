@@ -1,0 +1,173 @@
+/* What a driver is told besides the volume, read when the call is about to be made: a Secret may have been
+ * changed since the last one. Costs: a request for the attachment and one for the Secret, where there are
+ * such; tokens mostly none. They go out together. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/attachment.h"
+#include "api/times.h"
+#include "node/csi_int.h"
+
+#define FETCH_BYTES_MAX ((size_t)1 << 20)
+
+static void on_done(void *ctx)
+{
+    struct csi_fetch *f = ctx;
+    struct error err = f->failure;
+
+    f->csi->fetches--;
+    f->csi = NULL;
+    f->done(f, -(int)err.code, &err); /* may free f */
+}
+
+/* One of those that are waited for has its answer. */
+static void fetch_settle(struct csi_fetch *f)
+{
+    if (--f->waiting == 0)
+        loop_defer(&f->later);
+}
+
+/* --- Objects --- */
+
+static void take_object(struct csi_fetched *to, const struct client_answer *a)
+{
+    to->r = a->r;
+    to->err = a->error;
+    if (a->r == 0)
+        to->object = object_ref(a->object);
+}
+
+static void on_secret(void *ctx, const struct client_answer *a)
+{
+    struct csi_fetch *f = ctx;
+
+    take_object(&f->request.secret, a);
+    fetch_settle(f);
+}
+
+static void on_attachment(void *ctx, const struct client_answer *a)
+{
+    struct csi_fetch *f = ctx;
+
+    take_object(&f->request.attachment, a);
+    fetch_settle(f);
+}
+
+static void get(struct csi_fetch *f, const struct csi_need *n)
+{
+    bool is_secret = n->kind == CSI_NEED_SECRET;
+    struct client_request q = { .verb = CLIENT_GET,
+                                .kind = kind_info(is_secret ? KIND_SECRET : KIND_ATTACHMENT),
+                                .ns = is_secret ? n->ns : NULL,
+                                .name = n->name };
+
+    f->waiting++;
+    client_send(f->csi->o.part.client, is_secret ? &f->secret : &f->attachment, &q,
+                is_secret ? on_secret : on_attachment, f);
+}
+
+/* --- Tokens --- */
+
+/* The end of a token, as the server writes it. NULL without memory. */
+static const char *expiry_text(struct arena *a, int64_t real_ns)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
+
+    return timestamp_format(timestamp_of_ns(real_ns), &out) < 0 ? NULL : arena_dup(a, buf_str(&out));
+}
+
+static int take_tokens(struct csi_fetch *f, struct error *err)
+{
+    const struct csi_driver *d = f->request.driver;
+    struct csi_token *all = arena_array(&f->arena, f->tokens.count + (size_t)1, sizeof *all);
+
+    for (uint32_t i = 0; all && i < f->tokens.count; i++) {
+        const struct volume_content *item = &f->tokens.items[i];
+
+        if (item->r < 0) {
+            f->request.token.r = item->r;
+            f->request.token.err = item->err;
+            return 0;
+        }
+        all[i] = (struct csi_token){ d->token_requests[i].audience, item->token,
+                                     expiry_text(&f->arena, item->expires_real_ns) };
+        if (!all[i].expires)
+            all = NULL;
+    }
+    if (!all)
+        return error_no_memory(err);
+    f->request.tokens = all;
+    f->request.tokens_count = f->tokens.count;
+    return 0;
+}
+
+static void on_tokens(struct contents_fetch *tokens, int r, const struct error *err)
+{
+    struct csi_fetch *f = CONTAINER_OF(tokens, struct csi_fetch, tokens);
+
+    if (r < 0)
+        f->failure = *err;
+    else
+        (void)take_tokens(f, &f->failure);
+    fetch_settle(f);
+}
+
+/* --- A fetch --- */
+
+/* Tokens come one need after the other, and are fetched together with the first. */
+static int add_need(void *ctx, const struct csi_need *n)
+{
+    struct csi_fetch *f = ctx;
+
+    if (n->kind != CSI_NEED_TOKEN) {
+        get(f, n);
+    } else if (n->index == 0) {
+        f->waiting++;
+        f->tokens.done = on_tokens;
+        contents_fetch_tokens(f->csi->o.contents, f->pod, f->request.driver->token_requests,
+                              f->request.driver->token_requests_count, &f->tokens);
+    }
+    return 0;
+}
+
+void csi_fetch(struct node_csi *c, enum csi_step step, const struct object *pod, const struct volume_spec *s,
+               bool is_block, struct csi_fetch *f)
+{
+    struct volume_source source = spec_source(s);
+    const struct object *driver =
+        source.kind == SOURCE_CSI ? node_csi_driver_object(c, source.csi->driver) : NULL;
+
+    assert(f->done && !f->csi && !f->pod);
+    assert(pod || (step == CSI_EXPAND && s->volume));
+    c->fetches++;
+    f->csi = c;
+    f->pod = pod ? object_ref(pod) : NULL;
+    f->driver = driver ? object_ref(driver) : NULL;
+    f->arena = ARENA_INIT(FETCH_BYTES_MAX);
+    f->request = CSI_REQUEST_INIT;
+    f->request.driver = (const struct csi_driver *)(const void *)f->driver;
+    f->request.fs_group = pod ? pod_of(pod)->fs_group : -1;
+    deferred_init(&f->later, c->o.part.loop, on_done, f);
+    f->waiting = 1; /* this call */
+    (void)csi_needs(step, s, pod ? pod_of(pod) : NULL, c->o.node_name, f->request.driver, is_block, add_need,
+                    f, &f->failure);
+    fetch_settle(f);
+}
+
+void csi_fetch_end(struct csi_fetch *f)
+{
+    if (f->csi) {
+        client_cancel(&f->secret);
+        client_cancel(&f->attachment);
+        loop_undefer(&f->later);
+        f->csi->fetches--;
+    }
+    contents_fetch_end(&f->tokens);
+    (void)object_unref((struct object *)(uintptr_t)f->request.secret.object);
+    (void)object_unref((struct object *)(uintptr_t)f->request.attachment.object);
+    (void)object_unref(f->driver);
+    (void)object_unref(f->pod);
+    arena_done(&f->arena);
+    *f = (struct csi_fetch){ .done = f->done };
+}

@@ -1,0 +1,398 @@
+/* NODE → PATCH → end; or PATCH → (there is none) CREATE → PATCH; or PATCH → (another node's) DELETE → CREATE
+ * → PATCH. The rounds are bounded: whoever deletes what we make wins in the end. */
+#include "plugins/csi/install.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/csi.h"
+#include "api/migration.h"
+#include "api/node.h"
+#include "api/quote.h"
+#include "machinery/merge_patch.h"
+
+#define ANN_NODE_ID "csi.volume.kubernetes.io/nodeid"
+#define ANN_MIGRATED "storage.alpha.kubernetes.io/migrated-plugins"
+#define MANAGER "berth-node"
+#define MEMORY_BYTES_MAX ((size_t)1 << 20)
+#define DOC_BYTES_MAX ((size_t)4 << 20)
+#define ROUNDS_MAX 4
+#define QUOTED_BYTES 96
+
+static void step_begin(struct csi_install *x, enum csi_install_step step);
+
+/* --- The Node --- */
+
+/* For an error that was just set. */
+static enum write_verdict refuse(int r)
+{
+    assert(r < 0);
+    (void)r;
+    return WRITE_REFUSE;
+}
+
+/* The annotation with our driver in it, or without; "" when none is left. */
+static int node_ids(const struct csi_install *x, const struct object *node, struct buf *out,
+                    struct error *err)
+{
+    _cleanup_(json_done_p) struct json d;
+    const char *old = object_annotation(node, ANN_NODE_ID);
+    struct error ignored = { 0 };
+    json_ref root = 0;
+
+    json_init(&d, DOC_BYTES_MAX);
+    if (!old || json_parse(&d, str_of(old), &root, &ignored) < 0 || json_type(&d, root) != JSON_OBJECT)
+        root = json_new_object(&d); /* nothing that anybody could use */
+    (void)json_remove(&d, root, x->o.driver);
+    if (x->o.what == CSI_INSTALL_DRIVER)
+        json_set(&d, root, x->o.driver, json_new_string(&d, str_of(x->o.node_id)));
+    json_sort_members(&d, root);
+    if (json_check(&d, err) < 0)
+        return -(int)err->code;
+    if (json_count(&d, root) > 0)
+        json_write(&d, root, out);
+    return buf_check(out, "an annotation", err);
+}
+
+/* What the driver says of the node's place must not contradict what is known. */
+static int check_topology(const struct csi_install *x, const struct object *node, struct error *err)
+{
+    char k[QUOTED_BYTES], v[QUOTED_BYTES], w[QUOTED_BYTES];
+
+    for (uint32_t i = 0; i < x->o.topology.count; i++) {
+        const struct kv *one = &x->o.topology.items[i];
+        const char *now = object_label(node, one->key);
+        if (!now || strcmp(now, one->value) == 0)
+            continue;
+        (void)quote(k, sizeof k, str_of(one->key));
+        (void)quote(v, sizeof v, str_of(one->value));
+        (void)quote(w, sizeof w, str_of(now));
+        return error_set(
+            err, ERR_CONFLICT,
+            "detected topology value collision: driver reported %s:%s but existing label is %s:%s", k, v, k,
+            w);
+    }
+    return 0;
+}
+
+static bool has_labels(const struct csi_install *x, const struct object *node)
+{
+    for (uint32_t i = 0; i < x->o.topology.count; i++)
+        if (!object_label(node, x->o.topology.items[i].key))
+            return false;
+    return true;
+}
+
+static enum write_verdict decide_node(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf ids = BUF_INIT(MEMORY_BYTES_MAX);
+    struct csi_install *x = ctx;
+    const char *old = object_annotation(now, ANN_NODE_ID);
+    struct merge_patch p;
+
+    x->node_uid = arena_dup(&x->arena, str_of(now->uid));
+    if (arena_check(&x->arena, err) < 0)
+        return WRITE_REFUSE;
+    if (x->o.what == CSI_INSTALL_DRIVER && x->o.node_id[0] == '\0')
+        return refuse(error_set(err, ERR_INVALID, "driverNodeID must not be empty"));
+    if (x->o.what == CSI_INSTALL_NODE)
+        return WRITE_ALREADY;
+    if (node_ids(x, now, &ids, err) < 0 || check_topology(x, now, err) < 0)
+        return WRITE_REFUSE;
+    if (strcmp(old ? old : "", buf_cstr(&ids)) == 0 && has_labels(x, now))
+        return WRITE_ALREADY;
+    merge_patch_begin(&p, body, now);
+    for (uint32_t i = 0; i < x->o.topology.count; i++)
+        merge_patch_label(&p, x->o.topology.items[i].key, x->o.topology.items[i].value);
+    merge_patch_annotation(&p, ANN_NODE_ID, ids.len ? buf_cstr(&ids) : NULL);
+    return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+}
+
+/* --- The CSINode --- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The plugins that became drivers, sorted. */
+static void write_migrated(struct buf *out)
+{
+    const char *names[SOURCE_COUNT] = { NULL };
+    size_t count = 0;
+
+    for (int i = 0; i < SOURCE_COUNT; i++) {
+        const char *name = migration_plugin((enum volume_source_kind)i);
+        if (name)
+            names[count++] = name;
+    }
+    qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 0; i < count; i++)
+        (void)buf_addf(out, "%s%s", i ? "," : "", names[i]);
+}
+
+static json_ref driver_entry(const struct csi_install *x, struct json *d)
+{
+    json_ref entry = json_new_object(d), keys = json_new_array(d), limit;
+    int64_t count = x->o.volumes_max < INT32_MAX ? x->o.volumes_max : INT32_MAX;
+
+    json_set_string(d, entry, "name", x->o.driver);
+    json_set_string(d, entry, "nodeID", x->o.node_id);
+    for (uint32_t i = 0; i < x->o.topology.count; i++) /* sorted */
+        json_append(d, keys, json_new_string(d, str_of(x->o.topology.items[i].key)));
+    if (x->o.topology.count)
+        json_set(d, entry, "topologyKeys", keys);
+    if (count > 0) {
+        limit = json_new_object(d);
+        json_set(d, limit, "count", json_new_int(d, count));
+        json_set(d, entry, "allocatable", limit);
+    }
+    return entry;
+}
+
+static json_ref find_driver(const struct json *d, json_ref drivers, const char *name)
+{
+    json_ref m = json_first(d, drivers);
+
+    while (m && !json_is_string(d, json_get(d, m, "name"), name))
+        m = json_next(d, m);
+    return m;
+}
+
+/* spec.drivers as it should be, in *out; nothing when it is so already. An entry that may not be changed is
+ * taken out, and the next round puts the new one in. */
+static int csi_node_drivers(struct csi_install *x, const struct object *now, struct buf *out,
+                            struct error *err)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref root = 0, drivers, old, entry;
+    int r;
+
+    json_init(&d, OBJECT_TEXT_BYTES_MAX);
+    r = json_parse(&d, now->text, &root, err);
+    if (r < 0)
+        return r;
+    drivers = json_path(&d, root, "spec", "drivers");
+    if (json_type(&d, drivers) != JSON_ARRAY)
+        drivers = json_new_array(&d);
+    old = find_driver(&d, drivers, x->o.driver);
+    entry = x->o.what == CSI_INSTALL_DRIVER ? driver_entry(x, &d) : 0;
+    if (entry ? old && json_equal(&d, old, entry) : !old)
+        return json_check(&d, err);
+    x->changes_driver = old && entry;
+    if (x->changes_driver && !x->must_remove_first)
+        json_replace(&d, old, entry);
+    else if (old)
+        json_unlink(&d, old);
+    else
+        json_append(&d, drivers, entry);
+    json_write(&d, drivers, out);
+    r = json_check(&d, err);
+    return r < 0 ? r : buf_check(out, "the drivers", err);
+}
+
+/* A node of the same name that is gone has left it. */
+static bool is_foreign(const struct csi_install *x, const struct object *now)
+{
+    for (uint32_t i = 0; i < now->owners_count; i++)
+        if (strcmp(now->owners[i].kind, "Node") == 0 && strcmp(now->owners[i].uid, x->node_uid) != 0)
+            return true;
+    return false;
+}
+
+static enum write_verdict decide_patch(void *ctx, const struct object *now, struct buf *body,
+                                       struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf drivers = BUF_INIT(DOC_BYTES_MAX);
+    struct csi_install *x = ctx;
+    struct merge_patch p;
+
+    if (is_foreign(x, now)) {
+        x->foreign_uid = arena_dup(&x->arena, str_of(now->uid));
+        return refuse(error_set(err, ERR_CONFLICT, "CSINode '%s' belongs to another node", now->name));
+    }
+    if (x->o.what == CSI_INSTALL_NODE)
+        return WRITE_ALREADY;
+    x->changes_driver = false;
+    if (csi_node_drivers(x, now, &drivers, err) < 0)
+        return WRITE_REFUSE;
+    if (drivers.len == 0)
+        return WRITE_ALREADY;
+    merge_patch_begin(&p, body, now);
+    merge_patch_member(&p, "spec");
+    (void)buf_addf(body, "{\"drivers\":%s}", buf_cstr(&drivers));
+    return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+}
+
+/* One that is there is looked at by the patch that follows. */
+static enum write_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
+                                        struct error *err)
+{
+    const struct csi_install *x = ctx;
+
+    (void)err;
+    if (now)
+        return WRITE_ALREADY;
+    (void)buf_add_cstr(body,
+                       "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"CSINode\",\"metadata\":{\"name\":");
+    json_write_string(body, str_of(x->o.node_name));
+    (void)buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED "\":\"");
+    write_migrated(body);
+    (void)buf_add_cstr(body, "\"},\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
+    json_write_string(body, str_of(x->o.node_name));
+    (void)buf_add_cstr(body, ",\"uid\":");
+    json_write_string(body, str_of(x->node_uid));
+    (void)buf_add_cstr(body, "}]},\"spec\":{\"drivers\":[]}}");
+    return WRITE_SEND;
+}
+
+/* --- The chain --- */
+
+static void install_end(struct csi_install *x, int r, const struct error *err)
+{
+    void (*done)(void *ctx, int r, const struct error *err) = x->o.done;
+    void *ctx = x->o.ctx;
+    struct error copy = *err;
+
+    csi_install_cancel(x);
+    done(ctx, r, &copy);
+}
+
+static void on_node(void *ctx, const struct client_answer *a)
+{
+    struct csi_install *x = ctx;
+
+    if (a->r < 0 && !(a->r == -ERR_NOT_FOUND && x->o.what == CSI_UNINSTALL_DRIVER))
+        install_end(x, a->r, &a->error);
+    else if (!x->node_uid) /* it is gone, and its CSINode goes with it */
+        install_end(x, 0, &a->error);
+    else
+        step_begin(x, INSTALL_PATCH);
+}
+
+/* Most servers let no entry be changed: it is taken out, and put in anew. */
+static bool must_go_on(struct csi_install *x, int r)
+{
+    if (r == 0)
+        return x->changes_driver && x->must_remove_first; /* it is out */
+    if (r != -ERR_INVALID || !x->changes_driver || x->must_remove_first)
+        return false;
+    x->must_remove_first = true;
+    return true;
+}
+
+static void on_patched(void *ctx, const struct client_answer *a)
+{
+    struct csi_install *x = ctx;
+
+    if (x->o.what == CSI_UNINSTALL_DRIVER && (a->r == -ERR_NOT_FOUND || x->foreign_uid))
+        install_end(x, 0, &(struct error){ 0 }); /* nothing of ours is there */
+    else if (x->foreign_uid && ++x->rounds < ROUNDS_MAX)
+        step_begin(x, INSTALL_DELETE);
+    else if (a->r == -ERR_NOT_FOUND && ++x->rounds < ROUNDS_MAX)
+        step_begin(x, INSTALL_CREATE);
+    else if (must_go_on(x, a->r) && ++x->rounds < ROUNDS_MAX)
+        step_begin(x, INSTALL_PATCH);
+    else
+        install_end(x, a->r, &a->error);
+}
+
+static void on_made(void *ctx, const struct client_answer *a)
+{
+    struct csi_install *x = ctx;
+
+    if (a->r < 0)
+        install_end(x, a->r, &a->error);
+    else
+        step_begin(x, INSTALL_PATCH);
+}
+
+static void on_deleted(void *ctx, const struct client_answer *a)
+{
+    struct csi_install *x = ctx;
+
+    x->foreign_uid = NULL;
+    if (a->r < 0)
+        install_end(x, a->r, &a->error);
+    else
+        step_begin(x, INSTALL_CREATE);
+}
+
+static void step_begin(struct csi_install *x, enum csi_install_step step)
+{
+    struct write_options o = {
+        .client = x->o.client,
+        .loop = x->o.loop,
+        .rng = x->o.rng,
+        .patience = WRITE_BACKOFF,
+        .request = { .verb = CLIENT_PATCH,
+                     .kind = &csi_node_kind,
+                     .name = x->o.node_name,
+                     .field_manager = MANAGER },
+        .ctx = x,
+    };
+
+    x->step = step;
+    switch (step) {
+    case INSTALL_NODE:
+        o.request.kind = &node_kind;
+        o.decide = decide_node;
+        o.done = on_node;
+        break;
+    case INSTALL_PATCH:
+        o.decide = decide_patch;
+        o.done = on_patched;
+        break;
+    case INSTALL_CREATE:
+        o.request.verb = CLIENT_CREATE;
+        o.decide = decide_create;
+        o.done = on_made;
+        break;
+    case INSTALL_DELETE:
+        o.request.verb = CLIENT_DELETE;
+        o.request.if_uid = x->foreign_uid;
+        o.done = on_deleted;
+        break;
+    case INSTALL_IDLE:
+        assert(!"not a step");
+        return;
+    }
+    write_start(&x->write, &o);
+}
+
+/* --- Life --- */
+
+static struct kvs copy_pairs(struct arena *a, struct kvs from)
+{
+    struct kv *pairs = arena_array(a, from.count, sizeof *pairs);
+
+    for (uint32_t i = 0; pairs && i < from.count; i++)
+        pairs[i] =
+            (struct kv){ arena_dup(a, str_of(from.items[i].key)), arena_dup(a, str_of(from.items[i].value)) };
+    return (struct kvs){ pairs, from.count };
+}
+
+void csi_install_start(struct csi_install *x, const struct csi_install_options *o)
+{
+    bool is_driver = o->what != CSI_INSTALL_NODE;
+    struct arena *a = &x->arena;
+
+    assert(x->step == INSTALL_IDLE);
+    *x = (struct csi_install){ .o = *o, .arena = ARENA_INIT(MEMORY_BYTES_MAX) };
+    x->o.node_name = arena_dup(a, str_of(o->node_name));
+    if (!x->o.node_name)
+        x->o.node_name = ""; /* which no request takes */
+    x->o.driver = is_driver ? arena_dup(a, str_of(o->driver)) : "";
+    x->o.node_id = o->what == CSI_INSTALL_DRIVER ? arena_dup(a, str_of(o->node_id)) : "";
+    x->o.topology = o->what == CSI_INSTALL_DRIVER ? copy_pairs(a, o->topology) : (struct kvs){ 0 };
+    step_begin(x, INSTALL_NODE);
+}
+
+void csi_install_cancel(struct csi_install *x)
+{
+    write_cancel(&x->write);
+    arena_done(&x->arena);
+    *x = (struct csi_install){ 0 };
+}

@@ -1,0 +1,168 @@
+#include "plugins/csi/plugin.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/csi/csi_int.h"
+#include "plugins/layout.h"
+#include "plugins/reconstruct.h"
+
+static const struct csi_plugin *plugin_of(const struct volume_plugin *self)
+{
+    return CONTAINER_OF((uintptr_t)self, const struct csi_plugin, plugin);
+}
+
+static bool csi_can_support(const struct volume_plugin *self, const struct volume_spec *s)
+{
+    (void)self;
+    return spec_source(s).kind == SOURCE_CSI;
+}
+
+static int csi_volume_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
+                           struct error *err)
+{
+    const struct csi_source *source = spec_source(s).csi;
+
+    (void)self;
+    (void)buf_addf(ret, "%s^%s", source->driver, source->handle);
+    return buf_check(ret, "the volume's name", err);
+}
+
+/* --- Attaching: the attach controller's, by VolumeAttachments --- */
+
+static bool csi_can_attach(const struct volume_plugin *self, const struct volume_spec *s)
+{
+    const struct csi_facts *f = &plugin_of(self)->facts;
+
+    return s->volume && (!f->is_attach_required || f->is_attach_required(f->ctx, spec_source(s).csi->driver));
+}
+
+static int not_here(struct error *err)
+{
+    return error_set(err, ERR_UNSUPPORTED, "CSI volumes are attached by their VolumeAttachments");
+}
+
+static int csi_attach(const struct volume_plugin *self, const struct volume_env *env,
+                      const struct volume_spec *s, const char *node, char *ret_device, struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)s;
+    (void)node;
+    (void)ret_device;
+    return not_here(err);
+}
+
+static int csi_detach(const struct volume_plugin *self, const struct volume_env *env, const char *volume,
+                      const char *node, struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)volume;
+    (void)node;
+    return not_here(err);
+}
+
+static int csi_is_attached(const struct volume_plugin *self, const struct volume_env *env,
+                           const struct volume_spec *s, const char *node, bool *ret, struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)s;
+    (void)node;
+    (void)ret;
+    return not_here(err);
+}
+
+/* A driver finds its device by itself: the attachment is all there is to wait for, and it comes with the
+ * request. */
+static int csi_wait(const struct volume_plugin *self, const struct volume_env *env,
+                    const struct volume_spec *s, const char *device, uint64_t limit_ns, char *ret_device,
+                    struct error *err)
+{
+    (void)self;
+    (void)env;
+    (void)s;
+    (void)limit_ns;
+    (void)err;
+    (void)snprintf(ret_device, PATH_MAX, "%s", device);
+    return 0;
+}
+
+static const struct attach_table csi_attach_table = {
+    .can_attach = csi_can_attach,
+    .attach = csi_attach,
+    .detach = csi_detach,
+    .is_attached = csi_is_attached,
+    .wait = csi_wait,
+};
+
+/* --- Found again --- */
+
+static int source_json(const struct csi_data *d, bool is_persistent, struct buf *out, struct error *err)
+{
+    (void)buf_add_cstr(out, "\"csi\":{\"driver\":");
+    json_write_string(out, str_of(d->driver));
+    if (is_persistent) {
+        (void)buf_add_cstr(out, ",\"volumeHandle\":");
+        json_write_string(out, str_of(d->handle));
+    }
+    (void)buf_add_cstr(out, "}");
+    return buf_check(out, "a source", err);
+}
+
+static int csi_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                           const char *pod_uid, bool is_block, struct object **ret, struct error *err)
+{
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(CSI_MEMORY_BYTES_MAX);
+    bool is_persistent;
+    struct csi_data d = { 0 };
+    char dir[PATH_MAX];
+    int r = is_block ? csi_block_data_dir(env->root, name, dir, err)
+                     : layout_pod_path(env->root, pod_uid, "volumes", CSI_PLUGIN, name, dir, err);
+
+    (void)self;
+    if (r == 0)
+        r = csi_data_read(dir, &a, &d, err);
+    if (r < 0)
+        return r;
+    assert(d.mode); /* as all texts of a file that was read */
+    is_persistent = strcmp(d.mode, CSI_MODE_EPHEMERAL) != 0;
+    r = source_json(&d, is_persistent, &source, err);
+    if (r < 0)
+        return r;
+    if (d.spec_name[0] == '\0')
+        d.spec_name = name;
+    return is_persistent ? reconstruct_volume(d.spec_name, buf_cstr(&source), is_block, ret, err)
+                         : reconstruct_pod(d.spec_name, pod_uid, buf_cstr(&source), ret, err);
+}
+
+/* --- The plugin --- */
+
+static const struct expand_table csi_expand_table = {
+    .needs_fs_resize = true,
+    .expand_on_node = csi_expand_on_node,
+};
+
+void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, const struct csi_facts *facts)
+{
+    *p = (struct csi_plugin){
+        .plugin = {
+            .name = CSI_PLUGIN,
+            .can_support = csi_can_support,
+            .volume_name = csi_volume_name,
+            .reconstruct = csi_reconstruct,
+            .access_modes = ACCESS_RWO | ACCESS_ROX | ACCESS_RWX | ACCESS_RWOP,
+            .takes_mount_options = true,
+            .pods = &csi_pod_table,
+            .devices = &csi_device_table,
+            .attach = &csi_attach_table,
+            .block = &csi_block_table,
+            .expand = &csi_expand_table,
+        },
+        .drivers = drivers,
+        .facts = facts ? *facts : (struct csi_facts){ 0 },
+    };
+}

@@ -1,0 +1,336 @@
+/* Invariants: a socket has at most one call on the pool, and between calls it waits for the API's objects,
+ * for its delay, or for a change of its socket. The table of drivers holds a driver from describing until it
+ * leaves. */
+#include "plugins/csi/registration_int.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GET_INFO_LIMIT_NS (1 * NS_PER_S)
+#define NOTIFY_LIMIT_NS (5 * NS_PER_S)
+#define BACKOFF_NS (500 * NS_PER_MS)
+#define BACKOFF_NS_MAX (122 * NS_PER_S)
+
+static void begin_refuse(struct registrar *x);
+static void begin_undo(struct registrar *x);
+
+void csi_complain(const struct csi_registration *g, const char *about, const char *what)
+{
+    char message[ERROR_MSG_BYTES_MAX * 3];
+
+    if (!g->o.complain)
+        return;
+    (void)snprintf(message, sizeof message, "%s: %s", about, what);
+    g->o.complain(g->o.ctx, message);
+}
+
+/* --- States --- */
+
+/* Looks at all of them in a later turn: what one waited for may be there. */
+static void set_state(struct registrar *x, enum registrar_state next)
+{
+    x->state = next;
+    loop_defer(&x->owner->pump);
+}
+
+void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, uint64_t max_ns)
+{
+    *backoff_ns = *backoff_ns ? *backoff_ns * 2 : first_ns;
+    if (*backoff_ns > max_ns)
+        *backoff_ns = max_ns;
+    timer_arm_after(t, *backoff_ns);
+}
+
+static void enter_idle_after_failure(struct registrar *x)
+{
+    csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+    set_state(x, REGISTRAR_IDLE);
+}
+
+static void drop_info(struct registrar *x)
+{
+    if (x->info)
+        protobuf_c_message_free_unpacked(&x->info->base, NULL);
+    x->info = NULL;
+}
+
+bool registrar_has_other(const struct registrar *x)
+{
+    for (size_t i = 0; i < x->owner->all.count; i++) {
+        const struct registrar *y = x->owner->all.items[i];
+        if (y != x && strcmp(y->driver, x->driver) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- Calls on the pool --- */
+
+static void on_call(void *ctx, int r, ProtobufCMessage **answer, const struct error *err);
+
+static int call_begin(struct registrar *x, enum csi_method method, const char *socket, uint64_t limit_ns,
+                      const char *refusal, struct error *err)
+{
+    const struct csi_pooled_options o = {
+        .pool = x->owner->o.pool,
+        .method = method,
+        .socket = socket,
+        .limit_ns = limit_ns,
+        .refusal = refusal,
+        .done = on_call,
+        .ctx = x,
+    };
+
+    assert(!x->call);
+    return csi_pooled_begin(&o, &x->call, err);
+}
+
+/* --- The steps: each begins, and names the state --- */
+
+void registrar_ask(struct registrar *x)
+{
+    struct error err = { 0 };
+
+    x->served = x->there;
+    if (call_begin(x, CSI_REGISTRATION_INFO, x->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
+        csi_complain(x->owner, x->path, err.msg);
+        enter_idle_after_failure(x);
+        return;
+    }
+    set_state(x, REGISTRAR_ASKING);
+}
+
+/* What is registered already stays so: it is news of itself that could not be had. */
+static void fail_registration(struct registrar *x, const char *why)
+{
+    (void)snprintf(x->refusal, sizeof x->refusal,
+                   "RegisterPlugin error -- plugin registration failed with err: %s", why);
+    if (!x->is_told) {
+        begin_undo(x);
+        return;
+    }
+    csi_complain(x->owner, x->path, why);
+    drop_info(x);
+    set_state(x, REGISTRAR_REGISTERED);
+}
+
+void registrar_describe(struct registrar *x)
+{
+    struct error err = { 0 };
+
+    if (call_begin(x, CSI_NODE_INFO, x->endpoint, CSI_CALL_LIMIT_NS, NULL, &err) < 0)
+        fail_registration(x, err.msg);
+    else
+        set_state(x, REGISTRAR_DESCRIBING);
+}
+
+/* Out of the table. Another socket that stands for the same driver begins anew, since the table had one. */
+static void forget_driver(struct registrar *x)
+{
+    struct csi_registration *g = x->owner;
+
+    csi_drivers_remove(g->o.drivers, x->driver);
+    for (size_t i = 0; i < g->all.count; i++) {
+        struct registrar *y = g->all.items[i];
+        if (y != x && strcmp(y->driver, x->driver) == 0)
+            y->must_begin_anew = true;
+    }
+}
+
+/* The driver is forgotten, and what the API may know of it. */
+static void begin_undo(struct registrar *x)
+{
+    drop_info(x);
+    forget_driver(x);
+    set_state(x, REGISTRAR_UNDOING);
+}
+
+void registrar_leave(struct registrar *x)
+{
+    struct csi_registration *g = x->owner;
+
+    forget_driver(x);
+    if (g->o.on_change && x->is_told)
+        g->o.on_change(g->o.ctx, x->driver, false);
+    x->is_told = x->must_begin_anew = false;
+    set_state(x, REGISTRAR_LEAVING);
+}
+
+static void begin_confirm(struct registrar *x)
+{
+    struct error err = { 0 };
+
+    if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
+        registrar_leave(x);
+    else
+        set_state(x, REGISTRAR_CONFIRMING);
+}
+
+/* Whether it hears of it or not: it is asked again later. */
+static void begin_refuse(struct registrar *x)
+{
+    struct error err = { 0 };
+
+    csi_complain(x->owner, x->path, x->refusal);
+    if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, x->refusal, &err) < 0)
+        enter_idle_after_failure(x);
+    else
+        set_state(x, REGISTRAR_REFUSING);
+}
+
+/* --- What came of a step --- */
+
+static int take_in(struct registrar *x, const Pluginregistration__PluginInfo *m, struct error *err)
+{
+    const struct texts versions = { (const char *const *)m->supported_versions,
+                                    (uint32_t)m->n_supported_versions };
+    struct csi_drivers *drivers = x->owner->o.drivers;
+    struct csi_version version;
+    int r = csi_drivers_check(drivers, "ValidatePlugin", m->name, versions, &version, err);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(x->endpoint, sizeof x->endpoint, "%s", m->endpoint[0] ? m->endpoint : x->path);
+    r = csi_drivers_put(drivers, m->name, x->endpoint, version, err);
+    if (r == 0)
+        (void)snprintf(x->driver, sizeof x->driver, "%s", m->name);
+    return r;
+}
+
+static void on_asked(struct registrar *x, const Pluginregistration__PluginInfo *m)
+{
+    struct error err = { 0 };
+
+    if (strcmp(m->type, "CSIPlugin") != 0) {
+        (void)snprintf(x->refusal, sizeof x->refusal,
+                       "RegisterPlugin error -- no handler registered for plugin type: %.64s at socket %s",
+                       m->type, x->path);
+        begin_refuse(x);
+    } else if (take_in(x, m, &err) < 0) {
+        (void)snprintf(x->refusal, sizeof x->refusal,
+                       "RegisterPlugin error -- plugin validation failed with err: %s", err.msg);
+        begin_refuse(x);
+    } else {
+        registrar_describe(x);
+    }
+}
+
+static void on_described(struct registrar *x, ProtobufCMessage **answer)
+{
+    x->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(*answer);
+    if (x->info->max_volumes_per_node < 0)
+        csi_complain(x->owner, x->driver, "the number of volumes that it reports is negative");
+    set_state(x, REGISTRAR_INSTALLING);
+}
+
+static void on_confirmed(struct registrar *x, int r)
+{
+    struct csi_registration *g = x->owner;
+
+    if (r < 0) {
+        x->backoff_ns = x->backoff_ns ? x->backoff_ns : BACKOFF_NS / 2; /* doubled when it has left */
+        registrar_leave(x);
+        return;
+    }
+    x->backoff_ns = 0;
+    x->is_told = true;
+    set_state(x, REGISTRAR_REGISTERED);
+    if (g->o.on_change)
+        g->o.on_change(g->o.ctx, x->driver, true);
+}
+
+static void on_call(void *ctx, int r, ProtobufCMessage **answer, const struct error *err)
+{
+    struct registrar *x = ctx;
+
+    x->call = NULL;
+    if (x->state == REGISTRAR_ASKING && r == 0) {
+        on_asked(x, (const Pluginregistration__PluginInfo *)(const void *)*answer);
+    } else if (x->state == REGISTRAR_ASKING) {
+        csi_complain(x->owner, x->path, err->msg);
+        enter_idle_after_failure(x);
+    } else if (x->state == REGISTRAR_DESCRIBING && r == 0) {
+        on_described(x, answer);
+    } else if (x->state == REGISTRAR_DESCRIBING) {
+        fail_registration(x, err->msg);
+    } else if (x->state == REGISTRAR_CONFIRMING) {
+        on_confirmed(x, r);
+    } else {
+        assert(x->state == REGISTRAR_REFUSING);
+        enter_idle_after_failure(x);
+    }
+}
+
+/* --- The API's objects --- */
+
+/* What was failed for has its words already; what is left behind is no worse than before. */
+static void on_undone(struct registrar *x)
+{
+    x->driver[0] = '\0';
+    begin_refuse(x);
+}
+
+static void on_left(struct registrar *x, int r, const struct error *err)
+{
+    if (r < 0 && !x->is_there) {
+        csi_complain(x->owner, x->path, err->msg);
+        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+        return;
+    }
+    x->driver[0] = '\0';
+    if (x->is_there && host_socket_is_same(&x->there, &x->served) && x->backoff_ns)
+        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX); /* it could not be told */
+    set_state(x, REGISTRAR_IDLE);
+}
+
+void registrar_on_installed(struct registrar *x, int r, const struct error *err)
+{
+    if (x->state == REGISTRAR_UNDOING) {
+        on_undone(x);
+    } else if (x->state == REGISTRAR_LEAVING) {
+        on_left(x, r, err);
+    } else if (r < 0) {
+        assert(x->state == REGISTRAR_INSTALLING);
+        fail_registration(x, err->msg);
+    } else if (x->is_told) { /* it had news of itself */
+        drop_info(x);
+        set_state(x, REGISTRAR_REGISTERED);
+    } else {
+        drop_info(x);
+        begin_confirm(x);
+    }
+}
+
+/* --- Life --- */
+
+static void on_retry(void *ctx)
+{
+    struct registrar *x = ctx;
+
+    loop_defer(&x->owner->pump);
+}
+
+struct registrar *registrar_new(struct csi_registration *g, const char *path)
+{
+    size_t len = strlen(path) + 1;
+    struct registrar *x = calloc(1, sizeof *x + len);
+
+    if (!x)
+        return NULL;
+    x->owner = g;
+    memcpy(x->path, path, len);
+    timer_init(&x->retry, g->o.loop, on_retry, x);
+    return x;
+}
+
+struct registrar *registrar_free(struct registrar *x)
+{
+    if (!x)
+        return NULL;
+    x->call = csi_pooled_drop(x->call);
+    timer_disarm(&x->retry);
+    drop_info(x);
+    free(x);
+    return NULL;
+}

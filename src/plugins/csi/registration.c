@@ -1,0 +1,247 @@
+/* Invariants: all changes of the API's objects go through one csi_install, one after the other. */
+#include "plugins/csi/registration.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/csi/registration_int.h"
+
+#define REGISTRY_DIR "plugins_registry"
+#define READY_BACKOFF_NS (30 * NS_PER_MS)
+#define READY_BACKOFF_NS_MAX (10 * NS_PER_S)
+#define SCAN_BYTES_MAX ((size_t)8 << 20)
+#define TOPOLOGY_MAX 64
+
+/* --- The API's objects --- */
+
+static void on_installed(void *ctx, int r, const struct error *err)
+{
+    struct csi_registration *g = ctx;
+    struct registrar *x = g->installing;
+
+    g->installing = NULL;
+    loop_defer(&g->pump);
+    if (x) {
+        registrar_on_installed(x, r, err);
+    } else if (r < 0) {
+        csi_complain(g, "CSINode is not yet initialized", err->msg);
+        csi_retry_later(&g->ready_retry, &g->ready_backoff_ns, READY_BACKOFF_NS, READY_BACKOFF_NS_MAX);
+    } else {
+        g->is_ready = true;
+        if (g->o.on_ready)
+            g->o.on_ready(g->o.ctx);
+    }
+}
+
+/* The segments, sorted, each key once: what is not so in a driver's answer is dropped. */
+static struct kvs topology_of(const Csi__V1__NodeGetInfoResponse *info, struct kv pairs[TOPOLOGY_MAX])
+{
+    const Csi__V1__Topology *t = info->accessible_topology;
+    uint32_t count = 0;
+
+    for (size_t i = 0; t && i < t->n_segments && count < TOPOLOGY_MAX; i++) {
+        uint32_t at = 0;
+        while (at < count && strcmp(pairs[at].key, t->segments[i]->key) != 0)
+            at++;
+        pairs[at] = (struct kv){ t->segments[i]->key, t->segments[i]->value };
+        count += at == count;
+    }
+    kv_sort(pairs, count);
+    return (struct kvs){ pairs, count };
+}
+
+static void install_for(struct csi_registration *g, struct registrar *x)
+{
+    struct kv pairs[TOPOLOGY_MAX];
+    struct csi_install_options o = {
+        .what = CSI_INSTALL_NODE,
+        .loop = g->o.loop,
+        .client = g->o.client,
+        .rng = &g->rng,
+        .node_name = g->node_name,
+        .done = on_installed,
+        .ctx = g,
+    };
+
+    if (x) {
+        o.what = x->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
+        o.driver = x->driver;
+    }
+    if (o.what == CSI_INSTALL_DRIVER) {
+        o.node_id = x->info->node_id;
+        o.topology = topology_of(x->info, pairs);
+        o.volumes_max = x->info->max_volumes_per_node;
+    }
+    g->installing = x;
+    csi_install_start(&g->install, &o);
+}
+
+/* True when it waits for the API's objects. */
+static bool wants_install(const struct registrar *x)
+{
+    return x->state == REGISTRAR_INSTALLING ||
+           ((x->state == REGISTRAR_UNDOING || x->state == REGISTRAR_LEAVING) && !timer_is_armed(&x->retry));
+}
+
+static void pump_install(struct csi_registration *g)
+{
+    if (csi_install_is_active(&g->install))
+        return;
+    if (!g->is_ready) {
+        if (!timer_is_armed(&g->ready_retry))
+            install_for(g, NULL);
+        return;
+    }
+    for (size_t i = 0; i < g->all.count && !csi_install_is_active(&g->install); i++) {
+        struct registrar *x = g->all.items[i];
+        if (!wants_install(x))
+            continue;
+        if (x->state != REGISTRAR_INSTALLING && registrar_has_other(x)) /* the other one's, now */
+            registrar_on_installed(x, 0, NULL);
+        else
+            install_for(g, x);
+    }
+}
+
+/* --- Sockets --- */
+
+static struct registrar *find(const struct csi_registration *g, const char *path)
+{
+    for (size_t i = 0; i < g->all.count; i++)
+        if (strcmp(g->all.items[i]->path, path) == 0)
+            return g->all.items[i];
+    return NULL;
+}
+
+/* NULL without memory: the next look finds it again. */
+static struct registrar *add(struct csi_registration *g, const char *path)
+{
+    struct registrar *x = registrar_new(g, path);
+
+    return x && vec_push(&g->all, x) < 0 ? registrar_free(x) : x;
+}
+
+static void take_note(struct csi_registration *g, const struct host_sockets *sockets)
+{
+    for (size_t i = 0; i < g->all.count; i++)
+        g->all.items[i]->is_there = false;
+    for (uint32_t i = 0; i < sockets->count; i++) {
+        struct registrar *x = find(g, sockets->items[i].path);
+        if (!x)
+            x = add(g, sockets->items[i].path);
+        if (!x)
+            continue;
+        if (!host_socket_is_same(&x->there, &sockets->items[i])) { /* another one: at once */
+            timer_disarm(&x->retry);
+            x->backoff_ns = 0;
+        }
+        x->is_there = true;
+        x->there = sockets->items[i];
+        x->there.path = NULL; /* the arena's */
+    }
+}
+
+static void on_sockets(void *ctx)
+{
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(SCAN_BYTES_MAX);
+    struct csi_registration *g = ctx;
+    struct host_sockets sockets;
+    struct error err = { 0 };
+
+    if (socket_watch_list(g->watch, &a, &sockets, &err) < 0) {
+        csi_complain(g, REGISTRY_DIR, err.msg);
+        return; /* it cannot be said that anything is gone */
+    }
+    take_note(g, &sockets);
+    loop_defer(&g->pump);
+}
+
+/* What it waits for, if it waits for nobody else. False: nothing is left of it. */
+static bool registrar_look(struct registrar *x)
+{
+    if (x->state == REGISTRAR_IDLE && !x->is_there)
+        return false;
+    if (x->state == REGISTRAR_IDLE && x->owner->is_ready && !timer_is_armed(&x->retry))
+        registrar_ask(x);
+    else if (x->state == REGISTRAR_REGISTERED &&
+             (!x->is_there || x->must_begin_anew || !host_socket_is_same(&x->there, &x->served)))
+        registrar_leave(x);
+    return true;
+}
+
+static void on_pump(void *ctx)
+{
+    struct csi_registration *g = ctx;
+
+    for (size_t i = g->all.count; i > 0; i--)
+        if (!registrar_look(g->all.items[i - 1])) {
+            (void)registrar_free(g->all.items[i - 1]);
+            vec_remove(&g->all, i - 1);
+        }
+    pump_install(g);
+}
+
+/* --- Life --- */
+
+bool csi_registration_is_ready(const struct csi_registration *g)
+{
+    return g->is_ready;
+}
+
+void csi_registration_refresh(struct csi_registration *g, const char *driver)
+{
+    for (size_t i = 0; i < g->all.count; i++) {
+        struct registrar *x = g->all.items[i];
+        if (x->state == REGISTRAR_REGISTERED && !x->must_begin_anew && strcmp(x->driver, driver) == 0)
+            registrar_describe(x);
+    }
+}
+
+static void on_ready_retry(void *ctx)
+{
+    struct csi_registration *g = ctx;
+
+    loop_defer(&g->pump);
+}
+
+int csi_registration_new(const struct csi_registration_options *o, struct csi_registration **ret,
+                         struct error *err)
+{
+    _cleanup_(csi_registration_free_p) struct csi_registration *g = calloc(1, sizeof *g);
+    char dir[PATH_MAX];
+    int n = snprintf(dir, sizeof dir, "%s/" REGISTRY_DIR, o->root), r;
+
+    if (!g)
+        return error_no_memory(err);
+    g->o = *o;
+    deferred_init(&g->pump, o->loop, on_pump, g);
+    timer_init(&g->ready_retry, o->loop, on_ready_retry, g);
+    rng_init(&g->rng, o->seed);
+    g->node_name = strdup(o->node_name);
+    if (!g->node_name)
+        return error_no_memory(err);
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return error_set(err, ERR_INVALID, "'%s' is too long a path", o->root);
+    r = socket_watch_new(o->loop, dir, on_sockets, g, &g->watch, err);
+    if (r < 0)
+        return r;
+    loop_defer(&g->pump);
+    *ret = TAKE(g);
+    return 0;
+}
+
+struct csi_registration *csi_registration_free(struct csi_registration *g)
+{
+    if (!g)
+        return NULL;
+    csi_install_cancel(&g->install);
+    g->watch = socket_watch_free(g->watch);
+    loop_undefer(&g->pump);
+    timer_disarm(&g->ready_retry);
+    for (size_t i = 0; i < g->all.count; i++)
+        (void)registrar_free(g->all.items[i]);
+    vec_done(&g->all);
+    free(g->node_name);
+    free(g);
+    return NULL;
+}

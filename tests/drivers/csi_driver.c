@@ -1,0 +1,757 @@
+/* A CSI driver for tests, with its registrar: a node service that really mounts, whose state is a directory.
+ *
+ *     csi_driver STATE SOCKET [REGISTRATION-SOCKET]
+ *
+ * Each connection is served by a process of its own, so that a call that waits holds up nobody. In STATE are
+ *
+ *   volumes/ID       a volume: a directory, which is bound to where it is staged or published; of a raw
+ *                    volume, a link to its device
+ *   staged           lines "ID PATH"
+ *   published        lines "ID PATH"
+ *   running          lines "ID PID", of calls under way
+ *   log              lines "BEGIN_NS END_NS METHOD ID CODE", in the order of their ends
+ *   violations       what a careful caller never does: two calls for one volume at a time, a publish of what
+ *                    is not staged, an unstage of what is published
+ *   request-METHOD   what the last call asked, a field a line, maps sorted as they came
+ *   notified         lines "true" or "false TEXT", of the registration
+ *
+ * and, put there by a test:
+ *
+ *   name             of the driver; else test.csi
+ *   capabilities     numbers; else 1 2 3 (stage, statistics, expansion)
+ *   versions         words; else 1.0.0
+ *   type             of the plugin; else CSIPlugin
+ *   node-info        "NODE-ID MAX KEY=VALUE…"; else "node-1 0"
+ *   fail-METHOD      "CODE WORDS": the call answers with it
+ *   hold-METHOD      the call waits until it is gone
+ *   no-usage         statistics are empty
+ *
+ * Files are changed under an exclusive lock on `lock`, which is not held while a call waits. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nghttp2/nghttp2.h>
+#include <plugins/csi/csi.pb-c.h>
+#include <plugins/csi/registration.pb-c.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#define LINE_BYTES 8192
+#define HOLD_LOOK_MS 10
+#define MESSAGE_BYTES_MAX ((size_t)16 << 20)
+#define PREFIX_BYTES 5
+
+static const char *dir;
+static int lock_fd = -1;
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "csi_driver: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static const char *in_state(const char *name)
+{
+    static char paths[4][LINE_BYTES];
+    static unsigned next;
+    char *path = paths[next++ % ARRAY_LEN(paths)];
+
+    (void)snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void lock(void)
+{
+    if (lock_fd < 0)
+        lock_fd = open(in_state("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock_fd < 0 || flock(lock_fd, LOCK_EX) < 0)
+        die("lock");
+}
+
+static void unlock(void)
+{
+    (void)flock(lock_fd, LOCK_UN);
+}
+
+/* --- Files --- */
+
+static void append(const char *file, const char *line)
+{
+    FILE *f = fopen(in_state(file), "ae");
+
+    if (!f || fprintf(f, "%s\n", line) < 0 || fclose(f) != 0)
+        die(file);
+}
+
+static void add(const char *file, const char *key, const char *value)
+{
+    char line[LINE_BYTES];
+
+    (void)snprintf(line, sizeof line, "%s %s", key, value);
+    append(file, line);
+}
+
+/* Has a line with that key, and if it is not NULL that value. */
+static bool has(const char *file, const char *key, const char *value)
+{
+    FILE *f = fopen(in_state(file), "re");
+    size_t len = strlen(key);
+    char line[LINE_BYTES];
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        found = strncmp(line, key, len) == 0 && line[len] == ' ' &&
+                (!value || strcmp(line + len + 1, value) == 0);
+    }
+    if (f)
+        (void)fclose(f);
+    return found;
+}
+
+static void drop(const char *file, const char *key, const char *value)
+{
+    FILE *from = fopen(in_state(file), "re"), *to = fopen(in_state("new"), "we");
+    char line[LINE_BYTES], goes[LINE_BYTES];
+
+    (void)snprintf(goes, sizeof goes, "%s %s\n", key, value);
+    while (from && to && fgets(line, sizeof line, from))
+        if (strcmp(line, goes) != 0)
+            (void)fputs(line, to);
+    if (from)
+        (void)fclose(from);
+    if (!to || fclose(to) != 0 || rename(in_state("new"), in_state(file)) < 0)
+        die(file);
+}
+
+/* The first line of the file; fallback when it is not there. */
+static const char *setting(const char *file, const char *fallback, char ret[LINE_BYTES])
+{
+    FILE *f = fopen(in_state(file), "re");
+
+    (void)snprintf(ret, LINE_BYTES, "%s", f ? "" : fallback);
+    if (f && fgets(ret, LINE_BYTES, f))
+        ret[strcspn(ret, "\n")] = '\0';
+    if (f)
+        (void)fclose(f);
+    return ret;
+}
+
+static void violation(const char *what, const char *volume)
+{
+    add("violations", volume, what);
+}
+
+/* --- Calls --- */
+
+struct call {
+    const char *method; /* "NodeStageVolume" */
+    struct str request;
+    struct buf answer; /* a message */
+    unsigned code;
+    char words[LINE_BYTES];
+    char volume[512];
+    struct buf shown; /* the request, a field a line */
+    uint64_t begin_ns;
+};
+
+static void fail(struct call *c, unsigned code, const char *words)
+{
+    c->code = code;
+    (void)snprintf(c->words, sizeof c->words, "%s", words);
+}
+
+static void answer(struct call *c, const ProtobufCMessage *m)
+{
+    char *data = buf_grow(&c->answer, protobuf_c_message_get_packed_size(m));
+
+    if (data)
+        (void)protobuf_c_message_pack(m, (uint8_t *)data);
+}
+
+static void *unpack(struct call *c, const ProtobufCMessageDescriptor *type)
+{
+    void *m = protobuf_c_message_unpack(type, NULL, c->request.len, (const uint8_t *)c->request.s);
+
+    if (!m)
+        die("a request that cannot be read");
+    return m;
+}
+
+static void show(struct call *c, const char *key, const char *value)
+{
+    (void)buf_addf(&c->shown, "%s=%s\n", key, value);
+}
+
+static void show_pairs(struct call *c, const char *what, Csi__V1__Pair **pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)buf_addf(&c->shown, "%s.%s=%s\n", what, pairs[i]->key, pairs[i]->value);
+}
+
+static void show_secrets(struct call *c, Csi__V1__Secret **secrets, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)buf_addf(&c->shown, "secret.%s=%.*s\n", secrets[i]->key, (int)secrets[i]->value.len,
+                       (const char *)secrets[i]->value.data);
+}
+
+static bool show_capability(struct call *c, const Csi__V1__VolumeCapability *v)
+{
+    bool is_block = v && v->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+
+    if (!v)
+        return false;
+    (void)buf_addf(&c->shown, "mode=%d\naccess=%s\n", v->access_mode ? (int)v->access_mode->mode : -1,
+                   is_block ? "block" : "mount");
+    if (v->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
+        return is_block;
+    show(c, "fs_type", v->mount->fs_type);
+    show(c, "group", v->mount->volume_mount_group);
+    for (size_t i = 0; i < v->mount->n_mount_flags; i++)
+        show(c, "flag", v->mount->mount_flags[i]);
+    return is_block;
+}
+
+static const char *volume_dir(const struct call *c)
+{
+    char name[600];
+
+    (void)snprintf(name, sizeof name, "volumes/%s", c->volume);
+    (void)mkdir(in_state("volumes"), 0755);
+    (void)mkdir(in_state(name), 0755);
+    return in_state(name);
+}
+
+static bool can(unsigned capability)
+{
+    char text[LINE_BYTES];
+    const char *at = setting("capabilities", "1 2 3", text);
+
+    for (char *end; *at; at = end) {
+        if (strtoul(at, &end, 10) == capability && end > at)
+            return true;
+        end += *end == ' ';
+        if (end == at)
+            return false;
+    }
+    return false;
+}
+
+static void bind_to(struct call *c, const char *from, const char *to, bool is_read_only)
+{
+    if (mount(from, to, NULL, MS_BIND, NULL) < 0 ||
+        (is_read_only && mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
+        fail(c, 13, strerror(errno));
+}
+
+static void do_stage(struct call *c)
+{
+    Csi__V1__NodeStageVolumeRequest *m = unpack(c, &csi__v1__node_stage_volume_request__descriptor);
+    bool is_block = show_capability(c, m->volume_capability);
+
+    show(c, "staging", m->staging_target_path);
+    show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
+    show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
+    show_secrets(c, m->secrets, m->n_secrets);
+    if (!has("staged", c->volume, m->staging_target_path)) {
+        if (!is_block)
+            bind_to(c, volume_dir(c), m->staging_target_path, false);
+        if (c->code == 0)
+            add("staged", c->volume, m->staging_target_path);
+    }
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static void do_unstage(struct call *c)
+{
+    Csi__V1__NodeUnstageVolumeRequest *m = unpack(c, &csi__v1__node_unstage_volume_request__descriptor);
+
+    show(c, "staging", m->staging_target_path);
+    if (has("published", c->volume, NULL))
+        violation("unstaged while published", c->volume);
+    (void)umount2(m->staging_target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
+    drop("staged", c->volume, m->staging_target_path);
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static void publish(struct call *c, const Csi__V1__NodePublishVolumeRequest *m, bool is_block)
+{
+    char from[LINE_BYTES];
+    int fd;
+
+    (void)snprintf(from, sizeof from, "%s", volume_dir(c));
+    if (can(1) && m->staging_target_path[0] && !has("staged", c->volume, NULL))
+        violation("published without being staged", c->volume);
+    if (has("published", c->volume, m->target_path))
+        return;
+    if (is_block) {
+        fd = open(m->target_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            (void)close(fd);
+    } else if (mkdir(m->target_path, 0750) < 0 && errno != EEXIST) {
+        fail(c, 13, strerror(errno));
+    }
+    if (c->code == 0)
+        bind_to(c, can(1) && !is_block && m->staging_target_path[0] ? m->staging_target_path : from,
+                m->target_path, m->readonly && !is_block);
+    if (c->code == 0)
+        add("published", c->volume, m->target_path);
+}
+
+static void do_publish(struct call *c)
+{
+    Csi__V1__NodePublishVolumeRequest *m = unpack(c, &csi__v1__node_publish_volume_request__descriptor);
+    bool is_block = show_capability(c, m->volume_capability);
+
+    show(c, "staging", m->staging_target_path);
+    show(c, "target", m->target_path);
+    show(c, "readonly", m->readonly ? "true" : "false");
+    show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
+    show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
+    show_secrets(c, m->secrets, m->n_secrets);
+    publish(c, m, is_block);
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static void do_unpublish(struct call *c)
+{
+    Csi__V1__NodeUnpublishVolumeRequest *m = unpack(c, &csi__v1__node_unpublish_volume_request__descriptor);
+
+    show(c, "target", m->target_path);
+    (void)umount2(m->target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
+    if (rmdir(m->target_path) < 0 && errno == ENOTDIR)
+        (void)unlink(m->target_path);
+    drop("published", c->volume, m->target_path);
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static void do_stats(struct call *c)
+{
+    Csi__V1__NodeGetVolumeStatsRequest *m = unpack(c, &csi__v1__node_get_volume_stats_request__descriptor);
+    Csi__V1__NodeGetVolumeStatsResponse all = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
+    Csi__V1__VolumeUsage bytes = CSI__V1__VOLUME_USAGE__INIT, inodes = CSI__V1__VOLUME_USAGE__INIT;
+    Csi__V1__VolumeUsage *usage[] = { &bytes, &inodes };
+
+    show(c, "path", m->volume_path);
+    bytes.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
+    bytes.total = 1000;
+    bytes.used = 300;
+    bytes.available = 700;
+    inodes.unit = CSI__V1__VOLUME_USAGE__UNIT__INODES;
+    inodes.total = 10;
+    inodes.used = 3;
+    inodes.available = 7;
+    all.usage = usage;
+    all.n_usage = access(in_state("no-usage"), F_OK) == 0 ? 0 : ARRAY_LEN(usage);
+    answer(c, &all.base);
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static void do_expand(struct call *c)
+{
+    Csi__V1__NodeExpandVolumeRequest *m = unpack(c, &csi__v1__node_expand_volume_request__descriptor);
+    Csi__V1__NodeExpandVolumeResponse out = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
+
+    show(c, "path", m->volume_path);
+    show(c, "staging", m->staging_target_path);
+    (void)show_capability(c, m->volume_capability);
+    (void)buf_addf(&c->shown, "required=%" PRId64 "\n",
+                   m->capacity_range ? m->capacity_range->required_bytes : -1);
+    show_secrets(c, m->secrets, m->n_secrets);
+    out.capacity_bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
+    answer(c, &out.base);
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static void do_capabilities(struct call *c)
+{
+    Csi__V1__NodeGetCapabilitiesResponse all = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
+    Csi__V1__NodeServiceCapability items[8];
+    Csi__V1__NodeServiceCapability__RPC rpcs[8];
+    Csi__V1__NodeServiceCapability *list[8];
+
+    for (unsigned i = 1; i < ARRAY_LEN(items); i++) {
+        if (!can(i))
+            continue;
+        csi__v1__node_service_capability__init(&items[i]);
+        csi__v1__node_service_capability__rpc__init(&rpcs[i]);
+        rpcs[i].type = (Csi__V1__NodeServiceCapability__RPC__Type)i;
+        items[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+        items[i].rpc = &rpcs[i];
+        list[all.n_capabilities++] = &items[i];
+    }
+    all.capabilities = list;
+    answer(c, &all.base);
+}
+
+static void do_info(struct call *c)
+{
+    Csi__V1__NodeGetInfoResponse out = CSI__V1__NODE_GET_INFO_RESPONSE__INIT;
+    Csi__V1__Topology topology = CSI__V1__TOPOLOGY__INIT;
+    Csi__V1__Pair pairs[8];
+    Csi__V1__Pair *list[8];
+    char text[LINE_BYTES];
+    char *at = NULL, *word;
+
+    (void)setting("node-info", "node-1 0", text);
+    at = text;
+    for (unsigned i = 0; (word = strsep(&at, " ")); i++) {
+        char *equals = strchr(word, '=');
+        if (i == 0) {
+            out.node_id = word;
+        } else if (i == 1) {
+            out.max_volumes_per_node = strtoll(word, NULL, 10);
+        } else if (equals && topology.n_segments < ARRAY_LEN(pairs)) {
+            Csi__V1__Pair *p = &pairs[topology.n_segments];
+            csi__v1__pair__init(p);
+            *equals = '\0';
+            p->key = word;
+            p->value = equals + 1;
+            list[topology.n_segments++] = p;
+        }
+    }
+    topology.segments = list;
+    if (topology.n_segments)
+        out.accessible_topology = &topology;
+    answer(c, &out.base);
+}
+
+static const char *my_socket;
+
+static void do_plugin_info(struct call *c)
+{
+    Pluginregistration__PluginInfo out = PLUGINREGISTRATION__PLUGIN_INFO__INIT;
+    char name[LINE_BYTES], versions[LINE_BYTES], type[LINE_BYTES];
+    char *list[8], *at, *word;
+
+    out.type = (char *)(uintptr_t)setting("type", "CSIPlugin", type);
+    out.name = (char *)(uintptr_t)setting("name", "test.csi", name);
+    out.endpoint = (char *)(uintptr_t)my_socket;
+    (void)setting("versions", "1.0.0", versions);
+    at = versions;
+    while ((word = strsep(&at, " ")) && out.n_supported_versions < ARRAY_LEN(list))
+        if (*word)
+            list[out.n_supported_versions++] = word;
+    out.supported_versions = list;
+    answer(c, &out.base);
+}
+
+static void do_notify(struct call *c)
+{
+    Pluginregistration__RegistrationStatus *m =
+        unpack(c, &pluginregistration__registration_status__descriptor);
+
+    if (m->plugin_registered)
+        append("notified", "true");
+    else
+        add("notified", "false", m->error);
+    protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+static const struct {
+    const char *method;
+    void (*fn)(struct call *c);
+} methods[] = {
+    { "NodeStageVolume", do_stage },
+    { "NodeUnstageVolume", do_unstage },
+    { "NodePublishVolume", do_publish },
+    { "NodeUnpublishVolume", do_unpublish },
+    { "NodeGetVolumeStats", do_stats },
+    { "NodeExpandVolume", do_expand },
+    { "NodeGetCapabilities", do_capabilities },
+    { "NodeGetInfo", do_info },
+    { "GetInfo", do_plugin_info },
+    { "NotifyRegistrationStatus", do_notify },
+};
+
+/* Field 1 of every request about a volume is its name, and field 2, whatever it is, begins as a text does. */
+static void peek_volume(struct call *c)
+{
+    Csi__V1__NodeUnstageVolumeRequest *m =
+        (void *)protobuf_c_message_unpack(&csi__v1__node_unstage_volume_request__descriptor, NULL,
+                                          c->request.len, (const uint8_t *)c->request.s);
+
+    if (m && strncmp(c->method, "Node", 4) == 0)
+        (void)snprintf(c->volume, sizeof c->volume, "%s", m->volume_id);
+    if (m)
+        csi__v1__node_unstage_volume_request__free_unpacked(m, NULL);
+}
+
+static void begin(struct call *c)
+{
+    char name[128];
+    struct pollfd none = { .fd = -1 };
+
+    c->begin_ns = now_ns();
+    peek_volume(c);
+    (void)snprintf(name, sizeof name, "%d", (int)getpid());
+    lock();
+    if (c->volume[0] && has("running", c->volume, NULL))
+        violation("two calls at a time", c->volume);
+    if (c->volume[0])
+        add("running", c->volume, name);
+    unlock();
+    (void)snprintf(name, sizeof name, "hold-%s", c->method);
+    while (access(in_state(name), F_OK) == 0)
+        (void)poll(&none, 1, HOLD_LOOK_MS);
+}
+
+static void end(struct call *c)
+{
+    char line[LINE_BYTES], name[128];
+    FILE *f;
+
+    (void)snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %s %s %u", c->begin_ns, now_ns(), c->method,
+                   c->volume[0] ? c->volume : "-", c->code);
+    append("log", line);
+    (void)snprintf(name, sizeof name, "%d", (int)getpid());
+    if (c->volume[0])
+        drop("running", c->volume, name);
+    (void)snprintf(name, sizeof name, "request-%s", c->method);
+    f = fopen(in_state(name), "we");
+    if (!f || fputs(buf_cstr(&c->shown), f) < 0 || fclose(f) != 0)
+        die(name);
+}
+
+static void serve(struct call *c)
+{
+    char name[128], text[LINE_BYTES];
+    size_t i = 0;
+
+    begin(c);
+    lock();
+    (void)snprintf(name, sizeof name, "fail-%s", c->method);
+    while (i < ARRAY_LEN(methods) && strcmp(methods[i].method, c->method) != 0)
+        i++;
+    if (access(in_state(name), F_OK) == 0) {
+        char *words = NULL;
+        unsigned long code = strtoul(setting(name, "2 ?", text), &words, 10);
+        fail(c, (unsigned)code, words[0] ? words + 1 : "");
+    } else if (i == ARRAY_LEN(methods)) {
+        fail(c, 12, "no such method");
+    } else {
+        methods[i].fn(c);
+    }
+    end(c);
+    unlock();
+}
+
+/* --- HTTP/2 --- */
+
+struct stream {
+    int32_t id;
+    char path[256];
+    struct buf body;
+    struct call call;
+    struct buf out;
+    size_t sent;
+    char status[16];
+    struct buf words;
+};
+
+static nghttp2_nv header(const char *name, const char *value)
+{
+    return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name), strlen(value),
+                         NGHTTP2_NV_FLAG_NONE };
+}
+
+/* What is not plain is sent as %XX. */
+static void escape(const char *words, struct buf *out)
+{
+    for (; *words; words++) {
+        unsigned char u = (unsigned char)*words;
+        if (u < ' ' || u > '~' || u == '%')
+            (void)buf_addf(out, "%%%02X", u);
+        else
+            (void)buf_add_char(out, (char)u);
+    }
+}
+
+static ssize_t on_source(nghttp2_session *session, int32_t id, uint8_t *data, size_t len, uint32_t *flags,
+                         nghttp2_data_source *source, void *ctx)
+{
+    struct stream *s = source->ptr;
+    size_t n = s->out.len - s->sent < len ? s->out.len - s->sent : len;
+
+    (void)ctx;
+    memcpy(data, s->out.data + s->sent, n);
+    s->sent += n;
+    if (s->sent == s->out.len) {
+        const nghttp2_nv trailers[] = { header("grpc-status", s->status), header("grpc-message", "") };
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        (void)nghttp2_submit_trailer(session, id, trailers, ARRAY_LEN(trailers));
+    }
+    return (ssize_t)n;
+}
+
+static void respond(nghttp2_session *session, struct stream *s)
+{
+    nghttp2_data_provider source = { .source.ptr = s, .read_callback = on_source };
+    struct call *c = &s->call;
+    size_t len;
+
+    c->method = strrchr(s->path, '/') ? strrchr(s->path, '/') + 1 : s->path;
+    c->request = buf_str(&s->body);
+    if (c->request.len < PREFIX_BYTES)
+        die("a request without a message");
+    c->request.s += PREFIX_BYTES;
+    c->request.len -= PREFIX_BYTES;
+    serve(c);
+    (void)snprintf(s->status, sizeof s->status, "%u", c->code);
+    escape(c->words, &s->words);
+    if (c->code != 0) {
+        const nghttp2_nv only[] = { header(":status", "200"), header("content-type", "application/grpc"),
+                                    header("grpc-status", s->status),
+                                    header("grpc-message", buf_cstr(&s->words)) };
+        (void)nghttp2_submit_response(session, s->id, only, ARRAY_LEN(only), NULL);
+        return;
+    }
+    const nghttp2_nv headers[] = { header(":status", "200"), header("content-type", "application/grpc") };
+    len = c->answer.len;
+    (void)buf_add_char(&s->out, 0);
+    for (int shift = 24; shift >= 0; shift -= 8)
+        (void)buf_add_char(&s->out, (char)(len >> shift & 255));
+    (void)buf_add_str(&s->out, buf_str(&c->answer));
+    (void)nghttp2_submit_response(session, s->id, headers, ARRAY_LEN(headers), &source);
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *ctx)
+{
+    struct stream *s = ctx;
+
+    (void)session;
+    (void)flags;
+    s->id = frame->hd.stream_id;
+    if (name_len == 5 && memcmp(name, ":path", 5) == 0)
+        (void)snprintf(s->path, sizeof s->path, "%.*s", (int)value_len, (const char *)value);
+    return 0;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
+                   void *ctx)
+{
+    struct stream *s = ctx;
+
+    (void)session;
+    (void)flags;
+    (void)id;
+    return buf_add(&s->body, data, len) < 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
+{
+    struct stream *s = ctx;
+
+    if ((frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&
+        (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        respond(session, s);
+    return 0;
+}
+
+/* One connection, one call. */
+static void serve_connection(int fd)
+{
+    struct stream s = { .body = BUF_INIT(MESSAGE_BYTES_MAX),
+                        .out = BUF_INIT(MESSAGE_BYTES_MAX),
+                        .words = BUF_INIT((size_t)LINE_BYTES * 3) };
+    nghttp2_session_callbacks *callbacks;
+    nghttp2_session *session;
+    uint8_t in[16384];
+    const uint8_t *out;
+    ssize_t n;
+
+    s.call.answer = BUF_INIT(MESSAGE_BYTES_MAX);
+    s.call.shown = BUF_INIT(MESSAGE_BYTES_MAX);
+    if (nghttp2_session_callbacks_new(&callbacks) < 0)
+        die("nghttp2");
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    if (nghttp2_session_server_new(&session, callbacks, &s) < 0 ||
+        nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, NULL, 0) < 0)
+        die("nghttp2");
+    for (;;) {
+        while ((n = nghttp2_session_mem_send(session, &out)) > 0)
+            if (send(fd, out, (size_t)n, MSG_NOSIGNAL) != n)
+                return;
+        n = recv(fd, in, sizeof in, 0);
+        if (n <= 0 || nghttp2_session_mem_recv(session, in, (size_t)n) < 0)
+            return;
+    }
+}
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (strlen(path) >= sizeof a.sun_path)
+        errno = ENAMETOOLONG;
+    else
+        memcpy(a.sun_path, path, strlen(path) + 1);
+    (void)unlink(path);
+    if (fd < 0 || a.sun_path[0] == '\0' || bind(fd, (const struct sockaddr *)&a, sizeof a) < 0 ||
+        listen(fd, 64) < 0)
+        die(path);
+    return fd;
+}
+
+static void accept_from(int listener)
+{
+    int fd = accept(listener, NULL, NULL);
+
+    if (fd >= 0 && fork() == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        serve_connection(fd);
+        _exit(0);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    struct pollfd fds[2] = { { .fd = -1 }, { .fd = -1 } };
+
+    if (argc < 3)
+        return 2;
+    dir = argv[1];
+    my_socket = argv[2];
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGCHLD, SIG_IGN);
+    for (int i = 2; i < argc && i < 4; i++)
+        fds[i - 2] = (struct pollfd){ .fd = listen_at(argv[i]), .events = POLLIN };
+    append("started", argv[2]);
+    for (;;) {
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+            die("poll");
+        for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+            if (fds[i].fd >= 0 && fds[i].revents)
+                accept_from(fds[i].fd);
+    }
+}
