@@ -173,7 +173,7 @@ TEST(attach_decides_a_report_on_the_node_that_is_there)
     w.at = w.count + 1;
     set_in_use(&w, "n1", "");
     assert_asked(&w, "PATCH " NODE_1 "/status\nGET " NODE_1 "\nPATCH " NODE_1 "/status\nGET " NODE_1
-                     "\nPATCH " NODE_1 "/status\n");
+                     "\nPATCH " NODE_1 "/status\n"); /* the last one forgets what was remembered */
     ASSERT_INT(1, script.detaches);
     ASSERT_ATTACHED(&w, "n1", "");
     parts_done(&w);

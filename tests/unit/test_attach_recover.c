@@ -250,8 +250,7 @@ TEST(attach_does_not_take_an_old_cache_for_an_answer)
     pass_s(&w, 1);
     ASSERT_INT(1, script.detaches);
     ASSERT_ATTACHED(&w, "n1", "");
-    /* The second is refused, since the first had happened; the last forgets the detach. */
-    assert_asked(&w, PATCH_1 PATCH_1 "GET " NODE_1 "\n" PATCH_1 PATCH_1);
+    assert_asked(&w, PATCH_1 PATCH_1 "GET " NODE_1 "\n" PATCH_1 PATCH_1); /* the second one is refused */
     parts_done(&w);
 }
 
