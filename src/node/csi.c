@@ -40,8 +40,11 @@ static int open_plugin(struct node_csi *c, struct error *err)
 {
     const struct csi_facts facts = { is_attach_required, c };
     struct counted_plugin *p = calloc(1, sizeof *p);
-    int r = p ? csi_drivers_new(&p->drivers, err) : error_no_memory(err);
+    int r;
 
+    if (!p)
+        return error_no_memory(err);
+    r = csi_drivers_new(&p->drivers, err);
     if (r < 0) {
         free(p);
         return r;
