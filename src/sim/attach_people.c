@@ -3,6 +3,7 @@
  * which say that a silent node is not ready and take away the pods of nodes that are lost. */
 #include "sim/scenario_attach.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,6 +173,7 @@ static bool end_pod(void *ctx, const struct object *o)
     const struct node *is = n ? site_stored_node(x, n->number) : NULL;
     bool is_lost;
 
+    assert(x);
     if (!n)
         is_lost = o->is_deleting;
     else if (!is)
