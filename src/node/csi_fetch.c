@@ -1,13 +1,14 @@
 /* What a driver is told besides the volume, read when the call is about to be made: a Secret may have been
  * changed since the last one. Costs: a request for the attachment and one for the Secret, where there are
  * such; tokens mostly none. They go out together. */
+#include "node/csi_int.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/attachment.h"
 #include "api/times.h"
-#include "node/csi_int.h"
 
 #define FETCH_BYTES_MAX ((size_t)1 << 20)
 
