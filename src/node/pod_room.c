@@ -3,12 +3,10 @@
  * that another can be placed elsewhere, and has its driver asked anew how much room there is.
  *
  * For drivers whose CSIDriver has a period for that: others' limits are fixed. */
-#include "node/node_int.h"
-
-#include <string.h>
+#include "node/pod_life_int.h"
 
 #include "api/attachment.h"
-#include "node/pod_life_int.h"
+#include "node/node_int.h"
 #include "node/pod_tell.h"
 
 #define RESOURCE_EXHAUSTED 8 /* the code of gRPC */
