@@ -55,6 +55,16 @@ static void add_member(struct buf *out, const char *key, const char *value)
     json_write_string(out, str_of(value));
 }
 
+static void write_in_use(const struct texts *names, struct buf *out)
+{
+    (void)buf_add_char(out, '[');
+    for (uint32_t i = 0; i < names->count; i++) {
+        (void)buf_add_cstr(out, i ? "," : "");
+        json_write_string(out, str_of(names->items[i]));
+    }
+    (void)buf_add_char(out, ']');
+}
+
 void node_write_new(const struct node_wish *w, struct buf *out)
 {
     struct labels l;
@@ -73,7 +83,13 @@ void node_write_new(const struct node_wish *w, struct buf *out)
         add_member(out, ANN_CONTROLLER_ATTACHES, "true");
         (void)buf_add_char(out, '}');
     }
-    (void)buf_add_cstr(out, "}}");
+    (void)buf_add_char(out, '}');
+    if (w->in_use && w->in_use->count > 0) {
+        (void)buf_add_cstr(out, ",\"status\":{\"volumesInUse\":");
+        write_in_use(w->in_use, out);
+        (void)buf_add_char(out, '}');
+    }
+    (void)buf_add_char(out, '}');
 }
 
 static bool label_is_right(const struct object *now, const struct label *l)
@@ -341,16 +357,6 @@ static bool in_use_is_right(const struct node_wish *w, const struct node *now)
         if (strcmp(w->in_use->items[i], now->volumes_in_use.items[i]) != 0)
             return false;
     return true;
-}
-
-static void write_in_use(const struct texts *names, struct buf *out)
-{
-    (void)buf_add_char(out, '[');
-    for (uint32_t i = 0; i < names->count; i++) {
-        (void)buf_add_cstr(out, i ? "," : "");
-        json_write_string(out, str_of(names->items[i]));
-    }
-    (void)buf_add_char(out, ']');
 }
 
 /* --- The status --- */

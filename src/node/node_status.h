@@ -24,7 +24,8 @@ struct node_wish {
     struct timestamp now;
 };
 
-/* The body of a create; the status follows by itself. */
+/* The body of a create: with what is in use from its first moment, or a controller could take that for
+ * nothing. The rest of the status follows by itself. */
 void node_write_new(const struct node_wish *w, struct buf *out);
 
 /* The labels and annotations are as they should be. */

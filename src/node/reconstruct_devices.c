@@ -4,7 +4,8 @@
  *
  *   plugins/VENDOR/NAME/mounts/VOLUME                       the device of a plugin that is compiled in
  *   plugins/kubernetes.io/flexvolume/VENDOR/NAME/mounts/VOLUME    of a driver
- *   plugins/VENDOR~NAME/volumeDevices/VOLUME/POD            a raw device, bound for a pod
+ *   plugins/kubernetes.io/csi/DRIVER/SHA256/globalmount     what a CSI driver has staged, with a file beside
+ * it plugins/VENDOR~NAME/volumeDevices/VOLUME/POD            a raw device, bound for a pod
  *
  * A device is found without a pod; a bind for a pod is a volume of that pod, unless its link was found
  * already. */
@@ -19,6 +20,8 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "plugins/layout.h"
+
+#define CSI_DIR "kubernetes.io/csi" /* the plugin's name, too */
 
 /* The directories, or whatever kinds, in `dir` below plugins/; none where it is not there. */
 static struct texts list(struct scan *s, int plugins, const char *dir, unsigned kinds)
@@ -124,6 +127,41 @@ static void look_at_blocks(struct scan *s, int plugins)
     }
 }
 
+static bool has_name(struct texts names, const char *name)
+{
+    for (uint32_t i = 0; i < names.count; i++)
+        if (strcmp(names.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Of a driver that stages nothing there is a directory, and no file that says whose it is. */
+static void look_at_staged(struct scan *s, int plugins, const char *driver)
+{
+    struct texts all = list(s, plugins, arena_printf(&s->arena, CSI_DIR "/%s", driver), HOST_LIST_DIRS);
+    struct found_volume v = { .pod_uid = "", .plugin_name = CSI_DIR };
+
+    for (uint32_t i = 0; i < all.count; i++) {
+        const char *dir = arena_printf(&s->arena, CSI_DIR "/%s/%s", driver, all.items[i]);
+
+        if (!has_name(list(s, plugins, dir, HOST_LIST_OTHERS), "vol_data.json"))
+            continue;
+        v.name = arena_printf(&s->arena, "%s/%s", driver, all.items[i]);
+        v.device_mount_path = arena_printf(&s->arena, "%s/plugins/%s/globalmount", s->env.root, dir);
+        if (v.name && v.device_mount_path)
+            add(s, &v);
+    }
+}
+
+static void look_at_csi(struct scan *s, int plugins)
+{
+    struct texts drivers = list(s, plugins, CSI_DIR, HOST_LIST_DIRS);
+
+    for (uint32_t i = 0; i < drivers.count; i++)
+        if (strcmp(drivers.items[i], "volumeDevices") != 0)
+            look_at_staged(s, plugins, drivers.items[i]);
+}
+
 void scan_devices(struct scan *s)
 {
     _cleanup_(closep) int plugins = -1;
@@ -137,6 +175,7 @@ void scan_devices(struct scan *s)
         return;
     look_at_blocks(s, plugins); /* first: those of the pods are still alone, and in order */
     look_at_vendor(s, plugins, "kubernetes.io", "kubernetes.io");
+    look_at_csi(s, plugins);
     vendors = list(s, plugins, "kubernetes.io/flexvolume", HOST_LIST_DIRS);
     for (uint32_t i = 0; i < vendors.count; i++) {
         const char *dir = arena_printf(&s->arena, "kubernetes.io/flexvolume/%s", vendors.items[i]);

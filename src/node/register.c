@@ -241,12 +241,13 @@ static enum write_verdict decide_adopt(void *ctx, const struct object *now, stru
 static enum write_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
                                         struct error *err)
 {
-    struct node_wish wish = wish_for_machine(ctx);
+    _cleanup_(asked_done) struct asked a = { 0 };
 
     (void)err;
     if (now)
         return WRITE_ALREADY;
-    node_write_new(&wish, body);
+    ask(ctx, &a);
+    node_write_new(&a.wish, body);
     return WRITE_SEND;
 }
 

@@ -638,6 +638,20 @@ TEST(a_node_that_was_deleted_is_registered_again)
     parts_done(&w);
 }
 
+/* P4: from its first moment, before any status is written. */
+TEST(a_node_that_is_made_anew_says_what_is_in_use)
+{
+    struct parts w;
+
+    world_init(&w);
+    use(&w, "p/a", NULL);
+    w.refused = "PATCH /api/v1/nodes";
+    ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
+    parts_pass_ns(&w, S);
+    ASSERT_THERE(&w, "['p/a']", NODE, IN_USE);
+    parts_done(&w);
+}
+
 /* The watch has not told of it: the write itself finds out. */
 TEST(a_node_that_was_replaced_unseen_is_adopted)
 {

@@ -276,6 +276,12 @@ TEST(a_new_node)
     node_write_new(&w, &out);
     ASSERT_STR(kind_row("{'apiVersion':'v1','kind':'Node','metadata':{'name':'n1'," LABELS("n1") "}}}"),
                buf_cstr(&out));
+    buf_clear(&out);
+    w.in_use = &(struct texts){ (const char *const[]){ "p/a" }, 1 };
+    node_write_new(&w, &out);
+    ASSERT_STR(kind_row("{'apiVersion':'v1','kind':'Node','metadata':{'name':'n1'," LABELS(
+                   "n1") "}},'status':{'volumesInUse':['p/a']}}"),
+               buf_cstr(&out));
 }
 
 TEST_MAIN()

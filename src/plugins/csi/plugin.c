@@ -120,8 +120,9 @@ static int csi_reconstruct(const struct volume_plugin *self, const struct volume
     bool is_persistent;
     struct csi_data d = { 0 };
     char dir[PATH_MAX];
-    int r = is_block ? csi_block_data_dir(env->root, name, dir, err)
-                     : layout_pod_path(env->root, pod_uid, "volumes", CSI_PLUGIN, name, dir, err);
+    int r = is_block     ? csi_block_data_dir(env->root, name, dir, err)
+            : pod_uid[0] ? layout_pod_path(env->root, pod_uid, "volumes", CSI_PLUGIN, name, dir, err)
+                         : layout_plugin_path(env->root, CSI_PLUGIN, name, dir, err); /* what is staged */
 
     (void)self;
     if (r == 0)
