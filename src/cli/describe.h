@@ -44,6 +44,8 @@ void describe_status(struct describe *x, struct str phase);
 /* "Thu, 01 Jan 2026 00:00:00 +0000"; the year 1 for none. */
 void describe_time(struct describe *x, const char *label, json_ref time);
 void describe_write_time(struct describe *x, json_ref time);
+/* The table of status.conditions; title and key: of the time that is not the transition's. */
+void describe_conditions(struct describe *x, const char *title, const char *key);
 /* `key in [a, b]` of a selector's expression. */
 void describe_expression(struct describe *x, json_ref expression);
 /* The events about the object. */

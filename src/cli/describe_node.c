@@ -24,32 +24,6 @@ static void add_taints(struct describe *x)
     }
 }
 
-static void add_conditions(struct describe *x)
-{
-    json_ref conditions = describe_state(x, "conditions");
-    struct buf *out = &x->out.text;
-
-    if (!json_first(&x->doc, conditions))
-        return;
-    describe_line(x, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage\n"
-                     "  ----\t------\t-----------------\t------------------\t------\t-------");
-    for (json_ref c = json_first(&x->doc, conditions); c; c = json_next(&x->doc, c)) {
-        (void)buf_add_cstr(out, "  ");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "type"));
-        (void)buf_add_cstr(out, " \t");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "status"));
-        (void)buf_add_cstr(out, " \t");
-        describe_write_time(x, json_get(&x->doc, c, "lastHeartbeatTime"));
-        (void)buf_add_cstr(out, " \t");
-        describe_write_time(x, json_get(&x->doc, c, "lastTransitionTime"));
-        (void)buf_add_cstr(out, " \t");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "reason"));
-        (void)buf_add_cstr(out, " \t");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "message"));
-        (void)buf_add_char(out, '\n');
-    }
-}
-
 static void add_addresses(struct describe *x)
 {
     describe_line(x, "Addresses:");
@@ -138,7 +112,7 @@ void describe_node(struct describe *x)
     describe_time(x, "CreationTimestamp:", describe_meta(x, "creationTimestamp"));
     add_taints(x);
     describe_member(x, "Unschedulable:", spec, "unschedulable", "false");
-    add_conditions(x);
+    describe_conditions(x, "LastHeartbeatTime", "lastHeartbeatTime");
     add_addresses(x);
     add_amounts(x, "Capacity", "capacity");
     add_amounts(x, "Allocatable", "allocatable");

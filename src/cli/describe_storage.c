@@ -132,32 +132,6 @@ static void add_users(struct describe *x)
         (void)buf_add_cstr(&x->out.text, "<none>\n");
 }
 
-static void add_conditions(struct describe *x)
-{
-    json_ref conditions = describe_state(x, "conditions");
-    struct buf *out = &x->out.text;
-
-    if (!json_first(&x->doc, conditions))
-        return;
-    describe_line(x, "Conditions:\n  Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage\n"
-                     "  ----\t------\t-----------------\t------------------\t------\t-------");
-    for (json_ref c = json_first(&x->doc, conditions); c; c = json_next(&x->doc, c)) {
-        (void)buf_add_cstr(out, "  ");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "type"));
-        (void)buf_add_cstr(out, " \t");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "status"));
-        (void)buf_add_cstr(out, " \t");
-        describe_write_time(x, json_get(&x->doc, c, "lastProbeTime"));
-        (void)buf_add_cstr(out, " \t");
-        describe_write_time(x, json_get(&x->doc, c, "lastTransitionTime"));
-        (void)buf_add_cstr(out, " \t");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "reason"));
-        (void)buf_add_cstr(out, " \t");
-        columns_add_cell(&x->out, json_get_text(&x->doc, c, "message"));
-        (void)buf_add_char(out, '\n');
-    }
-}
-
 static void add_data_source(struct describe *x)
 {
     json_ref source = describe_spec(x, "dataSource");
@@ -190,7 +164,7 @@ void describe_claim(struct describe *x)
         describe_text(x, "VolumeMode:", json_text(d, describe_spec(x, "volumeMode")));
     add_data_source(x);
     add_users(x);
-    add_conditions(x);
+    describe_conditions(x, "LastProbeTime", "lastProbeTime");
     describe_events(x);
 }
 

@@ -314,3 +314,29 @@ void describe_events(struct describe *x)
     for (size_t i = 0; i < events.count; i++)
         add_event(x, events.items[i]);
 }
+
+void describe_conditions(struct describe *x, const char *title, const char *key)
+{
+    json_ref conditions = describe_state(x, "conditions");
+    struct buf *out = &x->out.text;
+
+    if (!json_first(&x->doc, conditions))
+        return;
+    (void)buf_addf(out, "Conditions:\n  Type\tStatus\t%s\tLastTransitionTime\tReason\tMessage\n", title);
+    describe_line(x, "  ----\t------\t-----------------\t------------------\t------\t-------");
+    for (json_ref c = json_first(&x->doc, conditions); c; c = json_next(&x->doc, c)) {
+        (void)buf_add_cstr(out, "  ");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "type"));
+        (void)buf_add_cstr(out, " \t");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "status"));
+        (void)buf_add_cstr(out, " \t");
+        describe_write_time(x, json_get(&x->doc, c, key));
+        (void)buf_add_cstr(out, " \t");
+        describe_write_time(x, json_get(&x->doc, c, "lastTransitionTime"));
+        (void)buf_add_cstr(out, " \t");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "reason"));
+        (void)buf_add_cstr(out, " \t");
+        columns_add_cell(&x->out, json_get_text(&x->doc, c, "message"));
+        (void)buf_add_char(out, '\n');
+    }
+}

@@ -483,4 +483,19 @@ static inline struct node_mount *bench_mount(const char *volume, const char *pod
     return v ? world_find_mount(v, pod_uid) : NULL;
 }
 
+/* How many events have that reason, whatever they say. */
+static inline unsigned count_reason(const char *reason)
+{
+    unsigned found = 0;
+
+    ASSERT_SENT(&bench.w.served, 200, "GET", EVENTS, NULL);
+    for (uint32_t i = 0; i < got_items(&bench.w.served); i++) {
+        const struct json *d = &bench.w.served.doc;
+        json_ref e = json_at(d, json_get(d, bench.w.served.root, "items"), i);
+
+        found += json_is_string(d, json_get(d, e, "reason"), reason);
+    }
+    return found;
+}
+
 #endif

@@ -185,20 +185,6 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-static unsigned count_reason(const char *reason)
-{
-    unsigned found = 0;
-
-    ASSERT_SENT(&bench.w.served, 200, "GET", EVENTS, NULL);
-    for (uint32_t i = 0; i < got_items(&bench.w.served); i++) {
-        const struct json *d = &bench.w.served.doc;
-        json_ref e = json_at(d, json_get(d, bench.w.served.root, "items"), i);
-
-        found += json_is_string(d, json_get(d, e, "reason"), reason);
-    }
-    return found;
-}
-
 /* --- From the pod to the driver, and back --- */
 
 /* node-1, node-22: in use is told, the attachment awaited, then staged and published with what the attachment

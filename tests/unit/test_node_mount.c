@@ -20,21 +20,6 @@ static void assert_mounted(const char *volume, const char *uid)
     ASSERT_INT(MOUNT_DONE, m->state);
 }
 
-/* How many events have that reason, whatever they say. */
-static unsigned count_reason(const char *reason)
-{
-    unsigned found = 0;
-
-    ASSERT_SENT(&bench.w.served, 200, "GET", EVENTS, NULL);
-    for (uint32_t i = 0; i < got_items(&bench.w.served); i++) {
-        const struct json *d = &bench.w.served.doc;
-        json_ref e = json_at(d, json_get(d, bench.w.served.root, "items"), i);
-
-        found += json_is_string(d, json_get(d, e, "reason"), reason);
-    }
-    return found;
-}
-
 /* node-1, node-3: in use is written first, the controller's word is awaited, then the device is mounted and
  * the volume set up. No event says that it went well. */
 TEST(attached_volume_is_reported_awaited_and_mounted)
