@@ -252,8 +252,9 @@ static void find(struct wait *w, const struct kind_info *k, const char *ns, cons
 
     if (w->until == UNTIL_CREATED && name) {
         struct one later = { k, ns, name, NULL };
+        int r = vec_push(&w->objects, later);
 
-        is_kept = vec_push(&w->objects, later) == 0;
+        is_kept = r == 0;
     } else if (session_ask(&w->session, &q, &w->reply) < 0) {
         if (w->reply.r != -ERR_NOT_FOUND || w->until != UNTIL_DELETED)
             w->status = reply_complain(&w->reply, NULL, NULL);

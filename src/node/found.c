@@ -112,9 +112,13 @@ static void note_failed(struct agent *a, const struct found_volume *f)
              LOG_STR("plugin", f->plugin_name), LOG_STR("volume", f->name), LOG_ERR(&f->err));
     if (!f->pod_uid[0])
         return; /* its device stays: there is no pod to take it from */
+    if (vec_reserve(&a->failed, 1) < 0)
+        return; /* its directory stays until the next start, as below */
     new = (struct failed_volume){ strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
-    if (!new.plugin || !new.name || !new.pod_uid || vec_push(&a->failed, new) < 0) {
-        free(new.plugin); /* its directory stays until the next start */
+    if (new.plugin &&new.name &&new.pod_uid) {
+        a->failed.items[a->failed.count++] = new;
+    } else {
+        free(new.plugin);
         free(new.name);
         free(new.pod_uid);
     }

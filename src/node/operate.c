@@ -178,7 +178,7 @@ static void on_csi_fetched(struct csi_fetch *f, int r, const struct error *err)
 
 void stage_begin_step(struct stage *s, enum csi_step step, stage_fn *fn, stage_done_fn *done)
 {
-    if (!stage_csi(s)) {
+    if (spec_source(&s->spec.spec).kind != SOURCE_CSI) {
         stage_begin(s, fn, done);
         return;
     }
@@ -283,10 +283,12 @@ void node_op_fail(struct node_op *op, const char *reason, const char *prefix, in
 
 void operate_cancel_all(struct agent *a)
 {
-    struct node_op *op;
+    struct node_op *next;
 
-    while ((op = TAILQ_FIRST(&a->running)))
+    for (struct node_op *op = TAILQ_FIRST(&a->running); op; op = next) {
+        next = TAILQ_NEXT(op, link);
         node_op_free(op); /* nested goes as a whole */
+    }
 }
 
 /* Whether the work may still be going on, never began, or is over, is said by its code. */

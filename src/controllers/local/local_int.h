@@ -8,12 +8,12 @@
 #include "api/volume.h"
 #include "base/rng.h"
 #include "base/vec.h"
-#include "plugins/job.h"
 #include "controllers/last_look.h"
 #include "controllers/local/local.h"
 #include "host/files.h"
 #include "host/wipe.h"
 #include "machinery/write.h"
+#include "plugins/job.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"
 #define LOCAL_NAME_BYTES 32 /* "local-pv-" and eight digits */

@@ -4,9 +4,9 @@
 
 #include <sys/queue.h>
 
-#include "plugins/job.h"
 #include "controllers/last_look.h"
 #include "controllers/provisioner/provisioner.h"
+#include "plugins/job.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
 #define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)
