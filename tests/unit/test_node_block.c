@@ -144,7 +144,7 @@ static void assert_state(const char *uid, const char *words)
     FILE *f = fopen(at_root("pods/%s/berth.json", uid), "re");
 
     assert_non_null(f);
-    (void)fread(text, 1, sizeof text - 1, f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
     (void)fclose(f);
     if (!strstr(text, words))
         fail_msg("no %s in\n%s", words, text);
