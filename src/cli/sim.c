@@ -33,7 +33,7 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, faults, "faults", "LIST",
          "what may go wrong: all (default), none, delay,crash,… or all,-crash"),
     FLAG(struct settings, scenario, "scenario", "NAME",
-         "one of binder, caches, leader, scheduler, seats; default all of them"),
+         "one of attach, binder, caches, leader, scheduler, seats; default all of them"),
     FLAG_ON(struct settings, is_traced, "trace", "print every step"),
     { 0 },
 };
