@@ -299,13 +299,10 @@ static int open_modules(struct agent *a, struct error *err)
 /* The root as it is, without links: nothing below it may be reached by one. */
 static int open_root(struct agent *a, struct error *err)
 {
-    char clean[PATH_MAX];
-    int r = host_clean_path(a->o.root, clean, err);
+    int r = io_mkdirs(a->o.root, 0755, err);
 
     if (r == 0)
-        r = io_mkdirs(clean, 0755, err);
-    if (r == 0)
-        r = host_resolve_path(clean, a->root, err);
+        r = host_resolve_path(a->o.root, a->root, err);
     if (r < 0)
         return error_wrap(err, "the node's directory '%s'", a->o.root);
     a->env = (struct volume_env){ .root = a->root,
