@@ -74,11 +74,11 @@ static bool in_use(void *ctx, struct arena *arena, struct texts *ret)
 {
     struct agent *a = ctx;
     size_t count = a->world.volumes.count;
-    const char **names = count ? arena_alloc(arena, count * sizeof *names) : NULL;
+    const char **names = arena_alloc(arena, (count + 1) * sizeof *names);
     struct omap_cursor at;
 
     *ret = (struct texts){ 0 };
-    if (!a->has_attached || !a->has_pods || (count && !names))
+    if (!a->has_attached || !a->has_pods || !names)
         return false;
     ret->items = names;
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
