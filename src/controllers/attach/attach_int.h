@@ -9,9 +9,9 @@
 #include "controllers/attach/attach.h"
 #include "controllers/attach/worlds.h"
 #include "machinery/nested.h"
+#include "plugins/csi/request.h"
 
 #define ATTACH_MANAGER "berth-attach-detach"
-#define CSI_PLUGIN "kubernetes.io/csi"
 #define UNIQUE_NAME_BYTES_MAX ((size_t)64 << 10)
 
 /* Names of operations. */

@@ -16,12 +16,10 @@
 #include <string.h>
 
 #include "api/migration.h"
-#include "io/digest.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
 
 #define WAIT_NS (120 * NS_PER_S)
-#define NAME_BYTES (4 + SHA256_HEX_BYTES)
 #define VERSION_BYTES 64
 #define DELETE_READS_MAX 3
 
@@ -40,7 +38,7 @@ struct csi_work {
     struct client_call call;
     struct timer limit;
     struct deferred later;
-    char name[NAME_BYTES];
+    char name[CSI_NAME_BYTES];
 };
 
 static void on_later(void *ctx);
@@ -74,21 +72,6 @@ static int split(struct csi_work *c, struct str name, bool takes_carets, struct 
     c->driver = strndup(driver.s, driver.len);
     c->handle = strndup(rest.s, rest.len);
     return c->driver && c->handle ? 0 : error_no_memory(err);
-}
-
-static int name_attachment(struct csi_work *c, struct error *err)
-{
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-    char sum[SHA256_HEX_BYTES];
-    int r;
-
-    (void)buf_addf(&text, "%s%s%s", c->handle, c->driver, c->owner->node);
-    r = buf_check(&text, "the attachment's name", err);
-    if (r == 0)
-        r = sha256_hex(buf_str(&text), sum, err);
-    if (r == 0)
-        (void)snprintf(c->name, sizeof c->name, "csi-%s", sum);
-    return r;
 }
 
 /* --- Works --- */
@@ -178,7 +161,7 @@ static int work_open(struct csi_work *c, struct error *err)
     if (r == 0)
         r = split(c, name, /* takes_carets= */ c->what != CSI_DETACHING, err);
     if (r == 0)
-        r = name_attachment(c, err);
+        r = csi_attachment_name(c->driver, c->handle, c->owner->node, c->name, err);
     if (r < 0 || c->what == CSI_VERIFYING)
         return r;
     r = omap_insert(&w->attach->csi_works, /* rank= */ 0, c);

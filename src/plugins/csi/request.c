@@ -5,7 +5,7 @@
 
 #include "io/digest.h"
 
-#define NAMES_BYTES_MAX 4096
+#define NAMES_BYTES_MAX ((size_t)64 << 10)
 
 static const enum csi_secret step_secrets[CSI_STEP_COUNT] = {
     [CSI_STAGE] = CSI_SECRET_NODE_STAGE,
