@@ -131,12 +131,15 @@ struct cycle {
     bool has_claims;
     bool has_disks;         /* inline volumes that nodes cannot share */
     bool is_alone_conflict; /* a ReadWriteOncePod claim is in use */
+    bool looks_at_all;      /* every node gets its verdict, in the order of the nodes */
     bool has_unbound;
 
     /* The result. */
     struct sched_node *node;
     uint32_t judges;
     enum judge failed_judge;
+    enum refusal refusal;           /* of the whole pod */
+    const struct pod_volume *about; /* which volume of the pod it is because of; NULL: none of them */
     struct buf message;
 };
 
@@ -145,8 +148,15 @@ void cycle_done(struct cycle *c);
 /* Chooses; nothing is promised yet. */
 enum cycle_result cycle_run(struct cycle *c);
 
+/* Why the whole pod is refused, who says so and of which of its volumes; NULL: of none. */
+struct refused {
+    enum refusal why;
+    enum judge judge;
+    const struct pod_volume *about;
+};
+
 /* A whole attempt's end before nodes are looked at: says the message of a judge. Returns CYCLE_REFUSED. */
-enum cycle_result cycle_refuse(struct cycle *c, enum judge j, const char *fmt, ...)
+enum cycle_result cycle_refuse(struct cycle *c, struct refused x, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* `running PreFilter plugin "J": …`. Returns CYCLE_FAILED. */
 enum cycle_result cycle_fail(struct cycle *c, enum judge j, const char *fmt, ...)
