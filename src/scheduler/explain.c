@@ -6,6 +6,7 @@
 
 /* A fifth of a second of looks. */
 #define CHECKS_MAX ((size_t)2000000)
+#define LABEL_HOSTNAME "kubernetes.io/hostname"
 
 void schedule_done(struct schedule *x)
 {
@@ -98,7 +99,7 @@ static int judge_all(struct schedule *x, struct scheduler *s)
         x->chosen = c.node->node->obj.name;
         r = r < 0 ? r : tell_claims(x, &c);
     } else if (x->state == SCHEDULE_FITS) {
-        x->state = result == CYCLE_FAILED    ? SCHEDULE_FAILED
+        x->state = result == CYCLE_FAILED      ? SCHEDULE_FAILED
                    : c.refusal != REFUSAL_NONE ? SCHEDULE_REFUSED
                                                : SCHEDULE_NO_NODE;
     }
@@ -129,26 +130,105 @@ int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule 
 
 /* --- Volumes --- */
 
-/* The node that a term names as most do, by its name as a label; NULL for none. */
-static size_t node_named(const struct schedule *x, const struct node_term *t)
+static uint32_t reasons_of(const struct schedule *x, const char *name)
 {
+    size_t low = 0, high = x->nodes.count;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        int r = strcmp(x->nodes.items[mid].node->obj.name, name);
+
+        if (r == 0)
+            return x->nodes.items[mid].verdict.reasons;
+        low = r < 0 ? mid + 1 : low;
+        high = r < 0 ? high : mid;
+    }
+    return 0;
+}
+
+/* Takes the node into the answer when it is better than what is there; true when no other can be. */
+static bool try_node(const struct schedule *x, const struct claim *c, const struct volume *v,
+                     const struct sched_node *n, struct schedule_volume *ret)
+{
+    const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
+    static const struct kvs no_labels;
+    struct match_options o = { .is_delayed = true,
+                               .is_promised = a != NULL,
+                               .node_labels = n ? &n->node->obj.labels : &no_labels };
+    enum reject r = match_volume(v, c, &o);
+    uint32_t reasons;
+
+    if (r != REJECT_NONE || !n) {
+        if (ret->reject == REJECT_NODE)
+            ret->reject = r;
+        return r != REJECT_NODE; /* the rest is the same from everywhere */
+    }
+    reasons = reasons_of(x, n->name);
+    if (ret->reject != REJECT_NONE || reasons == 0)
+        *ret = (struct schedule_volume){ .node = n->node, .reasons = reasons };
+    return reasons == 0;
+}
+
+/* The nodes that a term names as most do, by their hosts' names. False when it names none. */
+static bool try_named(const struct schedule *x, const struct claim *c, const struct volume *v,
+                      const struct node_term *t, struct schedule_volume *ret)
+{
+    bool names = false;
+
     for (size_t i = 0; i < t->labels.count; i++) {
         const struct requirement *q = &t->labels.items[i];
 
-        for (size_t k = 0; q->op == SELECTOR_IN && strcmp(q->key, LABEL_HOSTNAME) == 0 && k < q->values_count;
-             k++) {
-            size_t low = 0, high = x->nodes.count;
+        if (q->op != SELECTOR_IN || strcmp(q->key, LABEL_HOSTNAME) != 0)
+            continue;
+        names = true;
+        for (size_t k = 0; k < q->values_count; k++) {
+            const struct sched_node *n = nodes_get(&x->s->nodes, q->values[k]);
 
-            while (low < high) {
-                size_t mid = (low + high) / 2;
-                int r = strcmp(x->nodes.items[mid].node->obj.name, q->values[k]);
-
-                if (r == 0)
-                    return mid;
-                low = r < 0 ? mid + 1 : low;
-                high = r < 0 ? high : mid;
-            }
+            if (n && try_node(x, c, v, n, ret))
+                return true;
         }
     }
-    return SIZE_MAX;
+    return names;
+}
+
+/* True when that settles it: every term names its nodes, and one of them reaches the volume. */
+static bool try_all_named(const struct schedule *x, const struct claim *c, const struct volume *v,
+                          struct schedule_volume *ret)
+{
+    bool names = true;
+
+    for (size_t i = 0; i < v->affinity->count; i++)
+        names = try_named(x, c, v, &v->affinity->terms[i], ret) && names;
+    return names && ret->reject != REJECT_NODE;
+}
+
+/* One that will do, else the first. */
+static const struct sched_node *any_node(const struct schedule *x)
+{
+    for (size_t i = 0; i < x->nodes.count; i++)
+        if (x->nodes.items[i].verdict.reasons == 0)
+            return x->s->nodes.all.items[i];
+    return x->s->nodes.all.count > 0 ? x->s->nodes.all.items[0] : NULL;
+}
+
+void schedule_judge_volume(struct schedule *x, const struct claim *c, const struct volume *v,
+                           struct schedule_volume *ret)
+{
+    const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
+    const struct nodes *all = &x->s->nodes;
+    bool is_over = false;
+
+    *ret = (struct schedule_volume){ .reject = REJECT_NODE };
+    if (a && strcmp(a->claim_uid, c->obj.uid) != 0) {
+        *ret = (struct schedule_volume){ .reject = REJECT_TAKEN, .is_promised = true };
+    } else if (volume_is_for(v, c) && !volume_is_kept_for(v, c)) {
+        ret->reject = REJECT_CLASS;
+    } else if (!v->affinity || all->all.count == 0) {
+        (void)try_node(x, c, v, any_node(x), ret);
+    } else if (!try_all_named(x, c, v, ret)) {
+        for (size_t i = 0; !is_over && i < all->all.count && (i == 0 || x->checks_left > 0); i++) {
+            is_over = try_node(x, c, v, all->all.items[i], ret);
+            x->checks_left -= x->checks_left > 0;
+        }
+    }
 }

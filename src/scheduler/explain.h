@@ -46,8 +46,8 @@ struct schedule {
     const struct pod *pod;
     enum schedule_state state;
     enum refusal refusal;
-    const struct pod_volume *about; /* the volume of the pod that the refusal is about; NULL for none */
-    struct buf message;             /* what the scheduler says of it, "" for nothing */
+    const struct pod_volume *about;  /* the volume of the pod that the refusal is about; NULL for none */
+    struct buf message;              /* what the scheduler says of it, "" for nothing */
     VEC(struct schedule_node) nodes; /* by name; none where nodes were not asked */
     VEC(struct schedule_claim) claims;
     const char *chosen; /* the node's name; NULL for none */
@@ -56,10 +56,10 @@ struct schedule {
     bool is_live;
     enum schedule_place place;
     unsigned attempts;
-    uint64_t rest_until_ns;     /* of one that rests */
-    uint64_t since_ns;          /* of one set aside, or that binds */
-    bool is_written;            /* of one that binds: it has written all and waits for others */
-    uint64_t binding_until_ns;  /* … and gives up then */
+    uint64_t rest_until_ns;    /* of one that rests */
+    uint64_t since_ns;         /* of one set aside, or that binds */
+    bool is_written;           /* of one that binds: it has written all and waits for others */
+    uint64_t binding_until_ns; /* … and gives up then */
 
     size_t checks_left; /* of volumes against nodes */
 };
@@ -74,10 +74,10 @@ void schedule_done(struct schedule *x);
 
 /* Why a volume, all others aside, is not what a claim of the pod gets. */
 struct schedule_volume {
-    enum reject reject;       /* REJECT_NONE: from the node it could be taken … */
-    const struct node *node;  /* … this one; NULL when there is none */
-    uint32_t reasons;         /* why the pod cannot go there; 0: it can */
-    bool is_promised;         /* REJECT_TAKEN by a pod that is on its way */
+    enum reject reject;      /* REJECT_NONE: from the node it could be taken … */
+    const struct node *node; /* … this one; NULL when there is none */
+    uint32_t reasons;        /* why the pod cannot go there; 0: it can */
+    bool is_promised;        /* REJECT_TAKEN by a pod that is on its way */
 };
 /* Of a claim that waits for its consumer. With many volumes that reach no node the search is given up after
  * some millions of looks, and what is left is said to be out of reach. */

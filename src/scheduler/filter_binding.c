@@ -55,6 +55,12 @@ static enum cycle_result check_claim(struct cycle *c, const struct pod_volume *v
     return CYCLE_FITS;
 }
 
+/* What is kept under another class stands idle: of a claim that waits it is not the consumer's. */
+bool volume_is_kept_for(const struct volume *v, const struct claim *c)
+{
+    return volume_is_for(v, c) && strcmp(v->class, c->class) == 0;
+}
+
 /* Volumes that are the claim's, by their own word or by a promise, in the order of names. */
 static int collect_kept(struct cycle *c, struct cycle_claim *x)
 {
@@ -70,8 +76,7 @@ static int collect_kept(struct cycle *c, struct cycle_claim *x)
          o && r == 0; o = informer_next(&at)) {
         const struct volume *v = volume_of(o);
 
-        if (volume_is_for(v, x->claim) && strcmp(v->class, x->claim->class) == 0 &&
-            !assumed_volume(&c->s->assumed, v->obj.name))
+        if (volume_is_kept_for(v, x->claim) && !assumed_volume(&c->s->assumed, v->obj.name))
             r = vec_push(&c->kept, (struct kept_volume){ .volume = v });
     }
     if (promised && r == 0)

@@ -36,6 +36,7 @@ enum cache_kind {
 };
 
 struct binding;
+struct schedule;
 
 struct scheduler {
     struct scheduler_options o;
@@ -52,6 +53,7 @@ struct scheduler {
     TAILQ_HEAD(, report) reports; /* conditions on their way */
     size_t bindings_count;
     VEC(struct verdict) verdicts; /* scratch of a turn, one a node */
+    bool is_following;            /* the caches tell it what happens */
     bool is_started;
 };
 
@@ -82,6 +84,8 @@ const struct storage_class *cached_class(const struct scheduler *s, const char *
 bool scheduler_wants(const struct scheduler *s, const struct pod *p);
 /* volumeName and the annotation of a completed bind; the phase does not count. */
 bool claim_is_fully_bound(const struct claim *c);
+/* By its own word, and of the claim's class. */
+bool volume_is_kept_for(const struct volume *v, const struct claim *c);
 
 /* --- One pod's turn (cycle.c) --- */
 
@@ -193,6 +197,8 @@ int64_t score_volumes(const struct cycle *c);
  * why. */
 bool binding_begin(struct cycle *c, struct queued_pod *x);
 void bindings_free(struct scheduler *s);
+/* Of a pod on its way: its state, its node and what it waits for. -ERR_NO_MEMORY alone. */
+int binding_tell(const struct scheduler *s, struct schedule *x);
 /* Something about it has changed: those that wait look again. */
 void bindings_see_claim(struct scheduler *s, const struct claim *c);
 void bindings_see_volume(struct scheduler *s, const struct volume *v);
