@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "controllers/binder/binder.h"
 
 /* --- Looking things up --- */
 
@@ -31,7 +32,7 @@ struct newest {
     size_t count;
 };
 
-static struct timestamp event_at(const struct event *e)
+struct timestamp why_event_at(const struct event *e)
 {
     const struct timestamp times[] = { e->series_last, e->last, e->time, e->first, e->obj.created };
 
@@ -44,7 +45,7 @@ static struct timestamp event_at(const struct event *e)
 /* By time, then by name: events of one second have an order too. */
 static int event_cmp(const struct event *a, const struct event *b)
 {
-    int r = timestamp_cmp(event_at(a), event_at(b));
+    int r = timestamp_cmp(why_event_at(a), why_event_at(b));
 
     return r ? r : strcmp(a->obj.name, b->obj.name);
 }
@@ -86,9 +87,40 @@ void why_add_events(const struct why_world *w, struct report *r, const struct ob
                                                 .reason = e->reason,
                                                 .message = e->message,
                                                 .count = count > 0 ? count : 1,
-                                                .age = why_age(w, event_at(e), age) });
+                                                .age = why_age(w, why_event_at(e), age) });
         (void)object_unref(&n.items[i]->obj);
     }
+}
+
+/* --- Operations --- */
+
+struct why_operations {
+    const struct why_world *world;
+    struct report *report;
+};
+
+static void add_operation(void *ctx, const struct operation_state *s)
+{
+    const struct why_operations *x = ctx;
+    uint64_t now_ns = clock_mono_ns(x->world->clock);
+    bool is_waiting = s->retry_at_ns > now_ns;
+
+    report_operation(
+        x->report,
+        &(struct report_operation){
+            .name = s->name,
+            .is_running = s->is_running,
+            .failures = s->failures,
+            .retry_seconds = is_waiting ? (int64_t)((s->retry_at_ns - now_ns + NS_PER_S - 1) / NS_PER_S) : -1,
+            .message = s->message });
+}
+
+void why_add_operations(const struct why_world *w, struct report *r, const struct object *about)
+{
+    struct why_operations x = { w, r };
+
+    if (w->binder)
+        binder_each_operation(w->binder, about, add_operation, &x);
 }
 
 /* --- The whole --- */

@@ -33,8 +33,14 @@ struct why_world {
 /* NULL when it is not there, or the kind is not known. ns is "" at cluster scope. */
 const struct object *why_get(const struct why_world *w, enum kind k, const char *ns, const char *name);
 
+/* When it last happened; zero when it does not say. */
+struct timestamp why_event_at(const struct event *e);
+
 /* The newest events about the object, oldest first. */
 void why_add_events(const struct why_world *w, struct report *r, const struct object *about);
+
+/* What the binder does for a claim or volume, or will try again. */
+void why_add_operations(const struct why_world *w, struct report *r, const struct object *about);
 
 /* How long ago, or for how long: "5m3s"; "<unknown>" for no time. */
 #define WHY_AGE_BYTES_MAX 32

@@ -90,6 +90,11 @@ static void decide_unbound(const struct binder_sight *s, const struct claim *c, 
         decide_unmatched(s, c, ret);
 }
 
+bool decide_is_waiting_pod(const struct pod *p)
+{
+    return p->node_name[0] == '\0' && !pod_is_terminated(p);
+}
+
 /* --- With one --- */
 
 static void decide_named(const struct claim *c, struct claim_decision *ret)

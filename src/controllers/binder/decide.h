@@ -10,6 +10,7 @@
 
 #include "api/class.h"
 #include "api/match.h"
+#include "api/pod.h"
 #include "base/error.h"
 #include "machinery/informer.h"
 #include "plugins/plugin.h"
@@ -68,6 +69,9 @@ const struct storage_class *decide_default_class(const struct informer *classes)
 
 /* Whether the claim's class waits for the first consumer. -ERR_INVALID for a class that does not say. */
 int decide_is_delayed(const struct informer *classes, const struct claim *c, bool *ret, struct error *err);
+
+/* The pod wants its claims and waits for a node: a claim that waits for its first consumer waits for it. */
+bool decide_is_waiting_pod(const struct pod *p);
 
 /* The volume can be the claim's that was bound to it: nobody's, or for it. v NULL: no. */
 bool decide_has_volume(const struct claim *c, const struct volume *v);

@@ -24,13 +24,9 @@ static void tell_waits_for_pods(struct round *r, const struct claim *c)
 
     /* In the order of keys: of one namespace, by name. */
     for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(round_name(r)), &at); o;
-         o = informer_next(&at)) {
-        const struct pod *pod = pod_of(o);
-
-        if (pod->node_name[0] != '\0' || pod_is_terminated(pod))
-            continue;
-        (void)buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
-    }
+         o = informer_next(&at))
+        if (decide_is_waiting_pod(pod_of(o)))
+            (void)buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
     if (count == 0)
         binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "WaitForFirstConsumer",
                     "waiting for first consumer to be created before binding");
