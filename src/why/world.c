@@ -6,6 +6,48 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
+#include "machinery/parts.h"
+
+/* --- Caches --- */
+
+static const struct {
+    enum kind kind;
+    bool is_needed; /* without it no verdict is worth anything */
+} kinds[] = {
+    { KIND_VOLUME, true },    { KIND_CLAIM, true },       { KIND_CLASS, true },
+    { KIND_POD, true },       { KIND_NODE, false },       { KIND_ATTACHMENT, false },
+    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_CSI_CAPACITY, false },
+};
+
+int why_world_caches(struct why_world *w, struct informers *all, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        bool is_pods = kinds[i].kind == KIND_POD;
+
+        w->caches[kinds[i].kind] = is_pods ? part_pods(all, err) : informers_get(all, kinds[i].kind, err);
+        if (!w->caches[kinds[i].kind])
+            return -(int)err->code;
+    }
+    return 0;
+}
+
+const struct kind_info *why_world_missing(const struct why_world *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (kinds[i].is_needed && !informer_is_synced(w->caches[kinds[i].kind]))
+            return kind_info(kinds[i].kind);
+    return NULL;
+}
+
+void why_world_drop_missing(struct why_world *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const struct informer **cache = &w->caches[kinds[i].kind];
+
+        if (!kinds[i].is_needed && (!informer_is_synced(*cache) || informer_is_not_served(*cache)))
+            *cache = NULL;
+    }
+}
 
 /* --- Looking things up --- */
 

@@ -30,6 +30,14 @@ struct why_world {
     void *ctx;
 };
 
+/* Caches of their own for somebody in front of a server: every kind that explanations read. Before the
+ * informers start. */
+int why_world_caches(struct why_world *w, struct informers *all, struct error *err);
+/* The first kind that cannot be done without and is not filled yet; NULL: what is there is enough. Those that
+ * the server does not have, or does not show, are left out of the world. */
+const struct kind_info *why_world_missing(const struct why_world *w);
+void why_world_drop_missing(struct why_world *w);
+
 /* NULL when it is not there, or the kind is not known. ns is "" at cluster scope. */
 const struct object *why_get(const struct why_world *w, enum kind k, const char *ns, const char *name);
 
