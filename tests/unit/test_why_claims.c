@@ -209,9 +209,7 @@ TEST(stuck_taken_by_another)
     world_settle(&w);
     add_claim(&w, "second", "1Gi", RWO, "");
     ask(&w, "second");
-    ASSERT_SAID("no-class-set",
-                "no volume fits, it asks for no storage class, and there is no default class");
-    ASSERT_TEXT("no volume fits; the nearest is pv: bound to default/first\n");
+    ASSERT_SAID("taken", "no volume fits; the nearest is pv: bound to default/first");
     close_world(&w);
 }
 
