@@ -206,3 +206,46 @@ int why_explain(const struct why_world *w, const struct why_question *q, struct 
     }
     return error_set(err, ERR_BAD_REQUEST, "nothing explains %s", k->plural);
 }
+
+/* --- Paths --- */
+
+static const struct {
+    enum kind kind;
+    const char *type;
+} types[] = {
+    { KIND_CLAIM, "pvc" },
+    { KIND_VOLUME, "pv" },
+    { KIND_POD, "pod" },
+};
+
+const char *why_type(enum kind k)
+{
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (types[i].kind == k)
+            return types[i].type;
+    return NULL;
+}
+
+/* The parts of the path end where the slashes were. */
+int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
+                  struct error *err)
+{
+    int len = snprintf(to, WHY_PATH_BYTES_MAX, "%s", path);
+    char *name = strrchr(to, '/'), *ns = strchr(to, '/');
+
+    for (size_t i = 0; len > 0 && len < WHY_PATH_BYTES_MAX && name && i < ARRAY_LEN(types); i++) {
+        bool is_namespaced = kind_info(types[i].kind)->is_namespaced;
+
+        if (!str_eq((struct str){ to, (size_t)(ns - to) }, str_of(types[i].type)) ||
+            is_namespaced != (ns != name))
+            continue;
+        *ns = *name = '\0';
+        ret->kind = types[i].kind;
+        ret->ns = is_namespaced ? ns + 1 : "";
+        ret->name = name + 1;
+        return 0;
+    }
+    return error_set(err, ERR_NOT_FOUND,
+                     "nothing explains \"%s\": pvc/NAMESPACE/NAME, pv/NAME and pod/NAMESPACE/NAME can be",
+                     path);
+}

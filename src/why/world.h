@@ -69,4 +69,12 @@ struct why_question {
 };
 int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err);
 
+/* A question as a path has it: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME". The names are kept in
+ * `to`. ERR_NOT_FOUND for a path that is none of them. */
+#define WHY_PATH_BYTES_MAX 1024
+int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
+                  struct error *err);
+/* "pvc" of KIND_CLAIM; NULL for a kind that nothing explains. */
+const char *why_type(enum kind k);
+
 #endif
