@@ -48,13 +48,17 @@ static void add_selector(const struct volume *v, const struct claim *c, struct b
     }
     (void)buf_add_cstr(out, "labels do not match ");
     for (size_t i = 0; i < c->selector->count; i++) {
-        const struct label_selector one = { .items = &c->selector->items[i], .count = 1 };
+        struct requirement *q = &c->selector->items[i];
+        const struct label_selector one = { .items = q, .count = 1 };
 
         if (label_selector_matches(&one, v->obj.labels.items, v->obj.labels.count))
             continue;
         if (count++)
             (void)buf_add_char(out, ',');
-        (void)label_selector_format(&one, out);
+        if (q->op == SELECTOR_IN && q->values_count == 1)
+            (void)buf_addf(out, "%s=%s", q->key, q->values[0]);
+        else
+            (void)label_selector_format(&one, out);
     }
 }
 

@@ -119,17 +119,10 @@ void why_no_volume(struct report *r, const struct claim *c, const struct candida
     report_next(r, "it is bound as soon as a volume fits");
 }
 
-/* One rule stands between the claim and a volume, and the volume is not simply somebody's. */
-static bool is_near(const struct candidates *x)
-{
-    return x->nearest && strcmp(candidates_cause(x), "no-match") != 0 &&
-           strcmp(candidates_cause(x), reject_names[REJECT_CLASS]) != 0 &&
-           !(x->first == REJECT_TAKEN && x->nearest->phase == VOLUME_BOUND);
-}
-
+/* Where there are volumes without a class somebody makes them by hand, and they are what it is about. */
 static void explain_no_class(struct report *r, const struct claim *c, const struct candidates *x)
 {
-    if (is_near(x) || c->has_class) {
+    if (x->of_class > 0 || c->has_class) {
         why_no_volume(r, c, x);
     } else {
         report_cause(r, "no-class-set",

@@ -6,6 +6,48 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
+#include "machinery/parts.h"
+
+/* --- Caches --- */
+
+static const struct {
+    enum kind kind;
+    bool is_needed; /* without it no verdict is worth anything */
+} kinds[] = {
+    { KIND_VOLUME, true },    { KIND_CLAIM, true },       { KIND_CLASS, true },
+    { KIND_POD, true },       { KIND_NODE, false },       { KIND_ATTACHMENT, false },
+    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_CSI_CAPACITY, false },
+};
+
+int why_world_caches(struct why_world *w, struct informers *all, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        bool is_pods = kinds[i].kind == KIND_POD;
+
+        w->caches[kinds[i].kind] = is_pods ? part_pods(all, err) : informers_get(all, kinds[i].kind, err);
+        if (!w->caches[kinds[i].kind])
+            return -(int)err->code;
+    }
+    return 0;
+}
+
+const struct kind_info *why_world_missing(const struct why_world *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (kinds[i].is_needed && !informer_is_synced(w->caches[kinds[i].kind]))
+            return kind_info(kinds[i].kind);
+    return NULL;
+}
+
+void why_world_drop_missing(struct why_world *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const struct informer **cache = &w->caches[kinds[i].kind];
+
+        if (!kinds[i].is_needed && (!informer_is_synced(*cache) || informer_is_not_served(*cache)))
+            *cache = NULL;
+    }
+}
 
 /* --- Looking things up --- */
 
@@ -165,4 +207,47 @@ int why_explain(const struct why_world *w, const struct why_question *q, struct 
         return write_report(w, q, i, o, out, err);
     }
     return error_set(err, ERR_BAD_REQUEST, "nothing explains %s", k->plural);
+}
+
+/* --- Paths --- */
+
+static const struct {
+    enum kind kind;
+    const char *type;
+} types[] = {
+    { KIND_CLAIM, "pvc" },
+    { KIND_VOLUME, "pv" },
+    { KIND_POD, "pod" },
+};
+
+const char *why_type(enum kind k)
+{
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (types[i].kind == k)
+            return types[i].type;
+    return NULL;
+}
+
+/* The parts of the path end where the slashes were. */
+int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
+                  struct error *err)
+{
+    int len = snprintf(to, WHY_PATH_BYTES_MAX, "%s", path);
+    char *name = strrchr(to, '/'), *ns = strchr(to, '/');
+
+    for (size_t i = 0; len > 0 && len < WHY_PATH_BYTES_MAX && name && i < ARRAY_LEN(types); i++) {
+        bool is_namespaced = kind_info(types[i].kind)->is_namespaced;
+
+        if (!str_eq((struct str){ to, (size_t)(ns - to) }, str_of(types[i].type)) ||
+            is_namespaced != (ns != name))
+            continue;
+        *ns = *name = '\0';
+        ret->kind = types[i].kind;
+        ret->ns = is_namespaced ? ns + 1 : "";
+        ret->name = name + 1;
+        return 0;
+    }
+    return error_set(err, ERR_NOT_FOUND,
+                     "nothing explains \"%s\": pvc/NAMESPACE/NAME, pv/NAME and pod/NAMESPACE/NAME can be",
+                     path);
 }

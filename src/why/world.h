@@ -34,6 +34,14 @@ struct why_world {
     void *ctx;
 };
 
+/* Caches of their own for somebody in front of a server: every kind that explanations read. Before the
+ * informers start. */
+int why_world_caches(struct why_world *w, struct informers *all, struct error *err);
+/* The first kind that cannot be done without and is not filled yet; NULL: what is there is enough. Those that
+ * the server does not have, or does not show, are left out of the world. */
+const struct kind_info *why_world_missing(const struct why_world *w);
+void why_world_drop_missing(struct why_world *w);
+
 /* NULL when it is not there, or the kind is not known. ns is "" at cluster scope. */
 const struct object *why_get(const struct why_world *w, enum kind k, const char *ns, const char *name);
 
@@ -66,5 +74,13 @@ struct why_question {
     bool shows_all; /* every candidate, not only examples */
 };
 int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err);
+
+/* A question as a path has it: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME". The names are kept in
+ * `to`. ERR_NOT_FOUND for a path that is none of them. */
+#define WHY_PATH_BYTES_MAX 1024
+int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
+                  struct error *err);
+/* "pvc" of KIND_CLAIM; NULL for a kind that nothing explains. */
+const char *why_type(enum kind k);
 
 #endif
