@@ -376,6 +376,8 @@ int manager_explain(const struct manager *m, const struct why_question *q, struc
     w.clock = m->o.clock;
     w.binder = m->binder;
     w.scheduler = m->scheduler;
+    w.agent = m->agent;
+    w.attach = m->attach;
     w.each_event = m->o.each_event;
     w.ctx = m->o.events_ctx;
     for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "scheduler/explain.h"
 #include "why/events.h"
 
 #define POLL_NS (5 * NS_PER_MS)
@@ -15,7 +16,8 @@
 struct onlooker {
     struct session *session;
     struct informers *informers;
-    struct informer *events[2]; /* of the object's namespace; of objects at cluster scope */
+    struct scheduler *scheduler; /* judges, and schedules nothing */
+    struct informer *events[2];  /* of the object's namespace; of objects at cluster scope */
     struct why_world world;
     struct timer timer;
     uint64_t began_ns;
@@ -71,6 +73,23 @@ static int open_events(struct onlooker *x, const struct why_question *q, struct 
     return r;
 }
 
+static int open_scheduler(struct onlooker *x, struct error *err)
+{
+    struct scheduler_options o = { .part = { .loop = x->session->loop,
+                                             .clock = x->session->clock,
+                                             .client = x->session->client,
+                                             .informers = x->informers },
+                                   .name = SCHEDULER_NAME,
+                                   .host = "" };
+    int r = scheduler_new(&o, &x->scheduler, err);
+
+    if (r < 0)
+        return r;
+    scheduler_follow(x->scheduler);
+    x->world.scheduler = x->scheduler;
+    return 0;
+}
+
 static int open_caches(struct onlooker *x, const struct why_question *q, struct error *err)
 {
     struct informer_options o = { .loop = x->session->loop, .client = x->session->client };
@@ -78,6 +97,8 @@ static int open_caches(struct onlooker *x, const struct why_question *q, struct 
 
     if (r == 0)
         r = why_world_caches(&x->world, x->informers, err);
+    if (r == 0 && q->kind == KIND_POD)
+        r = open_scheduler(x, err);
     if (r == 0)
         r = open_events(x, q, err);
     if (r < 0)
@@ -111,6 +132,7 @@ int why_explain_here(struct session *s, const struct why_question *q, struct buf
     timer_disarm(&x.timer);
     for (size_t i = 0; i < ARRAY_LEN(x.events); i++)
         x.events[i] = informer_free(x.events[i]);
+    x.scheduler = scheduler_free(x.scheduler);
     x.informers = informers_free(x.informers);
     return r;
 }
