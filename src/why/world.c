@@ -172,6 +172,8 @@ static const struct {
     void (*explain)(const struct why_world *w, struct report *r, const struct object *o);
 } explainers[] = {
     { KIND_CLAIM, why_claim },
+    { KIND_VOLUME, why_volume },
+    { KIND_POD, why_pod },
 };
 
 static int write_report(const struct why_world *w, const struct why_question *q, size_t explainer,

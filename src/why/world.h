@@ -12,6 +12,8 @@
 #include "machinery/informer.h"
 #include "why/report.h"
 
+struct agent;
+struct attach;
 struct binder;
 struct scheduler;
 
@@ -24,7 +26,9 @@ struct why_world {
     const struct clock *clock;
     const struct informer *caches[KIND_COUNT]; /* NULL: not known; pods have the index PODS_BY_CLAIM */
     const struct binder *binder;               /* NULL: in no process that we know, as the rest */
-    const struct scheduler *scheduler;
+    struct scheduler *scheduler; /* at work, or one that follows the caches (scheduler_follow()) */
+    const struct agent *agent;   /* of one node */
+    const struct attach *attach;
     /* Calls fn for the events about an object, in any order. NULL: events are not known. */
     void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
     void *ctx;
@@ -58,6 +62,8 @@ const char *why_age(const struct why_world *w, struct timestamp since, char to[s
 
 /* Fill in a report that was begun for the object, but do not end it. */
 void why_claim(const struct why_world *w, struct report *r, const struct object *claim);
+void why_volume(const struct why_world *w, struct report *r, const struct object *volume);
+void why_pod(const struct why_world *w, struct report *r, const struct object *pod);
 
 /* The whole report on an object, as JSON; ERR_NOT_FOUND when there is no such object, in the server's words.
  * The kind is KIND_CLAIM, KIND_VOLUME or KIND_POD; others are ERR_BAD_REQUEST. */

@@ -139,3 +139,32 @@ void decide_claim(const struct binder_sight *s, const struct claim *c, struct cl
     else
         decide_unbound(s, c, ret);
 }
+
+/* --- Volumes whose claim is gone --- */
+
+bool decide_is_released(const struct volume *v, const struct claim *c)
+{
+    if (!v->claim.is_set || v->claim.uid[0] == '\0')
+        return false;
+    if (c && strcmp(c->obj.uid, v->claim.uid) == 0)
+        return c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0;
+    return true;
+}
+
+int decide_deleter(const struct volume_plugin *const *plugins, const struct volume *v,
+                   const struct volume_plugin **ret, struct error *err)
+{
+    const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
+    int r;
+
+    *ret = NULL;
+    if (by && by[0]) {
+        if (plugins_by_name(plugins, by, PLUGIN_DELETES, ret, err) == 0)
+            return 0;
+        return strncmp(by, "kubernetes.io/", 14) == 0 ? -(int)err->code : 0;
+    }
+    if (object_annotation(&v->obj, ANN_MIGRATED_TO) || v->source.kind == SOURCE_CSI)
+        return 0;
+    r = plugins_by_source(plugins, &(struct volume_spec){ .volume = v }, PLUGIN_DELETES, ret, err);
+    return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
+}

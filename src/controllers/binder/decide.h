@@ -76,4 +76,11 @@ bool decide_is_waiting_pod(const struct pod *p);
 /* The volume can be the claim's that was bound to it: nobody's, or for it. v NULL: no. */
 bool decide_has_volume(const struct claim *c, const struct volume *v);
 
+/* Its claim is not there, is another by the same name, or has another volume. c is the claim that it names;
+ * NULL when there is none. */
+bool decide_is_released(const struct volume *v, const struct claim *c);
+/* Who deletes what is behind the volume; *ret NULL: somebody outside. -ERR_NOT_FOUND and its like: nobody. */
+int decide_deleter(const struct volume_plugin *const *plugins, const struct volume *v,
+                   const struct volume_plugin **ret, struct error *err);
+
 #endif
