@@ -69,14 +69,20 @@ static int distance(const struct volume *v, const struct claim *c, unsigned refu
     return 1 + 100 * __builtin_popcount(faults_of(refusals)) + rank_of(first_of(refusals), v);
 }
 
-static bool is_nearer(const struct candidates *x, const struct claim *c, const struct volume *v,
-                      unsigned refusals)
+/* Of equals the first stays, but the larger of those that are too small. */
+static void keep_nearest(struct candidates *x, const struct claim *c, const struct volume *v,
+                         unsigned refusals)
 {
-    int a = distance(v, c, refusals), b = x->nearest ? distance(x->nearest, c, x->refusals) : 0;
+    int far = distance(v, c, refusals);
 
-    if (!x->nearest || a != b)
-        return !x->nearest || a < b;
-    return first_of(refusals) == REJECT_SIZE && quantity_cmp(&v->capacity, &x->nearest->capacity) > 0;
+    if (x->nearest && far >= x->distance &&
+        !(far == x->distance && x->first == REJECT_SIZE &&
+          quantity_cmp(&v->capacity, &x->nearest->capacity) > 0))
+        return;
+    x->nearest = v;
+    x->refusals = refusals;
+    x->first = first_of(refusals);
+    x->distance = far;
 }
 
 static void add_one(struct report *r, const struct claim *c, const struct volume *v, enum reject first)
@@ -106,11 +112,7 @@ void why_add_candidates(const struct why_world *w, struct report *r, const struc
         ret->total++;
         ret->of_class += strcmp(v->class, c->class) == 0;
         add_one(r, c, v, first_of(refusals));
-        if (is_nearer(ret, c, v, refusals)) {
-            ret->nearest = v;
-            ret->refusals = refusals;
-            ret->first = first_of(refusals);
-        }
+        keep_nearest(ret, c, v, refusals);
     }
 }
 

@@ -15,6 +15,7 @@ struct candidates {
     const struct volume *nearest;
     unsigned refusals; /* bits 1 << REJECT_* of the nearest; 0: it fits */
     enum reject first;
+    int distance; /* of the nearest: how far it is from serving */
 };
 
 /* Counts every volume in the report. */

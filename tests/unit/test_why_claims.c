@@ -747,4 +747,51 @@ TEST(no_such_claim)
     close_world(&w);
 }
 
+/* --- Over the network --- */
+
+static int explain(void *ctx, const char *path, bool all, struct buf *out, struct error *e)
+{
+    struct why_question q = { .shows_all = all };
+    char names[WHY_PATH_BYTES_MAX];
+    int r = why_read_path(path, names, &q, e);
+
+    return r < 0 ? r : why_explain(ctx, &q, out, e);
+}
+
+TEST(a_server_that_has_the_controllers_answers)
+{
+    struct onlooker x;
+    struct world w;
+
+    open_world(&w);
+    for (int i = 0; i < WHY_FEW + 1; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "v%d", i);
+        add_volume(&w, name, "1Gi", RWO, "");
+    }
+    add_claim(&w, "c", "8Gi", RWO, "");
+    world_settle(&w);
+    ASSERT_SENT(&w.served, 404, "GET", "/why/pvc/default/c", NULL);
+    onlooker_open(&x, &w);
+    w.served.server->explain = explain;
+    w.served.server->explain_ctx = &x.world;
+    ASSERT_SENT(&w.served, 200, "GET", "/why/pvc/default/c", NULL);
+    ASSERT_GOT(&w.served, "too-small", "cause");
+    ASSERT_GOT(&w.served, "21", "candidates/total");
+    ASSERT_GOT(&w.served, "-", "candidates/groups/0/examples/5");
+    ASSERT_SENT(&w.served, 200, "GET", "/why/pvc/default/c?all=true", NULL);
+    ASSERT_GOT(&w.served, "v9", "candidates/groups/0/examples/20/name");
+    ASSERT_SENT(&w.served, 404, "GET", "/why/pvc/default/no", NULL);
+    ASSERT_GOT(&w.served, "persistentvolumeclaims \"no\" not found", "message");
+    ASSERT_SENT(&w.served, 404, "GET", "/why/pvc/default", NULL);
+    ASSERT_SENT(&w.served, 404, "GET", "/why", NULL);
+    ASSERT_SENT(&w.served, 404, "GET", "/whyever", NULL);
+    ASSERT_SENT(&w.served, 405, "POST", "/why/pvc/default/c", "{}");
+    ASSERT_SENT(&w.served, 200, "GET", "/", NULL);
+    assert_non_null(strstr(buf_cstr(&w.served.text), "\"/version\",\"/why\"]"));
+    onlooker_close(&x);
+    close_world(&w);
+}
+
 TEST_MAIN()
