@@ -97,7 +97,7 @@ static int open_caches(struct onlooker *x, const struct why_question *q, struct 
 
     if (r == 0)
         r = why_world_caches(&x->world, x->informers, err);
-    if (r == 0 && q->kind == KIND_POD)
+    if (r == 0 && q->kind != KIND_VOLUME)
         r = open_scheduler(x, err);
     if (r == 0)
         r = open_events(x, q, err);

@@ -14,6 +14,7 @@
 #include "controllers/binder/index.h"
 #include "machinery/parts.h"
 #include "plugins/registry.h"
+#include "why/pod.h"
 
 /* --- The binder's sight, or one like it --- */
 
@@ -168,14 +169,40 @@ static void find_consumers(const struct why_world *w, const struct claim *c, str
         ret->first = placed;
 }
 
+/* Volumes as the scheduler judges them, for the pod: where it may go counts too. False when it cannot be
+ * asked, or has not come to that. */
+static bool add_for_pod(const struct why_world *w, struct report *r, const struct pod *p,
+                        const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf fine = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct schedule x;
+    struct error ignored;
+    bool is_judged;
+
+    if (!w->scheduler || scheduler_explain(w->scheduler, p, &x, &ignored) < 0)
+        return false;
+    is_judged = x.nodes.count > 0;
+    if (x.state == SCHEDULE_BINDING)
+        report_cause(r, "binding", "node %s is chosen for pod %s, and a volume is on its way", x.chosen,
+                     p->obj.name);
+    if (is_judged && why_delayed_claim(w, r, &x, c, &fine))
+        report_fact(r, "%s", buf_cstr(&fine));
+    schedule_done(&x);
+    return is_judged;
+}
+
 static void explain_await_pod(const struct why_world *w, struct report *r, const struct claim *c)
 {
     struct consumers x = { .names = BUF_INIT(WHY_LINE_BYTES_MAX) };
+    struct candidates candidates;
 
     find_consumers(w, c, &x);
-    report_fact(r,
-                "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
-                c->class);
+    if (x.waiting == 0 || !add_for_pod(w, r, x.first, c)) {
+        report_fact(
+            r, "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
+            c->class);
+        why_add_candidates(w, r, c, /* is_delayed= */ true, &candidates);
+    }
     if (x.waiting > 0) {
         report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
                      x.waiting > 1 ? "s" : "", buf_cstr(&x.names), x.waiting > WHY_EXAMPLES ? ", …" : "");
@@ -281,6 +308,10 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
 {
     struct candidates x;
 
+    if (d->step == CLAIM_STEP_AWAIT_POD) {
+        explain_await_pod(w, r, c);
+        return;
+    }
     why_add_candidates(w, r, c, d->is_delayed, &x);
     if (d->step == CLAIM_STEP_FAIL) {
         bool is_selector = c->selector && c->selector->error;
@@ -296,8 +327,6 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
                      "it asks for no class, and is about to be given the default one, \"%s\"",
                      d->class->obj.name);
         report_next(r, "the binder sets the class; then it is looked at again");
-    } else if (d->step == CLAIM_STEP_AWAIT_POD) {
-        explain_await_pod(w, r, c);
     } else if (d->step == CLAIM_STEP_NO_CLASS) {
         explain_no_class(r, c, &x);
     } else {
