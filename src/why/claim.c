@@ -14,6 +14,7 @@
 #include "controllers/binder/index.h"
 #include "machinery/parts.h"
 #include "plugins/registry.h"
+#include "why/pod.h"
 
 /* --- The binder's sight, or one like it --- */
 
@@ -168,19 +169,54 @@ static void find_consumers(const struct why_world *w, const struct claim *c, str
         ret->first = placed;
 }
 
+static void advise_on_pod(struct report *r, const struct claim *c, const struct pod *p)
+{
+    report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", p->obj.name, c->obj.ns);
+    report_next(r, "the scheduler chooses a node and with it a volume, or has one provisioned there");
+}
+
+/* Where the scheduler can be asked, volumes are judged from the nodes that the pod may have. False when no
+ * node was asked. */
+static bool judge_for_pod(const struct why_world *w, struct report *r, const struct claim *c,
+                          const struct pod *p)
+{
+    struct schedule x = { 0 };
+    struct error ignored; /* lack of memory, which is seen elsewhere too */
+    bool has_nodes;
+
+    if (!w->scheduler || scheduler_explain(w->scheduler, p, &x, &ignored) < 0)
+        return false;
+    has_nodes = x.nodes.count > 0;
+    if (has_nodes)
+        why_delayed_claim(w, r, &x, c);
+    if (x.message.len)
+        report_fact(r, "the scheduler on pod %s: %s", p->obj.name, buf_cstr(&x.message));
+    schedule_done(&x);
+    return has_nodes;
+}
+
 static void explain_await_pod(const struct why_world *w, struct report *r, const struct claim *c)
 {
     struct consumers x = { .names = BUF_INIT(WHY_LINE_BYTES_MAX) };
+    struct candidates all;
 
     find_consumers(w, c, &x);
+    if (x.waiting > 0 && judge_for_pod(w, r, c, x.first)) {
+        report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
+                     x.waiting > 1 ? "s" : "", buf_cstr(&x.names),
+                     x.waiting > WHY_EXAMPLES ? ", \u2026" : "");
+        advise_on_pod(r, c, x.first);
+        buf_done(&x.names);
+        return;
+    }
+    why_add_candidates(w, r, c, /* is_delayed= */ true, &all);
     report_fact(r,
                 "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
                 c->class);
     if (x.waiting > 0) {
         report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
                      x.waiting > 1 ? "s" : "", buf_cstr(&x.names), x.waiting > WHY_EXAMPLES ? ", …" : "");
-        report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", x.first->obj.name, c->obj.ns);
-        report_next(r, "the scheduler chooses a node and with it a volume, or has one provisioned there");
+        advise_on_pod(r, c, x.first);
     } else if (x.placed > 0) {
         report_cause(r, "pod-not-scheduled",
                      "pod %s was put on node %s without the scheduler, and nobody else chooses a volume",
@@ -281,6 +317,10 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
 {
     struct candidates x;
 
+    if (d->step == CLAIM_STEP_AWAIT_POD) {
+        explain_await_pod(w, r, c);
+        return;
+    }
     why_add_candidates(w, r, c, d->is_delayed, &x);
     if (d->step == CLAIM_STEP_FAIL) {
         bool is_selector = c->selector && c->selector->error;
@@ -296,8 +336,6 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
                      "it asks for no class, and is about to be given the default one, \"%s\"",
                      d->class->obj.name);
         report_next(r, "the binder sets the class; then it is looked at again");
-    } else if (d->step == CLAIM_STEP_AWAIT_POD) {
-        explain_await_pod(w, r, c);
     } else if (d->step == CLAIM_STEP_NO_CLASS) {
         explain_no_class(r, c, &x);
     } else {
