@@ -169,54 +169,47 @@ static void find_consumers(const struct why_world *w, const struct claim *c, str
         ret->first = placed;
 }
 
-static void advise_on_pod(struct report *r, const struct claim *c, const struct pod *p)
+/* Volumes as the scheduler judges them, for the pod: where it may go counts too. False when it cannot be
+ * asked, or has not come to that. */
+static bool add_for_pod(const struct why_world *w, struct report *r, const struct pod *p,
+                        const struct claim *c)
 {
-    report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", p->obj.name, c->obj.ns);
-    report_next(r, "the scheduler chooses a node and with it a volume, or has one provisioned there");
-}
-
-/* Where the scheduler can be asked, volumes are judged from the nodes that the pod may have. False when no
- * node was asked. */
-static bool judge_for_pod(const struct why_world *w, struct report *r, const struct claim *c,
-                          const struct pod *p)
-{
-    struct schedule x = { 0 };
-    struct error ignored; /* lack of memory, which is seen elsewhere too */
-    bool has_nodes;
+    _cleanup_(buf_done_p) struct buf fine = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct schedule x;
+    struct error ignored;
+    bool is_judged;
 
     if (!w->scheduler || scheduler_explain(w->scheduler, p, &x, &ignored) < 0)
         return false;
-    has_nodes = x.nodes.count > 0;
-    if (has_nodes)
-        why_delayed_claim(w, r, &x, c);
+    is_judged = x.nodes.count > 0;
+    if (x.state == SCHEDULE_BINDING)
+        report_cause(r, "binding", "node %s is chosen for pod %s, and a volume is on its way", x.chosen,
+                     p->obj.name);
+    if (is_judged && why_delayed_claim(w, r, &x, c, &fine))
+        report_fact(r, "%s", buf_cstr(&fine));
     if (x.message.len)
         report_fact(r, "the scheduler on pod %s: %s", p->obj.name, buf_cstr(&x.message));
     schedule_done(&x);
-    return has_nodes;
+    return is_judged;
 }
 
 static void explain_await_pod(const struct why_world *w, struct report *r, const struct claim *c)
 {
     struct consumers x = { .names = BUF_INIT(WHY_LINE_BYTES_MAX) };
-    struct candidates all;
+    struct candidates candidates;
 
     find_consumers(w, c, &x);
-    if (x.waiting > 0 && judge_for_pod(w, r, c, x.first)) {
-        report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
-                     x.waiting > 1 ? "s" : "", buf_cstr(&x.names),
-                     x.waiting > WHY_EXAMPLES ? ", \u2026" : "");
-        advise_on_pod(r, c, x.first);
-        buf_done(&x.names);
-        return;
+    if (x.waiting == 0 || !add_for_pod(w, r, x.first, c)) {
+        report_fact(
+            r, "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
+            c->class);
+        why_add_candidates(w, r, c, /* is_delayed= */ true, &candidates);
     }
-    why_add_candidates(w, r, c, /* is_delayed= */ true, &all);
-    report_fact(r,
-                "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
-                c->class);
     if (x.waiting > 0) {
         report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
                      x.waiting > 1 ? "s" : "", buf_cstr(&x.names), x.waiting > WHY_EXAMPLES ? ", …" : "");
-        advise_on_pod(r, c, x.first);
+        report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", x.first->obj.name, c->obj.ns);
+        report_next(r, "the scheduler chooses a node and with it a volume, or has one provisioned there");
     } else if (x.placed > 0) {
         report_cause(r, "pod-not-scheduled",
                      "pod %s was put on node %s without the scheduler, and nobody else chooses a volume",

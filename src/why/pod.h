@@ -19,10 +19,11 @@ struct pod_verdict {
 };
 void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p, struct schedule *x,
                      const struct pod_volume *about, struct pod_verdict *ret);
-/* A claim that waits for its consumer, in the report of one that is not ended: every volume with what keeps
- * it from being chosen for the pod. */
-void why_delayed_claim(const struct why_world *w, struct report *r, struct schedule *x,
-                       const struct claim *c);
+/* A claim that waits for its consumer: every volume with what keeps it from being chosen for the pod. True
+ * when that is not what the pod waits for, and in `fine` what becomes of the claim; else the cause is told.
+ */
+bool why_delayed_claim(const struct why_world *w, struct report *r, struct schedule *x, const struct claim *c,
+                       struct buf *fine);
 
 /* pod_node.c: of a pod that has its node. */
 void why_on_node(const struct why_world *w, struct report *r, const struct pod *p);

@@ -98,81 +98,90 @@ static bool any_node_has(const struct schedule *x, enum reason why)
 }
 
 /* Nothing free: can it be made? */
-static void explain_provision(struct report *r, const struct schedule *x, const struct claim *c,
-                              const struct storage_class *k)
+static bool explain_provision(struct report *r, const struct schedule *x, const struct claim *c,
+                              const struct storage_class *k, struct buf *fine)
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(256);
 
     (void)quantity_format(&c->request, &size);
-    if (any_node_has(x, REASON_NO_SPACE))
+    if (any_node_has(x, REASON_NO_SPACE)) {
         report_cause(r, reason_word(REASON_NO_SPACE),
                      "driver %s has not enough free storage for %s where the pod may go", k->provisioner,
                      buf_cstr(&size));
-    else if (any_node_has(x, REASON_NO_VOLUME) && k->topologies)
+        return false;
+    }
+    if (any_node_has(x, REASON_NO_VOLUME) && k->topologies) {
         report_cause(r, "topology",
-                     "class %s provisions only where its allowedTopologies are, and the pod "
-                     "may go nowhere there",
+                     "class %s provisions only where its allowedTopologies are, and the pod may go nowhere "
+                     "there",
                      k->obj.name);
-    else
-        report_cause(r, WHY_NOTHING, "%s provisions it for the node that the pod is given", k->provisioner);
+        return false;
+    }
+    (void)buf_addf(fine, "%s provisions it for the node that the pod is given", k->provisioner);
+    return true;
 }
 
-/* It was to be made for a node, before; the pod has to go there. */
-static bool explain_selected(struct report *r, const struct schedule *x, const struct claim *c)
+/* It was to be made for that node, before; the pod has to go there. */
+static bool explain_selected(struct report *r, const struct schedule *x, const struct claim *c,
+                             const char *node, struct buf *fine)
 {
-    const char *node = object_annotation(&c->obj, ANN_SELECTED_NODE);
-
-    if (!node)
-        return false;
     for (size_t i = 0; i < x->nodes.count; i++) {
         const struct schedule_node *n = &x->nodes.items[i];
         uint32_t reasons = n->verdict.reasons;
 
         if (strcmp(n->node->obj.name, node) != 0)
             continue;
-        if (reasons == 0)
-            report_cause(r, WHY_NOTHING, "it is being provisioned for node %s", node);
-        else
+        if (reasons != 0)
             report_cause(r, "selected-node", "it is to be provisioned for node %s, chosen before, which %s",
                          node, reason_of_node(verdict_first(reasons)));
-        return true;
+        else
+            (void)buf_addf(fine, "it is being provisioned for node %s", node);
+        return reasons == 0;
     }
     report_cause(r, "selected-node", "it is to be provisioned for node %s, chosen before, which is not there",
                  node);
     report_advise(r,
-                  "Take the annotation away, so that a node is chosen anew: berth annotate or berth patch "
-                  "pvc %s -n %s --type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_SELECTED_NODE
-                  "\":null}}}'",
+                  "Take the annotation away, so that a node is chosen anew: berth patch pvc %s -n %s "
+                  "--type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_SELECTED_NODE "\":null}}}'",
                   c->obj.name, c->obj.ns);
-    return true;
+    return false;
 }
 
-void why_delayed_claim(const struct why_world *w, struct report *r, struct schedule *x, const struct claim *c)
+static bool explain_none(struct report *r, const struct claim *c, const struct near *near)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    if (!near->volume) {
+        report_cause(r, "no-volumes", "there is no volume at all, and class %s provisions none", c->class);
+        return false;
+    }
+    write_volume(&near->verdict, near->volume, c, &words);
+    report_cause(r, word_of(&near->verdict),
+                 "no free volume can be had where the pod may go; the nearest is %s: %s",
+                 near->volume->obj.name, buf_cstr(&words));
+    return false;
+}
+
+bool why_delayed_claim(const struct why_world *w, struct report *r, struct schedule *x, const struct claim *c,
+                       struct buf *fine)
+{
+    const char *selected = object_annotation(&c->obj, ANN_SELECTED_NODE);
     const struct storage_class *k = class_of(w, c);
     struct near near = { .rank = -2 };
-    bool provisions = k && k->provisioner[0] && strcmp(k->provisioner, PROVISIONER_NONE) != 0;
 
-    report_state(r, "Pending");
     report_fact(r,
                 "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
                 c->class);
     add_volumes(w, r, x, c, &near);
-    if (explain_selected(r, x, c))
-        return;
+    if (selected)
+        return explain_selected(r, x, c, selected, fine);
     if (near.volume && fits(&near.verdict)) {
-        report_cause(r, WHY_NOTHING, "volume %s would do", near.volume->obj.name);
-    } else if (provisions) {
-        explain_provision(r, x, c, k);
-    } else if (!near.volume) {
-        report_cause(r, "no-volumes", "there is no volume at all, and class %s provisions none", c->class);
-    } else {
-        write_volume(&near.verdict, near.volume, c, &words);
-        report_cause(r, word_of(&near.verdict),
-                     "no free volume can be had where the pod may go; the nearest is %s: %s",
-                     near.volume->obj.name, buf_cstr(&words));
+        (void)buf_addf(fine, "volume %s would do", near.volume->obj.name);
+        return true;
     }
+    if (k && k->provisioner[0] && strcmp(k->provisioner, PROVISIONER_NONE) != 0)
+        return explain_provision(r, x, c, k, fine);
+    return explain_none(r, c, &near);
 }
 
 /* --- Claims --- */
@@ -202,6 +211,7 @@ static void explain_claim(const struct why_world *w, struct report *r, const str
                           const struct pod_volume *v, const struct claim *c, struct schedule *x)
 {
     const struct object *volume = c->volume_name[0] ? why_get(w, KIND_VOLUME, "", c->volume_name) : NULL;
+    _cleanup_(buf_done_p) struct buf fine = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (c->obj.is_deleting && p->node_name[0] == '\0') {
         report_cause(r, "claim-deleting", "it is being deleted");
@@ -212,7 +222,9 @@ static void explain_claim(const struct why_world *w, struct report *r, const str
         report_advise(r, "Delete or rename that claim; the pod's own is then made.");
     }
     if (x && x->nodes.count > 0 && waits_for_pod(w, c)) {
-        why_delayed_claim(w, r, x, c);
+        report_state(r, "Pending");
+        if (why_delayed_claim(w, r, x, c, &fine))
+            report_cause(r, WHY_NOTHING, "%s", buf_cstr(&fine));
         return;
     }
     if (p->node_name[0] && volume && object_annotation(&c->obj, ANN_BIND_COMPLETED))

@@ -132,14 +132,11 @@ void report_state(struct report *r, const char *fmt, ...)
 void report_cause(struct report *r, const char *cause, const char *fmt, ...)
 {
     va_list args;
-    bool was_well = r->has_cause && str_is(report_cause_code(r), WHY_NOTHING);
 
     va_start(args, fmt);
-    if (r->has_cause && (!was_well || strcmp(cause, WHY_NOTHING) == 0)) {
+    if (r->has_cause) {
         json_append(r->d, r->facts, line_new(r, fmt, args));
     } else {
-        if (was_well)
-            json_append(r->d, r->facts, json_new_string(r->d, report_sentence(r)));
         json_set_string(r->d, r->json, "cause", cause);
         set_line(r, "sentence", fmt, args);
         r->has_cause = true;

@@ -70,8 +70,7 @@ void report_end(struct report *r);
 
 /* "Pending", "Bound to pv-1". */
 void report_state(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The first is the verdict; later ones are facts. That nothing is wrong (WHY_NOTHING) is the verdict only
- * until something is. */
+/* The first is the verdict; later ones are facts. */
 void report_cause(struct report *r, const char *cause, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool report_has_cause(const struct report *r);

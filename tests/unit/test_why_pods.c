@@ -286,6 +286,41 @@ TEST(stuck_free_volume_on_an_excluded_node)
     scene_close(&x);
 }
 
+/* The same world, and the claim is asked for. */
+TEST(stuck_claim_waits_for_a_pod_that_cannot_go_where_its_volume_is)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", ",'disk':'ssd'", "", READY);
+    put_node(&x, "n2", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv-4", "", CLASSED("slow") ON_NODE("n2"), "Available");
+    put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}" USES("db"), PENDING);
+    assert_scene(
+        &x, KIND_CLAIM, "db", "node-affinity",
+        "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is excluded by "
+        "the pod's nodeSelector or node affinity");
+    ASSERT_TEXT("it waits for pod p to be given a node\n");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_waits_for_a_pod_that_cannot_go_anywhere)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "'unschedulable':true", READY);
+    put_class(&x, "fast", "d.io", LATER, "");
+    put_claim(&x, "db", "", CLASSED("fast"), "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_scene(&x, KIND_CLAIM, "db", "waits-for-scheduling", "it waits for pod p to be given a node");
+    ASSERT_TEXT("d.io provisions it for the node that the pod is given\n");
+    still_start_scheduler(&x.s);
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_SAID("waits-for-scheduling", "it waits for pod p to be given a node");
+    scene_close(&x);
+}
+
 TEST(stuck_two_claims_and_one_volume)
 {
     struct scene x = { 0 };
@@ -380,6 +415,8 @@ TEST(stuck_binding_is_under_way)
     still_start_scheduler(&x.s);
     scene_ask(&x, KIND_POD, "p");
     ASSERT_SAID("binding", "node n1 is chosen, and that is being written");
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_SAID("binding", "node n1 is chosen for pod p, and a volume is on its way");
     scene_close(&x);
 }
 
