@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "io/random.h"
 #include "scheduler/explain.h"
 #include "why/events.h"
 
@@ -81,8 +82,10 @@ static int open_scheduler(struct onlooker *x, struct error *err)
                                              .informers = x->informers },
                                    .name = SCHEDULER_NAME,
                                    .host = "" };
-    int r = scheduler_new(&o, &x->scheduler, err);
+    int r = io_random(&o.part.seed, sizeof o.part.seed, err);
 
+    if (r == 0)
+        r = scheduler_new(&o, &x->scheduler, err);
     if (r < 0)
         return r;
     scheduler_follow(x->scheduler);
@@ -114,6 +117,8 @@ static int open_caches(struct onlooker *x, const struct why_question *q, struct 
                          "the server does not show its %s: nothing can be explained without",
                          why_world_missing(&x->world)->plural);
     why_world_drop_missing(&x->world);
+    if (!x->world.caches[KIND_NODE])
+        x->world.scheduler = NULL; /* it would judge from nodes that it cannot see */
     return 0;
 }
 

@@ -187,6 +187,8 @@ static bool add_for_pod(const struct why_world *w, struct report *r, const struc
                      p->obj.name);
     if (is_judged && why_delayed_claim(w, r, &x, c, &fine))
         report_fact(r, "%s", buf_cstr(&fine));
+    if (x.message.len)
+        report_fact(r, "the scheduler on pod %s: %s", p->obj.name, buf_cstr(&x.message));
     schedule_done(&x);
     return is_judged;
 }

@@ -23,6 +23,7 @@ static struct said {
 struct onlooker {
     struct client *client;
     struct informers *informers;
+    struct scheduler *scheduler; /* judges, and schedules nothing */
     struct why_world world;
 };
 
@@ -30,6 +31,7 @@ static inline void onlooker_open(struct onlooker *x, struct world *w)
 {
     struct client_options co = { .loop = w->served.loop };
     struct informer_options io = { .loop = w->served.loop, .seed = 77 };
+    struct scheduler_options so = { .name = SCHEDULER_NAME, .host = "here" };
     unsigned turns = 0;
 
     *x = (struct onlooker){ .world = { .clock = &w->served.clock.clock,
@@ -40,16 +42,24 @@ static inline void onlooker_open(struct onlooker *x, struct world *w)
     io.client = x->client;
     ASSERT_OK(informers_new(&io, &x->informers, &err));
     ASSERT_OK(why_world_caches(&x->world, x->informers, &err));
+    so.part = (struct part_options){ .loop = w->served.loop,
+                                     .clock = &w->served.clock.clock,
+                                     .client = x->client,
+                                     .informers = x->informers,
+                                     .seed = 78 };
+    ASSERT_OK(scheduler_new(&so, &x->scheduler, &err));
     informers_start(x->informers);
     while (!informers_are_synced(x->informers)) {
         (void)loop_poll(w->served.loop);
         assert_true(++turns < 10000);
     }
     assert_null(why_world_missing(&x->world));
+    x->world.scheduler = x->scheduler;
 }
 
 static inline void onlooker_close(struct onlooker *x)
 {
+    x->scheduler = scheduler_free(x->scheduler);
     x->informers = informers_free(x->informers);
     x->client = client_free(x->client);
 }

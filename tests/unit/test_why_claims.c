@@ -416,6 +416,93 @@ TEST(stuck_waits_for_pods_to_be_scheduled)
     close_world(&w);
 }
 
+#define ON_NODE(name)                                                                                 \
+    ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'host','operator'" \
+    ":'In','values':['" name "']}]}]}}"
+
+static void make_node(struct world *w, const char *name, const char *disk)
+{
+    char body[1024];
+
+    (void)snprintf(
+        body, sizeof body,
+        "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'host':'%s','disk':'%s'}},"
+        "'status':{'allocatable':{'cpu':'4','memory':'8Gi','pods':'110'},'conditions':[{'type':"
+        "'Ready','status':'True'}]}}",
+        name, name, disk);
+    ASSERT_SENT(&w->served, 201, "POST", NODES, body);
+}
+
+static void make_picky_pod(struct world *w, const char *name, const char *claim, const char *disk)
+{
+    char body[1024];
+
+    (void)snprintf(
+        body, sizeof body,
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{'nodeSelector':{'disk':'%s'}"
+        ",'containers':[{'name':'c','image':'i:1'}],'volumes':[{'name':'v',"
+        "'persistentVolumeClaim':{'claimName':'%s'}}]}}",
+        name, disk, claim);
+    ASSERT_SENT(&w->served, 201, "POST", PODS, body);
+}
+
+static void make_two_nodes(struct world *w)
+{
+    open_world(w);
+    make_class(w, "local", PROVISIONER_NONE, WAITS);
+    make_node(w, "n1", "ssd");
+    make_node(w, "n2", "hdd");
+    add_volume(w, "pv-4", "1Gi", RWO, CLASS("local") ON_NODE("n2"));
+    add_volume(w, "pv-5", "1Mi", RWO, CLASS("local") ON_NODE("n1"));
+    add_claim(w, "c", "1Gi", RWO, CLASS("local"));
+}
+
+TEST(stuck_volume_is_where_the_pod_may_not_go)
+{
+    struct world w;
+
+    make_two_nodes(&w);
+    make_picky_pod(&w, "web-0", "c", "ssd");
+    ask(&w, "c");
+    ASSERT_SAID("node-affinity",
+                "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is "
+                "excluded by the pod's nodeSelector or node affinity");
+    ASSERT_TEXT("  pv-4: node n2 is excluded by the pod's nodeSelector or node affinity\n");
+    ASSERT_TEXT("  pv-5: 1Mi < 1Gi asked\n");
+    ASSERT_TEXT("  it waits for pod web-0 to be given a node\n");
+    ASSERT_TEXT("  the scheduler on pod web-0: 0/2 nodes are available: ");
+    ASSERT_TEXT("berth why pod/web-0 -n default");
+    close_world(&w);
+}
+
+/* The volume would do: it is the pod that has no node, for a reason of its own. */
+TEST(stuck_pod_has_no_node)
+{
+    struct world w;
+
+    make_two_nodes(&w);
+    make_picky_pod(&w, "web-0", "c", "hdd");
+    ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n2", "{'spec':{'unschedulable':true}}");
+    ask(&w, "c");
+    ASSERT_SAID("unschedulable",
+                "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is "
+                "closed to new pods (cordoned)");
+    close_world(&w);
+}
+
+TEST(stuck_pod_is_about_to_have_its_node)
+{
+    struct world w;
+
+    make_two_nodes(&w);
+    make_picky_pod(&w, "web-0", "c", "hdd");
+    ask(&w, "c");
+    ASSERT_SAID("waits-for-scheduling", "it waits for pod web-0 to be given a node");
+    ASSERT_TEXT("  volume pv-4 would do\n");
+    ASSERT_TEXT("  pv-4: fits, from node n2\n");
+    close_world(&w);
+}
+
 TEST(stuck_pod_was_put_on_a_node_by_hand)
 {
     struct world w;
