@@ -44,6 +44,7 @@ extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;
 extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
+extern const struct cli_verb cli_verb_why;
 
 /* Runs the verb that argv names and returns the process's exit status. */
 int cli_main(int argc, char **argv);
