@@ -22,11 +22,13 @@
 #include "cli/manager.h"
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
+#include "cli/supervised.h"
 #include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
 #include "io/random.h"
+#include "machinery/health.h"
 #include "machinery/process_metrics.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
@@ -103,6 +105,7 @@ struct running {
     struct http *http;
     struct client *client;   /* of the controllers */
     struct manager *manager; /* NULL: --without controllers,scheduler */
+    struct supervised supervised;
     struct timer stop_timer;
     uint64_t stop_at_ns;
     bool is_stopping;
@@ -359,6 +362,37 @@ static int open_manager(struct running *r, struct error *err)
     return e;
 }
 
+/* --- Being watched over --- */
+
+static int check_ready(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return health_ready(r->server->health, err);
+}
+
+/* The server answers; the parts beside it may have some way to go. */
+static void describe(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
+{
+    const struct running *r = ctx;
+    const char *missing = r->manager ? manager_missing(r->manager) : NULL;
+    struct error err = { 0 };
+
+    if (missing)
+        (void)error_set(&err, ERR_UNAVAILABLE, "waiting for the caches: %s", missing);
+    else if (r->manager)
+        (void)manager_check_node(r->manager, &err);
+    (void)snprintf(ret, SUPERVISED_WORDS_BYTES, "serving on %s%s%.*s", http_address(r->http),
+                   err.msg[0] ? "; " : "", SUPERVISED_WORDS_BYTES / 2, err.msg);
+}
+
+static int watch_over(struct running *r, struct error *err)
+{
+    struct supervised_options o = { .loop = r->loop, .check = check_ready, .describe = describe, .ctx = r };
+
+    return supervised_init(&r->supervised, &o, err);
+}
+
 /* --- Stopping --- */
 
 /* Lets what is under way come to its end, for a while. */
@@ -380,6 +414,7 @@ static void on_signal(void *ctx, int signum)
         return;
     r->is_stopping = true;
     log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
+    supervised_stopping(&r->supervised);
     r->manager = manager_free(r->manager); /* what it has sent is carried out */
     apiserver_stop(r->server);
     http_quiesce(r->http);
@@ -405,12 +440,13 @@ static int start(struct running *r, struct error *err)
         e = open_server(r, err);
     if (e == 0 && r->parts)
         e = open_manager(r, err);
-    return e;
+    return e < 0 ? e : watch_over(r, err);
 }
 
 static void running_done(struct running *r)
 {
     timer_disarm(&r->stop_timer);
+    supervised_done(&r->supervised);
     r->manager = manager_free(r->manager);
     r->client = client_free(r->client);
     r->http = http_free(r->http);
