@@ -129,6 +129,24 @@ static int read_setting(struct running *r, json_ref m, struct error *err)
                          : error_no_memory(err);
 }
 
+/* One document; or none, as in a file of comments that nobody has touched yet: then *ret stays 0. */
+static int parse_config(struct running *r, struct str text, json_ref *ret, struct error *err)
+{
+    _cleanup_(yaml_reader_free_p) struct yaml_reader *reader = NULL;
+    struct yaml_doc doc, more;
+    int e = yaml_reader_new(text, &reader, err);
+
+    if (e == 0)
+        e = yaml_reader_next(reader, &r->config_doc, &doc, err);
+    if (e <= 0)
+        return e;
+    if (json_type(&r->config_doc, doc.root) != JSON_OBJECT)
+        return error_set(err, ERR_BAD_REQUEST, "line %u: not lines of NAME: VALUE", (unsigned)doc.line);
+    *ret = doc.root;
+    e = yaml_reader_next(reader, &r->config_doc, &more, err);
+    return e > 0 ? error_set(err, ERR_BAD_REQUEST, "a second document, on line %u", (unsigned)more.line) : e;
+}
+
 static int read_config(struct running *r, struct error *err)
 {
     struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
@@ -137,8 +155,9 @@ static int read_config(struct running *r, struct error *err)
     int e = io_read_file(s->config, CONFIG_BYTES_MAX, &text, err);
 
     if (e == 0)
-        e = yaml_or_json_parse(&r->config_doc, buf_str(&text), &root, err);
-    for (json_ref m = json_first(&r->config_doc, root); m && e == 0; m = json_next(&r->config_doc, m))
+        e = parse_config(r, buf_str(&text), &root, err);
+    for (json_ref m = root ? json_first(&r->config_doc, root) : 0; m && e == 0;
+         m = json_next(&r->config_doc, m))
         e = read_setting(r, m, err);
     buf_done(&text);
     return e < 0 ? error_wrap(err, "settings in '%s'", s->config) : 0;

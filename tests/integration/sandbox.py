@@ -4,8 +4,8 @@
     sandbox.py berth.service[,drop-in.conf] COMMAND...
 
 Applied are NoNewPrivileges, CapabilityBoundingSet, SystemCallFilter, RestrictAddressFamilies, User (somebody
-for DynamicUser) and MemoryDenyWriteExecute: what a program's children inherit, too. The sets of system calls are
-those of this machine's systemd-analyze, the numbers those of its headers.
+for DynamicUser) and MemoryDenyWriteExecute: what a program's children inherit, too. The sets of system calls
+are those of this machine's systemd-analyze, the numbers those of its headers.
 """
 
 import ctypes
@@ -45,7 +45,8 @@ def system_call_set(name):
     """The system calls of an "@set", or of a name that is none."""
     if not name.startswith("@"):
         return {name}
-    done = subprocess.run(["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, check=True)
+    command = ["systemd-analyze", "syscall-filter", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     words = [line.split("#")[0].strip() for line in done.stdout.splitlines()[1:]]
     return set().union(*(system_call_set(word) for word in words if word))
 
