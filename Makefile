@@ -59,7 +59,7 @@ install: build
 	@meson configure $(RELEASE) -Dprefix=$(PREFIX)
 	@meson install -C $(RELEASE) --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
-# A package of this tree: `apt install ./build/deb/berth_*.deb`. DEB_REVISION=2 for another of the same version.
+# A package of this tree, build/deb/berth_*.deb. DEB_REVISION=2 for another of the same version.
 deb: build
 	@deploy/debian/build
 
