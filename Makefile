@@ -8,7 +8,7 @@ BERTH_FLAGS ?=
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build deps run test asan tsan fuzz soak bench lint format install clean
+.PHONY: build deps run test asan tsan fuzz soak bench lint format install deb clean
 
 build: deps
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
@@ -58,6 +58,10 @@ format: deps
 install: build
 	@meson configure $(RELEASE) -Dprefix=$(PREFIX)
 	@meson install -C $(RELEASE) --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+# A package of this tree, build/deb/berth_*.deb. DEB_REVISION=2 for another of the same version.
+deb: build
+	@deploy/debian/build
 
 clean:
 	rm -rf build

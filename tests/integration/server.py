@@ -69,6 +69,7 @@ class Server:
         self.data = data or tempfile.mkdtemp(prefix="berth-test-")
         self.log_path = os.path.join(tempfile.mkdtemp(prefix="berth-log-"), "log")
         self.env = env
+        self.program = (BERTH,)  # or what starts it
         self.process = None
         self.port = None
         self.kube_home = tempfile.mkdtemp(prefix="berth-kube-")
@@ -99,7 +100,7 @@ class Server:
     def launch(self):
         """Starts the process without waiting for it."""
         self.port = self.port or free_port()
-        command = [BERTH, "serve", "--data", self.data, "--listen", self.address, *self.flags]
+        command = [*self.program, "serve", "--data", self.data, "--listen", self.address, *self.flags]
         if not self.tls:
             command.append("--insecure")
         with open(self.log_path, "ab") as log:
