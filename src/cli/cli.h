@@ -29,6 +29,7 @@ extern const struct cli_verb *const cli_verbs[];
 extern const struct cli_verb cli_verb_apply;
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
+extern const struct cli_verb cli_verb_check;
 extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_create;
 extern const struct cli_verb cli_verb_delete;
@@ -42,6 +43,8 @@ extern const struct cli_verb cli_verb_node;
 extern const struct cli_verb cli_verb_scheduler;
 extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;
+extern const struct cli_verb cli_verb_top;
+extern const struct cli_verb cli_verb_tree;
 extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
 
