@@ -59,6 +59,8 @@ void check_find_at(struct checkup *x, struct finding where, const char *fmt, ...
 
 /* Seconds since then; 0 when there is no time, or it lies ahead. */
 int64_t check_age(const struct checkup *x, struct timestamp t);
+/* For longer than may be waited. */
+bool check_is_late(const struct checkup *x, struct timestamp since);
 /* "12m": for a text, in storage of the checkup's. */
 const char *check_since(struct checkup *x, struct timestamp t);
 /* Being deleted for too long, and why. */

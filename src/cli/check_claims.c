@@ -3,11 +3,6 @@
 
 #include "node/pod_tell.h"
 
-static bool is_stuck(const struct checkup *x, struct timestamp since)
-{
-    return check_age(x, since) > x->stuck_seconds;
-}
-
 /* --- Claims --- */
 
 static void check_lost(struct checkup *x, const struct claim *c)
@@ -18,14 +13,13 @@ static void check_lost(struct checkup *x, const struct claim *c)
     if (c->phase != CLAIM_LOST && !(c->phase == CLAIM_BOUND && is_gone))
         return;
     if (is_gone)
-        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "it is %s, and its volume %s is gone",
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is %s, and its volume %s is gone",
                    claim_phase_name((enum claim_phase)c->phase), c->volume_name);
     else if (o && volume_of(o)->claim.is_set && !inventory_is_of(volume_of(o), c))
-        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL,
-                   "it is Lost: its volume %s belongs to %s/%s", c->volume_name, volume_of(o)->claim.ns,
-                   volume_of(o)->claim.name);
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: its volume %s belongs to %s/%s",
+                   c->volume_name, volume_of(o)->claim.ns, volume_of(o)->claim.name);
     else
-        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "it is Lost: it has no volume any more");
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: it has no volume any more");
 }
 
 static void check_pending(struct checkup *x, const struct claim *c)
@@ -34,19 +28,19 @@ static void check_pending(struct checkup *x, const struct claim *c)
     bool is_meant = inventory_waits_for_pod(x->all, c);
 
     if ((c->phase != CLAIM_PENDING && c->phase != CLAIM_PHASE_UNSET) || c->obj.is_deleting ||
-        !is_stuck(x, c->obj.created))
+        !check_is_late(x, c->obj.created))
         return;
     inventory_write_wait(x->all, c, &reason);
     check_find(x, is_meant ? SEVERITY_HINT : SEVERITY_WARNING, is_meant ? "claim-unused" : "claim-stuck",
-               &c->obj, is_meant ? "make a pod that uses it, or delete it" : NULL, "it is Pending for %s: %s",
-               check_since(x, c->obj.created), buf_cstr(&reason));
+               &c->obj, is_meant ? "make a pod that uses it, or delete it" : NULL,
+               "has been Pending for %s: %s", check_since(x, c->obj.created), buf_cstr(&reason));
 }
 
 static void check_resize(struct checkup *x, const struct claim *c)
 {
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE)
         check_find(x, SEVERITY_WARNING, "resize-failed", &c->obj, "ask for less, or for more space below it",
-                   "its storage cannot grow: %s", resize_status_name((enum resize_status)c->resize));
+                   "cannot grow: %s", resize_status_name((enum resize_status)c->resize));
 }
 
 void check_claims(struct checkup *x)
@@ -76,11 +70,11 @@ static bool check_claims_of_pod(struct checkup *x, const struct pod *p)
             continue;
         if (!o)
             check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
-                       "it waits for %s for claim %s, which does not exist", check_since(x, p->obj.created),
+                       "has waited %s for claim %s, which does not exist", check_since(x, p->obj.created),
                        name);
         else
             check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
-                       "it waits for %s for claim %s, which is %s", check_since(x, p->obj.created), name,
+                       "has waited %s for claim %s, which is %s", check_since(x, p->obj.created), name,
                        claim_of(o)->phase == CLAIM_LOST ? "Lost" : "Pending");
         return true;
     }
@@ -98,11 +92,12 @@ static void check_bound_pod(struct checkup *x, const struct pod *p)
         claims += pod_claim_name(&p->volumes.items[i]) != NULL;
     if (p->node_name[0] && ready && ready->status == CONDITION_FALSE)
         check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
-                   "it waits for %s for its volumes on node %s: %s", check_since(x, ready->changed),
+                   "has waited %s for its volumes on node %s: %s", check_since(x, ready->changed),
                    p->node_name, ready->message);
-    else if (!p->node_name[0] && claims && scheduled && scheduled->status == CONDITION_FALSE)
-        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL, "it waits for %s for a node: %s",
-                   check_since(x, p->obj.created), scheduled->message);
+    else if (!p->node_name[0] && claims)
+        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL, "has waited %s for a node: %s",
+                   check_since(x, p->obj.created),
+                   scheduled && scheduled->message[0] ? scheduled->message : "no scheduler has looked at it");
 }
 
 void check_pods(struct checkup *x)
@@ -113,7 +108,8 @@ void check_pods(struct checkup *x)
         const struct pod *p = pod_of(x->all->kinds[KIND_POD].list.items[i]);
         bool is_waiting = p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET;
 
-        if (is_waiting && !p->obj.is_deleting && is_stuck(x, p->obj.created) && !check_claims_of_pod(x, p))
+        if (is_waiting && !p->obj.is_deleting && check_is_late(x, p->obj.created) &&
+            !check_claims_of_pod(x, p))
             check_bound_pod(x, p);
     }
 }

@@ -90,6 +90,11 @@ int64_t check_age(const struct checkup *x, struct timestamp t)
     return timestamp_is_zero(t) || seconds < 0 ? 0 : seconds;
 }
 
+bool check_is_late(const struct checkup *x, struct timestamp since)
+{
+    return check_age(x, since) >= x->stuck_seconds;
+}
+
 const char *check_since(struct checkup *x, struct timestamp t)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
@@ -118,10 +123,10 @@ void check_deleting(struct checkup *x, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf holders = BUF_INIT(65536);
 
-    if (!o->is_deleting || check_age(x, o->deleted) <= x->stuck_seconds)
+    if (!o->is_deleting || !check_is_late(x, o->deleted))
         return;
     write_holders(x, o, &holders);
-    check_find(x, SEVERITY_WARNING, "deletion-stuck", o, NULL, "it is being deleted for %s, held by %s",
+    check_find(x, SEVERITY_WARNING, "deletion-stuck", o, NULL, "has been going for %s, held by %s",
                check_since(x, o->deleted), buf_cstr(&holders));
 }
 

@@ -28,17 +28,17 @@ static void check_attachment(struct checkup *x, const struct attachment *a)
 
     if (!has_node)
         check_find(x, SEVERITY_WARNING, "attachment-orphaned", &a->obj, advice,
-                   "it is for node %s, which does not exist", a->node_name);
+                   "is for node %s, which does not exist", a->node_name);
     if (!has_volume)
         check_find(x, SEVERITY_WARNING, "attachment-orphaned", &a->obj, advice,
-                   "it is for volume %s, which does not exist", a->volume_name);
+                   "is for volume %s, which does not exist", a->volume_name);
     if (a->attach_error.message[0] && !a->is_attached)
         check_find(x, SEVERITY_WARNING, "attach-failed", &a->obj, advice,
-                   "volume %s cannot be attached to node %s: %s", a->volume_name, a->node_name,
+                   "cannot attach volume %s to node %s: %s", a->volume_name, a->node_name,
                    a->attach_error.message);
     if (a->detach_error.message[0])
         check_find(x, SEVERITY_WARNING, "detach-failed", &a->obj, advice,
-                   "volume %s cannot be detached from node %s: %s", a->volume_name, a->node_name,
+                   "cannot detach volume %s from node %s: %s", a->volume_name, a->node_name,
                    a->detach_error.message);
 }
 
@@ -130,11 +130,11 @@ static void check_node(struct checkup *x, const struct node *n, const pod_list *
     if (count == 0 && n->volumes_attached_count == 0 && n->volumes_in_use.count == 0)
         return;
     if (!node_is_ready(n))
-        check_find(x, SEVERITY_ERROR, "node-down", &n->obj, advice, "it is not ready for %s, and %s",
+        check_find(x, SEVERITY_ERROR, "node-down", &n->obj, advice, "has not been ready for %s, and %s",
                    ready ? check_since(x, ready->changed) : "a while", pods_in_words(x, first, count));
     else if (l && check_age(x, l->renewed) > 2 * seconds)
         check_find(x, SEVERITY_WARNING, "node-silent", &n->obj, advice,
-                   "it has not renewed its lease for %s, and %s", check_since(x, l->renewed),
+                   "has not renewed its lease for %s, and %s", check_since(x, l->renewed),
                    pods_in_words(x, first, count));
 }
 
@@ -187,11 +187,11 @@ static void check_room(struct checkup *x, const struct usage *u)
     usage_write_bytes(u->capacity, &whole);
     if (is_nearly_full(u->available, u->capacity))
         check_find_at(x, where(u, u->available ? SEVERITY_WARNING : SEVERITY_ERROR, "volume-full", advice),
-                      "%s of %s are left in volume %s of pod %s", u->available ? buf_cstr(&left) : "0 bytes",
+                      "has %s of %s left in volume %s of pod %s", u->available ? buf_cstr(&left) : "0 bytes",
                       buf_cstr(&whole), u->volume, u->pod);
     if (is_nearly_full(u->inodes_free, u->inodes))
         check_find_at(x, where(u, u->inodes_free ? SEVERITY_WARNING : SEVERITY_ERROR, "inodes-full", advice),
-                      "%" PRId64 " of %" PRId64 " inodes are left in volume %s of pod %s", u->inodes_free,
+                      "has %" PRId64 " of %" PRId64 " inodes left in volume %s of pod %s", u->inodes_free,
                       u->inodes, u->volume, u->pod);
 }
 
@@ -222,12 +222,11 @@ void check_usage(struct checkup *x)
             continue;
         if (u->error[0])
             check_find_at(x, where(u, SEVERITY_ERROR, "mount-broken", NULL),
-                          "volume %s of pod %s on node %s does not answer: %s", u->volume, u->pod, u->node,
+                          "does not answer as volume %s of pod %s on node %s: %s", u->volume, u->pod, u->node,
                           u->error);
         else if (is_path_gone(u))
             check_find_at(x, where(u, SEVERITY_ERROR, "mount-broken", NULL),
-                          "volume %s of pod %s should be at %s, where nothing is", u->volume, u->pod,
-                          u->path);
+                          "should be mounted for pod %s at %s, where nothing is", u->pod, u->path);
         check_room(x, u);
     }
 }

@@ -32,19 +32,19 @@ static void check_owner(struct checkup *x, const struct volume *v)
         return;
     if (v->phase == VOLUME_BOUND && !c)
         check_find(x, SEVERITY_ERROR, "volume-orphaned", &v->obj, NULL,
-                   "it is Bound to claim %s, which does not exist", claim_word(v, &word));
+                   "is Bound to claim %s, which does not exist", claim_word(v, &word));
     else if (v->phase == VOLUME_BOUND && !inventory_is_of(v, c))
         check_find(x, SEVERITY_ERROR, "volume-orphaned", &v->obj, NULL,
-                   "it is Bound to an earlier claim %s; today's is another one", claim_word(v, &word));
+                   "is Bound to an earlier claim %s; today's is another one", claim_word(v, &word));
     else if (v->phase == VOLUME_BOUND && strcmp(c->volume_name, v->obj.name) != 0)
         check_find(x, SEVERITY_ERROR, "volume-orphaned", &v->obj, NULL,
-                   c->volume_name[0] ? "it is Bound to claim %s, which has volume %s"
-                                     : "it is Bound to claim %s, which has no volume%s",
+                   c->volume_name[0] ? "is Bound to claim %s, which has volume %s"
+                                     : "is Bound to claim %s, which has no volume%s",
                    claim_word(v, &word), c->volume_name);
     else if ((v->phase == VOLUME_AVAILABLE || v->phase == VOLUME_PENDING || v->phase == VOLUME_PHASE_UNSET) &&
              !c)
         check_find(x, SEVERITY_HINT, "volume-kept", &v->obj, "make the claim, or clear spec.claimRef",
-                   "it is kept for claim %s, which does not exist", claim_word(v, &word));
+                   "is kept for claim %s, which does not exist", claim_word(v, &word));
 }
 
 /* --- What is over --- */
@@ -54,17 +54,17 @@ static bool is_held(const struct checkup *x, const struct volume *v)
 {
     return v->phase == VOLUME_RELEASED && !v->obj.is_deleting &&
            (v->reclaim == RECLAIM_RETAIN || timestamp_is_zero(v->phase_since) ||
-            check_age(x, v->phase_since) > x->stuck_seconds);
+            check_is_late(x, v->phase_since));
 }
 
 static void check_state(struct checkup *x, const struct volume *v)
 {
     if (v->phase == VOLUME_FAILED)
-        check_find(x, SEVERITY_ERROR, "volume-failed", &v->obj, NULL, "it has Failed: %s",
+        check_find(x, SEVERITY_ERROR, "volume-failed", &v->obj, NULL, "has Failed: %s",
                    v->message[0] ? v->message : "nobody says why");
     else if (is_held(x, v) && v->reclaim != RECLAIM_RETAIN && !timestamp_is_zero(v->phase_since))
         check_find(x, SEVERITY_WARNING, "reclaim-stuck", &v->obj, NULL,
-                   "it is Released for %s and should be %s by now", check_since(x, v->phase_since),
+                   "has been Released for %s and should be %s by now", check_since(x, v->phase_since),
                    v->reclaim == RECLAIM_RECYCLE ? "emptied" : "deleted");
 }
 
@@ -203,7 +203,7 @@ static void check_place(struct checkup *x, const struct volume *v)
         return;
     check_find(x, v->phase == VOLUME_BOUND ? SEVERITY_ERROR : SEVERITY_WARNING, "volume-unreachable", &v->obj,
                "bring its node back, or delete the volume if its data is lost",
-               "no node matches its node affinity: its data cannot be reached");
+               "is on no node that is there: its data cannot be reached");
 }
 
 void check_volumes(struct checkup *x)
@@ -243,13 +243,13 @@ static void check_default(struct checkup *x)
         check_find_at(x,
                       (struct finding){ SEVERITY_HINT, "class-default", KIND_CLASS, "", "",
                                         .advice = "annotate one with " ANN_DEFAULT_CLASS "=true" },
-                      "no class is the default: claims that name none get volumes without class alone");
+                      "none is the default: claims that name no class get volumes without class alone");
     else if (count > 1)
         check_find_at(
             x,
             (struct finding){ SEVERITY_WARNING, "class-default", KIND_CLASS, "", "",
                               .advice = "take the annotation " ANN_DEFAULT_CLASS " from all but one" },
-            "%zu classes are the default, and the newest counts: %s%s", count, buf_cstr(&names),
+            "%zu are the default, and the newest counts: %s%s", count, buf_cstr(&names),
             count > EXAMPLES_MAX ? ", …" : "");
 }
 
@@ -282,7 +282,7 @@ static void check_provisioner(struct checkup *x, const struct storage_class *k)
         return;
     check_find(x, SEVERITY_HINT, "class-unserved", &k->obj,
                "see to it that the provisioner runs, or correct its name in a new class",
-               "nothing shows that its provisioner %s runs: no CSIDriver of that name, no volume made by it",
+               "is of provisioner %s, and nothing shows that it runs: no CSIDriver, no volume made by it",
                k->provisioner);
 }
 

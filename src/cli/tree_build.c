@@ -143,7 +143,7 @@ static void grow_volume(struct builder *b, struct twig *on, const struct volume 
 
     access_modes_short(v->modes, &b->text);
     if (v->reclaim != RECLAIM_UNKNOWN)
-        (void)buf_addf(&b->text, " %s", reclaim_policy_names[v->reclaim]);
+        (void)buf_addf(&b->text, "%s%s", b->text.len ? " " : "", reclaim_policy_names[v->reclaim]);
     if (v->phase == VOLUME_FAILED && v->message[0])
         (void)buf_addf(&b->text, ", %s", v->message);
     note = keep_text(b);
