@@ -58,6 +58,25 @@ struct top {
     bool has_bars;
 };
 
+/* Of a claim that nobody mounts. */
+static const struct usage nothing = {
+    .ns = "",
+    .pod = "",
+    .volume = "",
+    .plugin = "",
+    .path = "",
+    .node = "",
+    .claim_ns = "",
+    .claim = "",
+    .error = "",
+    .capacity = USAGE_UNKNOWN,
+    .used = USAGE_UNKNOWN,
+    .available = USAGE_UNKNOWN,
+    .inodes = USAGE_UNKNOWN,
+    .inodes_used = USAGE_UNKNOWN,
+    .inodes_free = USAGE_UNKNOWN,
+};
+
 /* --- Lines --- */
 
 static bool is_wanted(const struct top *x, const char *ns)
@@ -140,20 +159,20 @@ static int add_claims(struct top *x, struct error *err)
 
 static int64_t amount(const struct line *l, enum top_order order)
 {
-    if (!l->usage)
-        return USAGE_UNKNOWN;
+    const struct usage *u = l->usage ? l->usage : &nothing;
+
     switch (order) {
     case TOP_BY_USED:
-        return l->usage->used;
+        return u->used;
     case TOP_BY_CAPACITY:
-        return l->usage->capacity;
+        return u->capacity;
     case TOP_BY_PERCENT:
-        return usage_percent(l->usage->used, l->usage->capacity);
+        return usage_percent(u->used, u->capacity);
     case TOP_BY_NAME:
     case TOP_ORDER_COUNT:
         break;
     }
-    return 0;
+    return 0; /* they stand in that order */
 }
 
 /* The largest first, what is not known last. */
@@ -215,24 +234,6 @@ static void add_bar(struct columns *c, int64_t used, int64_t whole)
     }
     (void)buf_add_char(&c->text, '\t');
 }
-
-static const struct usage nothing = {
-    .ns = "",
-    .pod = "",
-    .volume = "",
-    .plugin = "",
-    .path = "",
-    .node = "",
-    .claim_ns = "",
-    .claim = "",
-    .error = "",
-    .capacity = USAGE_UNKNOWN,
-    .used = USAGE_UNKNOWN,
-    .available = USAGE_UNKNOWN,
-    .inodes = USAGE_UNKNOWN,
-    .inodes_used = USAGE_UNKNOWN,
-    .inodes_free = USAGE_UNKNOWN,
-};
 
 static void add_inodes(const struct top *x, const struct usage *u, struct columns *c)
 {
