@@ -15,11 +15,14 @@ static void check_lost(struct checkup *x, const struct claim *c)
     if (is_gone)
         check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is %s, and its volume %s is gone",
                    claim_phase_name((enum claim_phase)c->phase), c->volume_name);
-    else if (o && volume_of(o)->claim.is_set && !inventory_is_of(volume_of(o), c))
+    else if (o && inventory_is_of(volume_of(o), c))
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost, though its volume %s is there",
+                   c->volume_name);
+    else if (o && volume_of(o)->claim.is_set)
         check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: its volume %s belongs to %s/%s",
                    c->volume_name, volume_of(o)->claim.ns, volume_of(o)->claim.name);
     else
-        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: it has no volume any more");
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: no volume is its own");
 }
 
 static void check_pending(struct checkup *x, const struct claim *c)

@@ -104,8 +104,12 @@ TEST(lost_claims)
     put_claim("shop/db", "", "Lost", "pv-1", "");
     ASSERT_STR("error: pvc/db -n shop: is Lost: its volume pv-1 belongs to shop/other; " WHY_PVC, findings());
     begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put_claim("shop/db", "", "Lost", "pv-1", "");
+    ASSERT_STR("error: pvc/db -n shop: is Lost, though its volume pv-1 is there; " WHY_PVC, findings());
+    begin();
     put_claim("shop/db", "", "Lost", "", "");
-    ASSERT_STR("error: pvc/db -n shop: is Lost: it has no volume any more; " WHY_PVC, findings());
+    ASSERT_STR("error: pvc/db -n shop: is Lost: no volume is its own; " WHY_PVC, findings());
 }
 
 TEST(stuck_claims)
