@@ -1,5 +1,5 @@
-"""An API server that is none: it answers what a test has told it to, so that other people's servers, and bad days,
-can be shown.
+"""An API server that is none: it answers what a test has told it to, so that other people's servers, and bad
+days, can be shown.
 
     with Fake({"/api/v1/nodes": items("Node", node("n1"))}) as fake:
         berth_of(fake, "top", "volumes")
@@ -28,7 +28,8 @@ class Fake:
                 status, body = answers.get(path, (404, "404 page not found"))
                 text = (body if isinstance(body, str) else json.dumps(body)).encode()
                 self.send_response(status)
-                self.send_header("Content-Type", "text/plain" if isinstance(body, str) else "application/json")
+                form = "text/plain" if isinstance(body, str) else "application/json"
+                self.send_header("Content-Type", form)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
