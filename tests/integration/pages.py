@@ -11,8 +11,8 @@ What a page may say, so that it can be run:
   age (`5s`, `2m10s`) for any age. Two spaces or more are as good as any other two or more: columns have the
   width of their contents.
 - A command must succeed, unless a comment after it says `# exits 1`.
-- `<!-- keeps running -->` above a block: its one command is a terminal of its own. The next block comes once it
-  has printed what the page shows, and Ctrl-C ends it after the page, or at a block `<!-- Ctrl-C -->`.
+- `<!-- keeps running -->` above a block: its one command has a terminal of its own. The next block comes once it
+  has printed what the page shows; Ctrl-C ends it after the page.
 - `<!-- as root -->`, `<!-- with kubectl -->` above a block: it is passed over where there is none.
 - A block marked `yaml FILE` shows that file, or a piece of it.
 
@@ -238,13 +238,13 @@ class World:
         kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "CCACHE_DIR")
         self.env = {name: os.environ[name] for name in kept if name in os.environ}
         self.env["HOME"] = self.aside
-        self.shell, self.terminal = Shell(self), None
+        self.shell, self.terminals = Shell(self), []
         return self
 
     def __exit__(self, *_):
         self.shell.kill()
-        if self.terminal:
-            self.terminal.kill()
+        for terminal in self.terminals:
+            terminal.kill()
         if os.geteuid() == 0:
             self.unmount()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -264,16 +264,16 @@ class World:
         return "with kubectl" not in block.notes or bool(shutil.which(KUBECTL, path=self.env["PATH"]))
 
     def open_terminal(self, command):
-        assert not self.terminal, "one terminal is enough for a page"
-        self.terminal = Terminal(command.text, self)
+        terminal = Terminal(command.text, self)
+        self.terminals.append(terminal)
         try:
-            await_that(lambda: self.terminal.has_printed(command.prints), COMMAND_SECONDS_MAX)
+            await_that(lambda: terminal.has_printed(command.prints), COMMAND_SECONDS_MAX, "what the page shows")
         except AssertionError as failure:
-            raise AssertionError(f"{failure}\n{self.terminal.text()}") from None
+            raise AssertionError(f"{failure}\n{terminal.text()}") from None
 
-    def close_terminal(self):
-        self.terminal.interrupt()
-        self.terminal = None
+    def close_terminals(self):
+        while self.terminals:
+            self.terminals.pop().interrupt()
 
     def run(self, command):
         output, status = self.shell.run(command.text)
@@ -290,8 +290,6 @@ class World:
                 text = file.read()
         ran = 0
         for block in (b for b in blocks_of(text) if b.info == "console" and self.can_run(b)):
-            if "Ctrl-C" in block.notes:
-                self.close_terminal()
             for command in commands_of(block):
                 try:
                     self.open_terminal(command) if "keeps running" in block.notes else self.run(command)
@@ -299,5 +297,4 @@ class World:
                     raise AssertionError(f"{page}:{command.line}: {failure}") from None
                 ran += 1
         assert ran, f"{page}: nothing to run"
-        if self.terminal:
-            self.close_terminal()
+        self.close_terminals()
