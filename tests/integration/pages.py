@@ -20,6 +20,7 @@ Every page has a world of its own: a directory in which everything of the checko
 a network in which every port is free, so that nothing of what is printed needs another word.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -33,12 +34,13 @@ import subprocess
 import tempfile
 import time
 
-from harness import ROOT, Skip
+from harness import ROOT, Skip, alone_with_the_build
 from server import KUBECTL, await_that
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 COMMAND_SECONDS_MAX = 120
+PROVISIONED = "/tmp/hostpath_pv"
 NOT_IN_A_WORLD = {".git", "data"}
 
 FENCE = re.compile(r"^(```+|~~~+)\s*(.*)$")
@@ -136,7 +138,8 @@ def write(path, text):
 
 
 def enter_own_network():
-    """Once a process: a network with a loopback alone, and for root mounts of its own."""
+    """Once a process: a network with a loopback alone, and for root mounts of its own and a place of its own for
+    hostPath volumes."""
     if enter_own_network.is_done:
         return
     root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
@@ -144,7 +147,9 @@ def enter_own_network():
     if ctypes.CDLL(None, use_errno=True).unshare(flags) != 0:
         raise Skip("no network of our own")
     if root:
+        os.makedirs(PROVISIONED, exist_ok=True)
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", PROVISIONED], check=True)
     else:
         write("/proc/self/setgroups", "deny")
         write("/proc/self/uid_map", f"{uid} {uid} 1")
@@ -231,6 +236,8 @@ class Shell:
 class World:
     def __enter__(self):
         enter_own_network()
+        self.exits = contextlib.ExitStack()
+        self.exits.enter_context(alone_with_the_build())
         self.folder = tempfile.mkdtemp(prefix="berth-page-")
         self.aside = tempfile.mkdtemp(prefix="berth-aside-")
         for name in set(os.listdir(ROOT)) - NOT_IN_A_WORLD:
@@ -249,6 +256,7 @@ class World:
             self.unmount()
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.aside, ignore_errors=True)
+        self.exits.close()
 
     def unmount(self):
         """What a page that failed has left mounted: nothing may be removed through it."""
