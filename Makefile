@@ -21,7 +21,7 @@ deps:
 
 # In the foreground, until Ctrl-C. BERTH_FLAGS="--listen 127.0.0.1:8000" for another address.
 run: build
-	@echo "$(BERTH) get pv,pvc --data $(DATA)    # in another terminal; or kubectl --kubeconfig $(DATA)/kubeconfig"
+	@echo "$(BERTH) get pv,pvc --data $(DATA)    # in another terminal; or kubectl, with $(DATA)/kubeconfig"
 	@exec $(BERTH) serve --data $(DATA) $(BERTH_FLAGS)
 
 # What Berth does, in a minute and in a temporary directory. DEMO_PACE=5 to read slowly, 0 not to wait.

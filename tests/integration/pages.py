@@ -5,14 +5,14 @@
 
 What a page may say, so that it can be run:
 
-- Blocks marked `console` are run, from top to bottom, in one shell: `$ ` begins a command, `> ` goes on with it, the
-  other lines are what it prints. A command without such lines may print what it likes.
-- In what it prints `…` stands for anything in a line, a line that is `…` alone for any number of lines, and an
-  age (`5s`, `2m10s`) for any age. Two spaces or more are as good as any other two or more: columns have the
-  width of their contents.
+- Blocks marked `console` are run, from top to bottom, in one shell: `$ ` begins a command, `> ` goes on with
+  it, the other lines are what it prints. A command without such lines may print what it likes.
+- In what it prints `…` stands for anything in a line, a line that is `…` alone for any number of lines, and
+  an age (`5s`, `2m10s`) for any age. Two spaces or more are as good as any other two or more: columns have
+  the width of their contents.
 - A command must succeed, unless a comment after it says `# exits 1`.
-- `<!-- keeps running -->` above a block: its one command has a terminal of its own. The next block comes once it
-  has printed what the page shows; Ctrl-C ends it after the page.
+- `<!-- keeps running -->` above a block: its one command has a terminal of its own. The next block comes once
+  it has printed what the page shows; Ctrl-C ends it after the page.
 - `<!-- as root -->`, `<!-- with kubectl -->` above a block: it is passed over where there is none.
 - A block marked `yaml FILE` shows that file, or a piece of it.
 
@@ -138,8 +138,8 @@ def write(path, text):
 
 
 def enter_own_network():
-    """Once a process: a network with a loopback alone, and for root mounts of its own and a place of its own for
-    hostPath volumes."""
+    """Once a process: a network with a loopback alone, and for root mounts of its own and a place of its own
+    for hostPath volumes."""
     if enter_own_network.is_done:
         return
     root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
@@ -219,9 +219,9 @@ class Shell:
         while not end.search(output):
             left = deadline - time.monotonic()
             ready = select.select([self.process.stdout], [], [], max(left, 0))[0]
-            assert ready, f"{command}: no end after {COMMAND_SECONDS_MAX} s:\n{output.decode(errors='replace')}"
+            assert ready, f"{command}: no end after {COMMAND_SECONDS_MAX} s: {output}"
             more = os.read(self.process.stdout.fileno(), 1 << 16)
-            assert more, f"{command}: the shell ended:\n{output.decode(errors='replace')}"
+            assert more, f"{command}: the shell ended: {output}"
             output += more
         found = end.search(output)
         return output[: found.start()].decode(errors="replace"), int(found[1])
@@ -275,7 +275,7 @@ class World:
         terminal = Terminal(command.text, self)
         self.terminals.append(terminal)
         try:
-            await_that(lambda: terminal.has_printed(command.prints), COMMAND_SECONDS_MAX, "what the page shows")
+            await_that(lambda: terminal.has_printed(command.prints), COMMAND_SECONDS_MAX, "what is shown")
         except AssertionError as failure:
             raise AssertionError(f"{failure}\n{terminal.text()}") from None
 

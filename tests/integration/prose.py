@@ -1,4 +1,4 @@
-"""What a page can be wrong about without being run: links, anchors, files that it shows, commands that it names."""
+"""What a page can be wrong about without being run: links, anchors, files that it shows, commands."""
 
 import functools
 import os
@@ -8,7 +8,7 @@ import shlex
 from harness import ROOT, berth, run
 from pages import blocks_of
 
-LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+(?:\([^()]*\))?)\)|<(?:img|source)[^>]*\ssrc(?:set)?=\"([^\"]+)\"")
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+(?:\([^()]*\))?)\)")
 SPAN = re.compile(r"(`+)(.+?)\1")
 OUTSIDE = re.compile(r"^[a-z][a-z0-9+.-]*:")
 # `berth`, by any path, where a command begins: at the start, behind sudo or variables, or in $(…).
@@ -61,8 +61,7 @@ def anchors_of(text):
 def links_of(text):
     """(line, target) of every link that stays in the repository."""
     for number, line in lines_of_prose(text):
-        for plain, image in LINK.findall(SPAN.sub("", line)):
-            target = plain or image
+        for target in LINK.findall(SPAN.sub("", line)):
             if not OUTSIDE.match(target):
                 yield number, target
 
@@ -113,7 +112,8 @@ def flags_of(verb):
 
 
 def words_of(text):
-    """A command's words up to the next command. Brackets say that a word may be left out, … that more would follow."""
+    """A command's words up to the next command. Brackets say that a word may be left out, … that more
+    would follow."""
     text = re.sub(r"[\[\]…]", " ", text)
     try:
         words = shlex.split(text, comments=True)
@@ -147,7 +147,7 @@ def complaint_about(text):
 
 
 def commands_of(text):
-    """(line, what follows the word berth) of all that reads as a command: in blocks, and between backquotes."""
+    """(line, what follows the word berth) of what reads as a command: in blocks, and between backquotes."""
     for block in blocks_of(text):
         for number, line in enumerate(block.lines, block.line + 1):
             found = BERTH.search(re.sub(r"^[$>#] ", "", line.strip()))
