@@ -1,6 +1,7 @@
 """What a page can be wrong about without being run: links, anchors, files that it shows, commands."""
 
 import functools
+import glob
 import os
 import re
 import shlex
@@ -78,7 +79,33 @@ def broken_links(texts):
                 yield f"{page}:{number}: {there} has no heading for #{anchor}"
 
 
-# --- Files that are shown ---
+# --- Files that are named or shown ---
+
+
+def missing_paths(texts):
+    """One sentence for each path of the repository between backquotes that leads nowhere. A * stands for any
+    name, and what is built is not looked for."""
+    for page, text in sorted(texts.items()):
+        for number, line in lines_of_prose(text):
+            for _, span in SPAN.findall(line):
+                path = span.split()[0].rstrip("/")
+                if re.fullmatch(r"(docs|deploy|examples|scripts|src|tests)/[a-z0-9_*./-]+", path):
+                    if not glob.glob(os.path.join(ROOT, path)):
+                        yield f"{page}:{number}: there is no {path}"
+
+
+def unknown_targets(texts):
+    """One sentence for each `make TARGET` that the Makefile does not have."""
+    with open(os.path.join(ROOT, "Makefile"), encoding="utf-8") as file:
+        known = set(re.findall(r"^([a-z]+):", file.read(), flags=re.MULTILINE))
+    for page, text in sorted(texts.items()):
+        spans = [(n, span) for n, line in lines_of_prose(text) for _, span in SPAN.findall(line)]
+        for block in blocks_of(text):
+            spans += [(n, line.removeprefix("$ ")) for n, line in enumerate(block.lines, block.line + 1)]
+        for number, span in spans:
+            named = re.match(r"(?:sudo )?make ([a-z]+)\b", span)
+            if named and named[1] not in known:
+                yield f"{page}:{number}: there is no make {named[1]}"
 
 
 def shown_wrongly(texts):
