@@ -36,8 +36,8 @@ def theirs():
 
 def in_our_name(text):
     """What kubectl says of itself, said of berth; without the log lines of its library, which come and go
-    with the load of the machine (`W1116 12:34:13.618300     352 reflector.go:492] …`). The annotation keeps its
-    name."""
+    with the load of the machine (`W1116 12:34:13.618300     352 reflector.go:492] …`). The annotation keeps
+    its name."""
     text = re.sub(r"^[IWEF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"kubectl(\.1\.\d+)?\b(?!\.kubernetes\.io)", "berth", text)
 
