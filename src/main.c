@@ -13,6 +13,7 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_patch,
     &cli_verb_wait,
     &cli_verb_events,
+    &cli_verb_why,
     &cli_verb_tree,
     &cli_verb_top,
     &cli_verb_check,

@@ -47,6 +47,7 @@ extern const struct cli_verb cli_verb_top;
 extern const struct cli_verb cli_verb_tree;
 extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
+extern const struct cli_verb cli_verb_why;
 
 /* Runs the verb that argv names and returns the process's exit status. */
 int cli_main(int argc, char **argv);
