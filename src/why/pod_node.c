@@ -98,11 +98,12 @@ static void explain_events(const struct why_world *w, struct report *r, const st
     if (!w->each_event)
         return;
     w->each_event(w->ctx, &p->obj, on_event, &f);
-    if (!f.reason[0])
+    if (!f.reason[0] || report_has_cause(r)) /* it is among the events anyway */
         return;
     report_cause(r, strcmp(f.reason, "FailedAttachVolume") == 0 ? "attach-failed" : "mount-failed", "%s",
                  f.message);
     report_fact(r, "node %s said so %s ago (%s)", p->node_name, why_age(w, f.at, age), f.reason);
+    report_advise(r, "Mend what the message says.");
     report_next(r, "the node tries again by itself");
 }
 
@@ -130,6 +131,8 @@ static void on_wait(void *ctx, const struct agent_wait *a)
     const struct agent_look *x = ctx;
     uint64_t now_ns = clock_mono_ns(x->world->clock);
 
+    if (a->op.complaint[0])
+        report_next(x->report, "the node tries again by itself");
     if (a->op.complaint[0] && a->volume[0])
         report_cause(x->report, "mount-failed", "volume \"%s\": %s", a->volume, a->op.complaint);
     else if (a->op.complaint[0])

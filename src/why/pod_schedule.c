@@ -347,11 +347,11 @@ static void add_queue(const struct why_world *w, struct report *r, const struct 
     if (!x->is_live)
         return;
     if (x->place == SCHEDULE_ASIDE) {
-        report_fact(r, "tried %u times, the last time %llu s ago", x->attempts,
+        report_fact(r, "tried %u time%s, the last time %llu s ago", x->attempts, x->attempts == 1 ? "" : "s",
                     (unsigned long long)((now_ns - x->since_ns) / NS_PER_S));
         report_next(r, "the scheduler tries again when something changes that may help, or after 5 minutes");
     } else if (x->place == SCHEDULE_RESTING) {
-        report_fact(r, "tried %u times", x->attempts);
+        report_fact(r, "tried %u time%s", x->attempts, x->attempts == 1 ? "" : "s");
         report_next(r, "the scheduler tries again in %llu s",
                     (unsigned long long)(x->rest_until_ns > now_ns
                                              ? (x->rest_until_ns - now_ns + NS_PER_S - 1) / NS_PER_S

@@ -227,7 +227,7 @@ static void explain_claim(const struct why_world *w, struct report *r, const str
             report_cause(r, WHY_NOTHING, "%s", buf_cstr(&fine));
         return;
     }
-    if (p->node_name[0] && volume && object_annotation(&c->obj, ANN_BIND_COMPLETED))
+    if (p->node_name[0] && volume && c->phase == CLAIM_BOUND)
         why_volume_on_node(w, r, p, volume_of(volume));
     why_claim(w, r, &c->obj);
 }

@@ -405,11 +405,13 @@ static bool explain_reach(const struct why_world *w, struct report *r, const str
         return true;
     }
     report_cause(r, "node-gone", "no node matches its node affinity: its data cannot be reached");
-    report_advise(r,
-                  "Bring the node back, or if its data is lost with it: berth delete pvc %s%s%s, then "
-                  "berth delete pv %s",
-                  v->claim.is_set ? v->claim.name : "CLAIM", v->claim.is_set ? " -n " : "",
-                  v->claim.is_set ? v->claim.ns : "", v->obj.name);
+    if (v->claim.is_set)
+        report_advise(r,
+                      "Bring the node back, or if its data is lost with it: berth delete pvc %s -n %s, then "
+                      "berth delete pv %s",
+                      v->claim.name, v->claim.ns, v->obj.name);
+    else
+        report_advise(r, "Bring the node back, or if it is gone for good: berth delete pv %s", v->obj.name);
     report_next(r, "it can be used again when a node with its labels is there");
     return false;
 }

@@ -167,7 +167,7 @@ TEST(every_pair_is_judged_as_the_binder_judges)
         make_world(&w, &g, PAIR_VOLUMES);
         for (unsigned i = 0; i < PAIR_CLAIMS; i++)
             make_random_claim(&w, &g, i);
-        onlooker_open(&x, &w);
+        onlooker_open(&x, &w.served);
         taken += check_pairs(&x, seed);
         onlooker_close(&x);
         world_done(&w);
@@ -197,7 +197,7 @@ static bool bind_in_random_world(unsigned seed, unsigned volumes)
     rng_init(&g, seed);
     make_world(&w, &g, volumes);
     make_random_claim(&w, &g, 0);
-    onlooker_open(&x, &w);
+    onlooker_open(&x, &w.served);
     say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c0" });
     onlooker_close(&x);
     said_choice(expected);

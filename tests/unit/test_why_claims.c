@@ -643,7 +643,7 @@ TEST(stuck_provisioning_fails_with_backoff)
     {
         struct onlooker x;
 
-        onlooker_open(&x, &w);
+        onlooker_open(&x, &w.served);
         x.world.binder = w.binder;
         say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c" });
         onlooker_close(&x);
@@ -924,7 +924,7 @@ TEST(no_such_claim)
     struct buf out = BUF_INIT(1024);
 
     open_world(&w);
-    onlooker_open(&x, &w);
+    onlooker_open(&x, &w.served);
     ASSERT_ERR(ERR_NOT_FOUND,
                why_explain(&x.world,
                            &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "no" }, &out,
@@ -964,7 +964,7 @@ TEST(a_server_that_has_the_controllers_answers)
     add_claim(&w, "c", "8Gi", RWO, "");
     world_settle(&w);
     ASSERT_SENT(&w.served, 404, "GET", "/why/pvc/default/c", NULL);
-    onlooker_open(&x, &w);
+    onlooker_open(&x, &w.served);
     w.served.server->explain = explain;
     w.served.server->explain_ctx = &x.world;
     ASSERT_SENT(&w.served, 200, "GET", "/why/pvc/default/c", NULL);

@@ -431,7 +431,7 @@ TEST(stuck_set_aside)
     manual_clock_advance(&x.s.clock, 42 * NS_PER_S);
     scene_ask(&x, KIND_POD, "p");
     ASSERT_STR("node-affinity", said_member("cause"));
-    ASSERT_TEXT("tried 1 times, the last time 42 s ago\n");
+    ASSERT_TEXT("tried 1 time, the last time 42 s ago\n");
     ASSERT_STR("the scheduler tries again when something changes that may help, or after 5 minutes",
                said_member("next"));
     scene_close(&x);
