@@ -42,11 +42,8 @@ static int read_page(struct inventory *v, const struct kind_info *k, struct repl
     int r;
 
     json_clear(d);
-    r = json_parse(d, buf_str(&reply->text), &answer, err);
-    if (r == 0)
-        r = list_open(d, answer, k, &l, err);
-    if (r < 0)
-        return r;
+    if (json_parse(d, buf_str(&reply->text), &answer, err) < 0 || list_open(d, answer, k, &l, err) < 0)
+        return -(int)err->code;
     buf_clear(ret_token);
     (void)buf_add_str(ret_token, l.meta.continue_token);
     while ((r = list_next(&l, &o, err)) != 0) {

@@ -134,7 +134,7 @@ static int read_setting(struct running *r, json_ref m, struct error *err)
 static int parse_config(struct running *r, struct str text, json_ref *ret, struct error *err)
 {
     _cleanup_(yaml_reader_free_p) struct yaml_reader *reader = NULL;
-    struct yaml_doc doc, more;
+    struct yaml_doc doc = { 0 }, more = { 0 };
     int e = yaml_reader_new(text, &reader, err);
 
     if (e == 0)

@@ -12,6 +12,24 @@
 /* Of nodes that did not answer, one by one. */
 #define SILENT_SHOWN_MAX 5
 
+const struct usage usage_none = {
+    .ns = "",
+    .pod = "",
+    .volume = "",
+    .plugin = "",
+    .path = "",
+    .node = "",
+    .claim_ns = "",
+    .claim = "",
+    .error = "",
+    .capacity = USAGE_UNKNOWN,
+    .used = USAGE_UNKNOWN,
+    .available = USAGE_UNKNOWN,
+    .inodes = USAGE_UNKNOWN,
+    .inodes_used = USAGE_UNKNOWN,
+    .inodes_free = USAGE_UNKNOWN,
+};
+
 void usages_done(struct usages *u)
 {
     vec_done(&u->items);

@@ -30,6 +30,9 @@ struct usage {
     int64_t inodes_free;
 };
 
+/* Of what nobody mounts: nothing is known. */
+extern const struct usage usage_none;
+
 struct silent_node {
     const char *name;
     const char *why;

@@ -55,26 +55,29 @@ static uint64_t watchdog_ns(void)
 
 int notify_open(struct notify **ret, struct error *err)
 {
-    _cleanup_(notify_free_p) struct notify *n = NULL;
     const char *name = io_env("NOTIFY_SOCKET");
-    int r;
+    struct notify made = { .watchdog_ns = watchdog_ns() }, *n;
+    int fd, r;
 
     if (!name) {
         *ret = NULL;
         return 0;
     }
-    n = calloc(1, sizeof *n);
-    if (!n)
-        return error_no_memory(err);
-    n->fd = -1;
-    r = address_of(name, n, err);
+    r = address_of(name, &made, err);
     if (r < 0)
         return r;
-    n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (n->fd < 0)
-        return error_set_errno(err, errno, "cannot make a socket");
-    n->watchdog_ns = watchdog_ns();
-    *ret = TAKE(n);
+    n = malloc(sizeof *n);
+    if (!n)
+        return error_no_memory(err);
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        int why = errno;
+        free(n);
+        return error_set_errno(err, why, "cannot make a socket");
+    }
+    *n = made;
+    n->fd = fd;
+    *ret = n;
     return 0;
 }
 

@@ -242,9 +242,9 @@ class World:
         self.aside = tempfile.mkdtemp(prefix="berth-aside-")
         for name in set(os.listdir(ROOT)) - NOT_IN_A_WORLD:
             os.symlink(os.path.join(ROOT, name), os.path.join(self.folder, name))
-        kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "CCACHE_DIR")
+        kept = ("PATH", "TMPDIR", "USER", "CCACHE_DIR")
         self.env = {name: os.environ[name] for name in kept if name in os.environ}
-        self.env["HOME"] = self.aside
+        self.env.update(HOME=self.aside, LC_ALL="C.UTF-8")
         self.shell, self.terminals = Shell(self), []
         return self
 

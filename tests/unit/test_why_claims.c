@@ -187,6 +187,41 @@ TEST(stuck_selector)
     close_world(&w);
 }
 
+/* Of a server that let it in. */
+TEST(stuck_selector_cannot_be_evaluated)
+{
+    struct world w;
+
+    open_world(&w);
+    add_volume(&w, "pv", "1Gi", RWO, "");
+    plant(
+        &w, KIND_CLAIM,
+        "'name':'c','namespace':'default','uid':'u','creationTimestamp':'2020-01-01T00:00:00Z','finalizers':"
+        "['" FINALIZER_CLAIM_PROTECTION "']},'apiVersion':'v1','kind':'PersistentVolumeClaim','spec':{"
+        "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},'selector':{"
+        "'matchExpressions':[{'key':'a','operator':'Odd'}]}},'status':{'phase':'Pending'}}");
+    ask(&w, "c");
+    ASSERT_SAID("bad-selector",
+                "error finding PV for claim \"default/c\": error creating internal label selector for claim: "
+                "default/c: \"Odd\" is not a valid label selector operator");
+    ASSERT_TEXT("  pv: the selector cannot be evaluated: ");
+    close_world(&w);
+}
+
+TEST(stuck_class_does_not_say_when_it_binds)
+{
+    struct world w;
+
+    open_world(&w);
+    plant(&w, KIND_CLASS,
+          "'name':'old','uid':'u-old','creationTimestamp':'2020-01-01T00:00:00Z'},'apiVersion':"
+          "'storage.k8s.io/v1','kind':'StorageClass','provisioner':'" PROVISIONER_NONE "'}");
+    add_claim(&w, "c", "1Gi", RWO, CLASS("old"));
+    ask(&w, "c");
+    ASSERT_SAID("bad-class", "VolumeBindingMode not set for StorageClass \"old\"");
+    close_world(&w);
+}
+
 TEST(stuck_attributes_class)
 {
     struct world w;
@@ -342,6 +377,23 @@ TEST(stuck_named_volume_taken)
     add_claim(&w, "c", "1Gi", RWO, ",'volumeName':'pv'");
     ask(&w, "c");
     ASSERT_SAID("taken", "it names volume pv, which is another's: bound to default/first");
+    close_world(&w);
+}
+
+TEST(stuck_named_volume_is_released)
+{
+    struct world w;
+
+    open_world(&w);
+    add_volume(&w, "pv", "1Gi", RWO, ",'persistentVolumeReclaimPolicy':'Retain'");
+    add_claim(&w, "former", "1Gi", RWO, "");
+    world_settle(&w);
+    drop_claim(&w, "former");
+    add_claim(&w, "c", "1Gi", RWO, ",'volumeName':'pv'");
+    ask(&w, "c");
+    ASSERT_SAID("released",
+                "it names volume pv, which is another's: Released: its data is the former claim's, "
+                "default/former");
     close_world(&w);
 }
 
@@ -693,6 +745,17 @@ TEST(stuck_deleted_and_in_use)
     close_world(&w);
 }
 
+TEST(stuck_deleted_and_nobody_lets_it_go)
+{
+    struct world w;
+
+    bind_one(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", CLAIMS "/c", NULL);
+    ask(&w, "c");
+    ASSERT_SAID("protected", "it is being deleted, nobody uses it, and its protection is about to go");
+    close_world(&w);
+}
+
 TEST(stuck_deleted_and_held_by_a_finalizer)
 {
     struct world w;
@@ -707,16 +770,12 @@ TEST(stuck_deleted_and_held_by_a_finalizer)
 
 /* --- Growth --- */
 
-static void grow(struct world *w, const char *class)
+static void grow(struct world *w)
 {
-    char body[256];
-
     open_world(w);
     make_class(w, "grows", PROVISIONER_NONE, ",'allowVolumeExpansion':true");
-    make_class(w, "fixed", PROVISIONER_NONE, "");
-    (void)snprintf(body, sizeof body, ",'storageClassName':'%s'", class);
-    add_volume(w, "pv", "1Gi", RWO, body);
-    add_claim(w, "c", "1Gi", RWO, body);
+    add_volume(w, "pv", "1Gi", RWO, CLASS("grows"));
+    add_claim(w, "c", "1Gi", RWO, CLASS("grows"));
     world_settle(w);
     assert_bound(w, "c", "pv");
     patch_claim(w, "c", "", "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
@@ -726,7 +785,7 @@ TEST(stuck_resize_is_under_way)
 {
     struct world w;
 
-    grow(&w, "grows");
+    grow(&w);
     ask(&w, "c");
     ASSERT_SAID("resizing", "its volume is being grown");
     ASSERT_TEXT("it has 1Gi and asks for 2Gi");
@@ -737,7 +796,7 @@ TEST(stuck_resize_waits_for_a_pod)
 {
     struct world w;
 
-    grow(&w, "grows");
+    grow(&w);
     patch_claim(&w, "c", "status",
                 "{'status':{'conditions':[{'type':'FileSystemResizePending','status':'True'}]}}");
     ask(&w, "c");
@@ -753,7 +812,7 @@ TEST(stuck_resize_fails)
 {
     struct world w;
 
-    grow(&w, "grows");
+    grow(&w);
     patch_claim(&w, "c", "status",
                 "{'status':{'conditions':[{'type':'ControllerResizeError','status':'True','message':'pool is "
                 "full'}]}}");
@@ -770,10 +829,55 @@ TEST(stuck_resize_failed_by_event)
 {
     struct world w;
 
-    grow(&w, "grows");
+    grow(&w);
     tell(&w, "c", "volume_expand", "Warning", "VolumeResizeFailed", "no plugin can");
     ask(&w, "c");
     ASSERT_SAID("resize-failed", "growing it fails: no plugin can");
+    close_world(&w);
+}
+
+TEST(stuck_resize_is_not_allowed_any_more)
+{
+    struct world w;
+
+    grow(&w);
+    ASSERT_SENT(&w.served, 200, "MERGE", CLASSES "/grows", "{'allowVolumeExpansion':false}");
+    ask(&w, "c");
+    ASSERT_SAID("resize-not-allowed", "its class \"grows\" does not let volumes grow");
+    close_world(&w);
+}
+
+TEST(stuck_attributes_class_cannot_be_applied)
+{
+    struct world w;
+
+    bind_one(&w);
+    patch_claim(&w, "c", "", "{'spec':{'volumeAttributesClassName':'gold'}}");
+    patch_claim(
+        &w, "c", "status",
+        "{'status':{'conditions':[{'type':'ModifyVolumeError','status':'True','message':'no gold'}]}}");
+    ask(&w, "c");
+    ASSERT_SAID("modify-failed", "its attributes class \"gold\" cannot be applied: no gold");
+    close_world(&w);
+}
+
+/* Only who asks where the binder is can know. */
+TEST(stuck_provisioning_is_off)
+{
+    struct onlooker x;
+    struct world w;
+
+    world_init(&w);
+    w.options.is_static = true;
+    world_start(&w);
+    make_class(&w, "disks", EXTERNAL, "");
+    add_claim(&w, "c", "1Gi", RWO, CLASS("disks"));
+    world_settle(&w);
+    onlooker_open(&x, &w);
+    x.world.binder = w.binder;
+    say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c" });
+    onlooker_close(&x);
+    ASSERT_SAID("provisioning-off", "no volume fits, and dynamic provisioning is off");
     close_world(&w);
 }
 
