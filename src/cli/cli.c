@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "io/status_line.h"
 
 /* What people type before they have read anything. */
 static const struct {
@@ -39,6 +40,7 @@ __attribute__((format(printf, 2, 0))) static int cli_complain(enum cli_exit stat
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = '?';
+    status_line_clear();
     fprintf(stderr, "berth: %s\n", line);
     return (int)status;
 }
