@@ -157,7 +157,7 @@ static void draw(struct progress *p, uint64_t now_ns)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(LINE_BYTES_MAX), tail = BUF_INIT(LINE_BYTES_MAX);
     _cleanup_(parts_done) struct parts parts;
-    size_t columns = p->screen->columns(p->screen->ctx), width = columns > 1 ? columns - 1 : 1, room;
+    size_t columns = p->screen->columns(p->screen->ctx), width = columns ? columns - 1 : 0, room;
 
     write_parts(p, now_ns, "/", &parts);
     (void)buf_add_cstr(&line, p->work.label);
