@@ -21,6 +21,7 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_restore,
     &cli_verb_bench,
     &cli_verb_sim,
+    &cli_verb_completion,
     &cli_verb_version,
     &cli_verb_help,
     NULL,

@@ -28,5 +28,6 @@ const struct cli_verb cli_verb_backup = {
     .usage = "backup [--data DIR] FILE",
     .summary = "Save all objects to a file, also while the server runs",
     .flags = cli_data_flags,
+    .args = "FILE",
     .run = backup_run,
 };

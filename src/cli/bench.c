@@ -430,5 +430,6 @@ const struct cli_verb cli_verb_bench = {
     .summary = "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; "
                "binding; pods' volumes; scheduling; "
                "attaching",
+    .args = "micro match store informer bind volumes schedule attach",
     .run = bench_run,
 };

@@ -106,7 +106,7 @@ static int cli_dispatch(int argc, char **argv)
         if (!name)
             return cli_fail_usage("unknown flag '%s': see 'berth help'", argv[0]);
     }
-    verb = cli_find_verb(name);
+    verb = strcmp(name, cli_verb_complete.name) == 0 ? &cli_verb_complete : cli_find_verb(name);
     if (!verb)
         return cli_fail_usage("unknown command '%s': see 'berth help'", name);
     if (cli_wants_help(argc, argv)) {

@@ -121,5 +121,6 @@ const struct cli_verb cli_verb_create = {
                 "  berth create -f - < claim.yaml               the same from standard input\n"
                 "  berth create -f . -R --dry-run=server        would the server take them?\n"
                 "  berth create namespace shop                  a namespace\n",
+    .args = "namespace",
     .run = create_run,
 };

@@ -376,5 +376,6 @@ const struct cli_verb cli_verb_delete = {
                 "  berth delete pvc data --wait=false           without waiting\n"
                 "  berth delete pv -l set=old                   all with that label\n"
                 "  berth delete -f claim.yaml --ignore-not-found\n",
+    .args = "TYPE",
     .run = delete_run,
 };

@@ -28,5 +28,6 @@ const struct cli_verb cli_verb_restore = {
     .usage = "restore [--data DIR] FILE",
     .summary = "Make a data directory from a backup; it must be empty",
     .flags = cli_data_flags,
+    .args = "FILE",
     .run = restore_run,
 };

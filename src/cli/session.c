@@ -44,6 +44,19 @@ static int find_kubeconfig(const struct session_settings *x, char ret[PATH_MAX],
     return 0;
 }
 
+int session_contexts(const struct session_settings *settings, config_context_fn *fn, void *ctx,
+                     struct error *err)
+{
+    char path[PATH_MAX];
+    bool is_found;
+    int r = find_kubeconfig(settings, path, &is_found, err);
+
+    if (r < 0)
+        return r;
+    return config_each_context(&(struct config_options){ .file = is_found ? path : settings->kubeconfig }, fn,
+                               ctx, err);
+}
+
 static int load_config(const struct session_settings *x, struct session *s, struct error *err)
 {
     char path[PATH_MAX];

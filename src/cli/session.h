@@ -58,6 +58,10 @@ struct session {
 int session_open(const struct session_settings *settings, struct session *ret, struct error *err);
 void session_close(struct session *s);
 
+/* The names of the contexts in the files that session_open() would read, as often as they stand there. */
+int session_contexts(const struct session_settings *settings, config_context_fn *fn, void *ctx,
+                     struct error *err);
+
 static inline void session_close_p(struct session *s)
 {
     session_close(s);

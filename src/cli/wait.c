@@ -381,5 +381,6 @@ const struct cli_verb cli_verb_wait = {
     .examples = "  berth wait pvc/data --for=jsonpath='{.status.phase}'=Bound --timeout=2m\n"
                 "  berth wait pod/web --for=condition=Ready\n"
                 "  berth wait pvc/data --for=delete\n",
+    .args = "TYPE",
     .run = wait_run,
 };
