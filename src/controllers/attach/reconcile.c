@@ -13,7 +13,7 @@
 #define MESSAGE_BYTES_MAX 4096
 
 /* One operation at a time: of a volume that may be in several places, for each of them. */
-static struct nested_key key_of(const struct worlds_pair *p, const struct attach_spec *spec)
+static struct nested_key key_of(const struct worlds_pair *p, const struct held_spec *spec)
 {
     return (struct nested_key){ .volume = p->volume->name,
                                 .pod = "",
@@ -150,7 +150,7 @@ static void tell_refusal(struct attach *a, struct worlds_pair *p)
 
         write_users(p, p->pods.items[i], &tail);
         recorder_event(a->recorder, p->pods.items[i], EVENT_WARNING, "FailedAttachVolume",
-                       "Waiting for detach for volume \"%s\" %s", attach_spec_name(&p->wanted),
+                       "Waiting for detach for volume \"%s\" %s", held_spec_name(&p->wanted),
                        buf_cstr(&tail));
     }
     log_info("waiting for detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name));
@@ -178,8 +178,8 @@ static void check_wanted(struct attach *a, struct worlds_pair *p)
         p->is_detach_asked = false;
         timer_disarm(&p->patience);
         worlds_report(p, true);
-        if (!p->volume->spec.object) /* a node's status told no more than the name */
-            attach_spec_set(&p->volume->spec, &p->wanted);
+        if (!p->volume->spec.holder) /* a node's status told no more than the name */
+            held_spec_copy(&p->volume->spec, &p->wanted);
     } else if (!attach_spec_is_shared(&p->wanted) && is_attached_elsewhere(p)) {
         /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
          * elsewhere is no reason to wait: the storage knows. */
