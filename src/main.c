@@ -3,7 +3,8 @@
 
 #include "cli/cli.h"
 
-/* In the order in which `berth help` lists them. */
+/* In the order in which `berth help` lists them; a verb a line. */
+/* clang-format off */
 const struct cli_verb *const cli_verbs[] = {
     &cli_verb_get,
     &cli_verb_describe,
@@ -26,6 +27,7 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_help,
     NULL,
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

@@ -33,8 +33,8 @@ struct cli_data_progress {
 };
 
 void cli_data_progress_begin(struct cli_data_progress *p, const struct cli_verb *verb);
-/* For store_backup() and store_restore(). */
-void cli_data_progress_show(void *p, enum store_phase phase, uint64_t done, uint64_t total);
+/* For store_backup() and store_restore(); ctx is the progress. */
+void cli_data_progress_show(void *ctx, enum store_phase phase, uint64_t done, uint64_t total);
 void cli_data_progress_end(struct cli_data_progress *p, bool has_succeeded);
 
 #endif

@@ -80,7 +80,7 @@ TEST(a_backup_is_restored)
     ASSERT_INT(0, seen.checks);
     assert_int_equal(stat(in_dir(&d, "copy"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    ASSERT_INT(st.st_size, seen.total); /* in bytes */
+    ASSERT_INT(st.st_size, seen.total);   /* in bytes */
     ASSERT_INT(2, count_entries(d.path)); /* no journal, nothing temporary */
     seen = (struct seen){ 0 };
     ASSERT_OK(store_restore(in_dir(&d, "copy"), in_dir(&d, "new/place"), see, &seen, &err));
