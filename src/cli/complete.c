@@ -136,14 +136,19 @@ static void walk_words(struct walk *w, char **words, size_t count)
 
 /* --- What is at the cursor --- */
 
-static bool is_listed(const char *words, const struct kind_info *k)
+/* Verbs that have their own list of types also say "class". */
+static const struct kind_info *listed_type(const char *words, struct str type)
 {
     struct str rest = str_of(words);
+    const struct kind_info *k = str_is(type, "class") ? kind_info(KIND_CLASS) : resource_type(type);
 
-    while (rest.s)
-        if (resource_type(str_next(&rest, ' ')) == k)
-            return true;
-    return false;
+    while (rest.s) {
+        struct str word = str_next(&rest, ' ');
+
+        if (str_eq(word, type) || (k && resource_type(word) == k))
+            return k;
+    }
+    return NULL;
 }
 
 /* kept grows by what stands before `len` bytes of the prefix's end. */
@@ -159,12 +164,12 @@ static void plan_pair(struct complete_plan *p, const char *words)
 {
     const char *slash = memchr(p->prefix.s, '/', p->prefix.len);
     struct str type = { p->prefix.s, slash ? (size_t)(slash - p->prefix.s) : 0 };
-    const struct kind_info *k = slash ? resource_type(type) : NULL;
+    const struct kind_info *k = words ? listed_type(words, type) : resource_type(type);
 
     if (!slash) {
         p->what = COMPLETE_PAIRS;
         p->words = words;
-    } else if (k && (!words || is_listed(words, k))) {
+    } else if (k) {
         p->what = COMPLETE_NAMES;
         p->kind = k;
         keep(p, type.len + 1);

@@ -6,16 +6,25 @@
 #include "cli/cli.h"
 #include "cli/complete.h"
 
+static const struct cli_verb tree = { .name = "tree", .args = "TYPE/NAME class pv pvc" };
 static const struct cli_verb why = { .name = "why", .args = "TYPE/NAME pvc pv pod", .flags = NULL };
 
 const struct cli_verb *const cli_verbs[] = {
-    &cli_verb_get,     &cli_verb_delete,
-    &cli_verb_wait,    &cli_verb_events,
-    &cli_verb_create,  &cli_verb_patch,
-    &cli_verb_serve,   &cli_verb_backup,
-    &cli_verb_help,    &cli_verb_completion,
-    &cli_verb_bench,   &why,
-    &cli_verb_version, NULL,
+    &cli_verb_get,
+    &cli_verb_delete,
+    &cli_verb_wait,
+    &cli_verb_events,
+    &cli_verb_create,
+    &cli_verb_patch,
+    &cli_verb_serve,
+    &cli_verb_backup,
+    &cli_verb_help,
+    &cli_verb_completion,
+    &cli_verb_bench,
+    &tree,
+    &why,
+    &cli_verb_version,
+    NULL,
 };
 
 static char typed[512];
@@ -92,6 +101,10 @@ TEST(what_is_at_the_cursor)
         { "why persistentvolumes/da", "names PersistentVolume [persistentvolumes/]da" },
         { "why secret/da", "-" },
         { "why pvc/da p", "pairs of pvc pv pod []p" },
+        { "tree ", "pairs of class pv pvc []" },
+        { "tree class/fa", "names StorageClass [class/]fa" },
+        { "tree pod/fa", "-" },
+        { "get class/fa", "-" }, /* only where it is listed */
         /* Other arguments. */
         { "backup ", "files []" },
         { "backup a b", "-" },
