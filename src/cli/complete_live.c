@@ -11,7 +11,8 @@
 #define LIVE_NS_MAX NS_PER_S
 /* More than anybody reads. */
 #define CANDIDATES_MAX 1000
-#define ACCEPT_NAMES "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+/* Large: of many names only those that fit are kept. */
+#define PAGE 5000
 
 struct completing {
     struct complete_plan plan;
@@ -81,10 +82,34 @@ struct live {
     struct buf page; /* where the next one begins */
 };
 
+/* Which cell of a row is the name; events have it in the middle. */
+static size_t name_column(const struct json *d, json_ref table)
+{
+    size_t at = 0;
+
+    for (json_ref c = json_first(d, json_get(d, table, "columnDefinitions")); c; c = json_next(d, c), at++)
+        if (str_is(json_get_text(d, c, "name"), "Name"))
+            return at;
+    return 0;
+}
+
+static struct str cell_text(const struct json *d, json_ref row, size_t column)
+{
+    json_ref cell = json_first(d, json_get(d, row, "cells"));
+
+    while (cell && column-- > 0)
+        cell = json_next(d, cell);
+    return json_type(d, cell) == JSON_STRING ? json_text(d, cell) : STR_LIT("");
+}
+
+/* A table without the objects is the shortest list that there is; a server that makes none sends a list. */
 static void offer_page(struct completing *c, struct live *x, json_ref list)
 {
     struct json *d = &x->doc;
+    size_t column = name_column(d, list);
 
+    for (json_ref row = json_first(d, json_get(d, list, "rows")); row; row = json_next(d, row))
+        offer_foreign(c, cell_text(d, row, column), c->plan.kind->name);
     for (json_ref o = json_first(d, json_get(d, list, "items")); o; o = json_next(d, o))
         offer_foreign(c, json_get_text(d, json_get(d, o, "metadata"), "name"), c->plan.kind->name);
     buf_clear(&x->page);
@@ -106,8 +131,9 @@ static void ask_names(struct completing *c, struct live *x)
     struct client_request q = { .verb = CLIENT_LIST,
                                 .kind = p->kind,
                                 .ns = p->kind->is_namespaced && !p->is_everywhere ? x->session.ns : NULL,
-                                .accept = ACCEPT_NAMES,
-                                .limit = SESSION_PAGE };
+                                .accept = ACCEPT_TABLE,
+                                .include_object = "None",
+                                .limit = PAGE };
     uint64_t until_ns = clock_mono_ns(x->session.clock) + LIVE_NS_MAX;
     struct error ignored;
     json_ref list;
