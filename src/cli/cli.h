@@ -32,6 +32,7 @@ extern const struct cli_verb *const cli_verbs[];
 extern const struct cli_verb cli_verb_apply;
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
+extern const struct cli_verb cli_verb_check;
 extern const struct cli_verb cli_verb_completion;
 extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_create;
@@ -46,8 +47,11 @@ extern const struct cli_verb cli_verb_node;
 extern const struct cli_verb cli_verb_scheduler;
 extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;
+extern const struct cli_verb cli_verb_top;
+extern const struct cli_verb cli_verb_tree;
 extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
+extern const struct cli_verb cli_verb_why;
 
 /* What shells ask for candidates; in no list. */
 extern const struct cli_verb cli_verb_complete;

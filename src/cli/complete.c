@@ -21,7 +21,7 @@ static const struct {
     { "delete", "output", "name", false },
     { "describe", "output", "", false },
     { "why", "output", "text json", false },
-    { "top", "output", "json", false },
+    { "top", "output", "wide json", false },
     { "tree", "output", "json", false },
     { "check", "output", "json", false },
     { NULL, "output", "yaml json name jsonpath=", false },
