@@ -32,6 +32,7 @@
 #include "machinery/process_metrics.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
+#include "why/events.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:7443"
 #define DEFAULT_EVENT_TTL_SECONDS 3600
@@ -314,6 +315,16 @@ static void write_stats(void *ctx, struct buf *out)
     manager_write_stats(r->manager, out);
 }
 
+static int explain(void *ctx, const char *path, bool all, struct buf *out, struct error *err)
+{
+    struct why_question q = { .shows_all = all };
+    const struct running *r = ctx;
+    char names[WHY_PATH_BYTES_MAX];
+    int e = why_read_path(path, names, &q, err);
+
+    return e < 0 ? e : manager_explain(r->manager, &q, out, err);
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -323,7 +334,10 @@ static int open_server(struct running *r, struct error *err)
                                    .authenticator = r->authenticator,
                                    .event_ttl_seconds = r->event_ttl_seconds,
                                    .write_stats = r->parts & MANAGER_NODE ? write_stats : NULL,
-                                   .stats_ctx = r };
+                                   .stats_ctx = r,
+                                   .explain =
+                                       r->parts & (MANAGER_CONTROLLERS | MANAGER_SCHEDULER) ? explain : NULL,
+                                   .explain_ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     if (e == 0)
@@ -364,6 +378,8 @@ static int open_manager(struct running *r, struct error *err)
                                  .node = &r->settings.node,
                                  .sync_ns = r->sync_ns,
                                  .state_dir = r->state_dir,
+                                 .each_event = why_each_stored_event,
+                                 .events_ctx = r->store,
                                  .on_synced = on_synced,
                                  .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);

@@ -23,7 +23,7 @@ READY_SECONDS_MAX = 30
 KUBECTL = os.environ.get("KUBECTL") or "kubectl"
 
 
-def await_that(condition, seconds=20, what="the condition"):
+def await_that(condition, seconds=20, what="the condition", pause=0.01):
     """Asks again and again until it holds; returns what it returned."""
     deadline = time.monotonic() + seconds
     while True:
@@ -31,7 +31,7 @@ def await_that(condition, seconds=20, what="the condition"):
         if answer:
             return answer
         assert time.monotonic() < deadline, f"{what} did not come true in {seconds} s"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def free_port():
