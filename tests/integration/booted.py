@@ -62,9 +62,10 @@ class Booted:
             os.mkdir(self.group)
         except OSError as reason:
             raise Skip(f"no control group can be made here: {reason}") from reason
-        join = f'echo $$ >"{self.group}/cgroup.procs" && exec unshare {" ".join(NAMESPACES)} --fork --kill-child'
+        join = f'echo $$ >"{self.group}/cgroup.procs" && exec "$@"'
+        unshare = ["unshare", *NAMESPACES, "--fork", "--kill-child"]
         self.process = subprocess.Popen(
-            ["sh", "-c", f'{join} sh -c "$0" boot "$1"', BOOT, self.top],
+            ["sh", "-c", join, "join", *unshare, "sh", "-c", BOOT, "boot", self.top],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         await_that(self.is_up, 60, "a machine with systemd")
