@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/omap.h"
 #include "base/rng.h"
+#include "cli/bench_wait.h"
 #include "cli/cli.h"
 #include "io/clock.h"
 
@@ -226,13 +227,16 @@ static double bench_ns(struct bench *b, bench_fn *work, uint64_t count)
 {
     double best = 0;
 
+    bench_phase("rounds", BENCH_ROUNDS);
     for (int round = 0; round < BENCH_ROUNDS && b->r == 0; round++) {
+        bench_step((uint64_t)round);
         uint64_t start_ns = clock_mono_ns(b->clock);
         work(b, count);
         double ns = (double)(clock_mono_ns(b->clock) - start_ns) / (double)count;
         if (round == 0 || ns < best)
             best = ns;
     }
+    bench_phase_end();
     return best;
 }
 
@@ -426,5 +430,6 @@ const struct cli_verb cli_verb_bench = {
     .summary = "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; "
                "binding; pods' volumes; scheduling; "
                "attaching",
+    .args = "micro match store informer bind volumes schedule attach",
     .run = bench_run,
 };

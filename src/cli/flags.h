@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 enum flag_type {
     FLAG_TEXT,
@@ -67,6 +68,12 @@ struct flag {
         .name = (name_), .type = FLAG_OPTIONAL, .value = (value_), .help = (help_), .alone = (alone_), \
         .offset = offsetof(settings, field)                                                            \
     }
+
+/* NULL when the table has none of that name, or letter. */
+const struct flag *flag_find(const struct flag *flags, struct str name);
+const struct flag *flag_of_letter(const struct flag *flags, char letter);
+/* True when the next argument is its value, unless there is one behind an '='. */
+bool flag_needs_value(const struct flag *f);
 
 struct cli_verb;
 

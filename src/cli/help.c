@@ -65,5 +65,6 @@ const struct cli_verb cli_verb_help = {
     .name = "help",
     .usage = "help [COMMAND]",
     .summary = "List the commands, or explain one",
+    .args = "COMMAND",
     .run = help_run,
 };
