@@ -8,7 +8,7 @@ BERTH_FLAGS ?=
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build deps run test asan tsan fuzz soak bench lint format install clean
+.PHONY: build deps run test asan tsan fuzz soak bench lint format docs install clean
 
 build: deps
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
@@ -54,6 +54,10 @@ lint: deps
 
 format: deps
 	@find src tests -name '*.[ch]' -exec clang-format -i {} +
+
+# docs/reference.md and the manual pages, from the program's own tables.
+docs: build
+	@scripts/docs $(BERTH)
 
 install: build
 	@meson configure $(RELEASE) -Dprefix=$(PREFIX)

@@ -474,7 +474,7 @@ const struct cli_verb cli_verb_serve = {
     .summary = "Run the control plane on this machine: API server, controllers, scheduler, node",
     .about = "Everything is kept in the data directory. At the first start a certificate authority and a "
              "kubeconfig for "
-             "the administrator are made there: `kubectl --kubeconfig DATA/kubeconfig` and Berth's own "
+             "the administrator are made there: 'kubectl --kubeconfig DATA/kubeconfig' and Berth's own "
              "commands use it. "
              "Stop it with SIGTERM or Ctrl-C.\n"
              "Without root everything works but real mounting, and what does not says so.",
