@@ -8,7 +8,7 @@ BERTH_FLAGS ?=
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build deps run test asan tsan fuzz soak bench lint format docs install clean
+.PHONY: build deps run demo test asan tsan fuzz soak bench lint format docs install deb clean
 
 build: deps
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
@@ -21,8 +21,12 @@ deps:
 
 # In the foreground, until Ctrl-C. BERTH_FLAGS="--listen 127.0.0.1:8000" for another address.
 run: build
-	@echo "kubectl --kubeconfig $(DATA)/kubeconfig get namespaces    # in another terminal"
+	@echo "$(BERTH) get pv,pvc --data $(DATA)    # in another terminal; or kubectl, with $(DATA)/kubeconfig"
 	@exec $(BERTH) serve --data $(DATA) $(BERTH_FLAGS)
+
+# What Berth does, in a minute and in a temporary directory. DEMO_PACE=5 to read slowly, 0 not to wait.
+demo: build
+	@scripts/demo
 
 test: deps
 	@scripts/test
@@ -62,6 +66,10 @@ docs: build
 install: build
 	@meson configure $(RELEASE) -Dprefix=$(PREFIX)
 	@meson install -C $(RELEASE) --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+# A package of this tree, build/deb/berth_*.deb. DEB_REVISION=2 for another of the same version.
+deb: build
+	@deploy/debian/build
 
 clean:
 	rm -rf build

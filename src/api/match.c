@@ -65,49 +65,65 @@ bool volume_is_for(const struct volume *v, const struct claim *c)
            (v->claim.uid[0] == '\0' || strcmp(v->claim.uid, c->obj.uid) == 0);
 }
 
-/* The rules that hold for every volume, whoever it is kept for. */
-static enum reject match_any(const struct volume *v, const struct claim *c)
+/* Kept for the claim, by the volume's own word or by a promise: exempt from what is asked of strangers. */
+static bool is_kept(const struct volume *v, const struct claim *c, const struct match_options *o)
 {
-    if (v->claim.is_set && !volume_is_for(v, c))
-        return REJECT_TAKEN;
-    if (quantity_cmp(&v->capacity, &c->request) < 0) /* a size that is missing is 0 */
-        return REJECT_SIZE;
-    if (v->mode != c->mode)
-        return REJECT_VOLUME_MODE;
-    if (strcmp(v->attributes_class, c->attributes_class) != 0)
-        return REJECT_ATTRIBUTES_CLASS;
-    return v->obj.is_deleting ? REJECT_DELETING : REJECT_NONE;
+    return o->is_promised || (v->claim.is_set && volume_is_for(v, c));
 }
 
-static enum reject match_kept(const struct volume *v, const struct claim *c, const struct match_options *o)
+/* One rule, the others aside. */
+static inline bool refuses(enum reject rule, bool kept, const struct volume *v, const struct claim *c,
+                           const struct match_options *o)
 {
-    if (!is_reachable(v, o->node_labels))
-        return REJECT_NODE;
-    return o->node_labels || has_modes(v, c) ? REJECT_NONE : REJECT_ACCESS_MODES;
-}
-
-static enum reject match_plain(const struct volume *v, const struct claim *c, const struct match_options *o)
-{
-    if (o->is_delayed && !o->node_labels)
-        return REJECT_DELAYED;
-    if (v->phase != VOLUME_AVAILABLE)
-        return REJECT_PHASE;
-    if (!selector_matches(v, c))
-        return REJECT_SELECTOR;
-    if (strcmp(v->class, c->class) != 0)
-        return REJECT_CLASS;
-    if (!is_reachable(v, o->node_labels))
-        return REJECT_NODE;
-    return has_modes(v, c) ? REJECT_NONE : REJECT_ACCESS_MODES;
+    switch (rule) {
+    case REJECT_TAKEN:
+        return v->claim.is_set && !volume_is_for(v, c);
+    case REJECT_SIZE:
+        return quantity_cmp(&v->capacity, &c->request) < 0; /* a size that is missing is 0 */
+    case REJECT_VOLUME_MODE:
+        return v->mode != c->mode;
+    case REJECT_ATTRIBUTES_CLASS:
+        return strcmp(v->attributes_class, c->attributes_class) != 0;
+    case REJECT_DELETING:
+        return v->obj.is_deleting;
+    case REJECT_DELAYED:
+        return !kept && o->is_delayed && !o->node_labels;
+    case REJECT_PHASE:
+        return !kept && v->phase != VOLUME_AVAILABLE;
+    case REJECT_SELECTOR:
+        return !kept && !selector_matches(v, c);
+    case REJECT_CLASS:
+        return !kept && strcmp(v->class, c->class) != 0;
+    case REJECT_NODE:
+        return !is_reachable(v, o->node_labels);
+    case REJECT_ACCESS_MODES:
+        return !(kept && o->node_labels) && !has_modes(v, c);
+    case REJECT_NONE:
+    case REJECT_COUNT:
+        break;
+    }
+    return false;
 }
 
 enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o)
 {
-    enum reject r = match_any(v, c);
+    bool kept = is_kept(v, c, o);
 
-    if (r != REJECT_NONE)
-        return r;
-    return v->claim.is_set || o->is_promised ? match_kept(v, c, o) : match_plain(v, c, o);
+    for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
+        if (refuses((enum reject)rule, kept, v, c, o))
+            return (enum reject)rule;
+    return REJECT_NONE;
+}
+
+unsigned match_refusals(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    bool kept = is_kept(v, c, o);
+    unsigned refused = 0;
+
+    for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
+        if (refuses((enum reject)rule, kept, v, c, o))
+            refused |= 1U << rule;
+    return refused;
 }
 
 enum reject match_named(const struct volume *v, const struct claim *c)

@@ -44,6 +44,13 @@ struct match_options {
  * evaluated matches nothing. */
 enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o);
 
+/* Every rule that refuses, not only the first: bits 1 << REJECT_*; 0 for a volume that may be taken. Says how
+ * far a volume is from serving. */
+unsigned match_refusals(const struct volume *v, const struct claim *c, const struct match_options *o);
+/* By how much a rule refuses, for people: "5Gi < 8Gi asked", "class fast ≠ standard", "bound to shop/db". The
+ * rule is one that refuses, of match_volume() or match_named(). */
+void match_words(enum reject rule, const struct volume *v, const struct claim *c, struct buf *out);
+
 /* The volume is the claim's by name and namespace, and by uid where it says one. */
 bool volume_is_for(const struct volume *v, const struct claim *c);
 

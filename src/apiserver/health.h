@@ -9,6 +9,9 @@ struct health;
 /* How full a node's volumes are, where a node is. */
 #define STATS_PATH "/stats/volumes"
 
+/* Why objects are as they are: /why/pvc/NAMESPACE/NAME, where the controllers are in this process. */
+#define WHY_PATH "/why"
+
 /* The server's own checks. */
 int server_health_new(struct apiserver *s, struct health **ret, struct error *err);
 

@@ -132,7 +132,8 @@ static const struct rule no_rules[] = { { 0 } };
 
 const struct role roles[] = {
     { "admin", .group = GROUP_MASTERS, .rules = admin_rules, .path_verbs = VERBS_ANY, .paths = NAMES("*") },
-    { "reader", .group = GROUP_READERS, .rules = reader_rules, PATHS("/metrics", "/stats/volumes") },
+    { "reader", .group = GROUP_READERS, .rules = reader_rules,
+      PATHS("/metrics", "/stats/volumes", "/why/*") },
     { "controllers", .user = USER_CONTROLLERS, .rules = controllers_rules, NO_PATHS },
     { "scheduler", .user = USER_SCHEDULER, .rules = scheduler_rules, NO_PATHS },
     { "csi", .group = GROUP_CSI, .rules = csi_rules, NO_PATHS },

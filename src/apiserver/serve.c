@@ -245,7 +245,8 @@ static bool path_is_below(const char *path, const char *root)
 static bool is_path(const struct apiserver *s, const char *path)
 {
     return (s->write_stats && strcmp(path, STATS_PATH) == 0) || strcmp(path, "/") == 0 ||
-           strcmp(path, "/version") == 0 || strcmp(path, "/metrics") == 0 || health_has_path(str_of(path)) ||
+           (s->explain && path_is_below(path, WHY_PATH)) || strcmp(path, "/version") == 0 ||
+           strcmp(path, "/metrics") == 0 || health_has_path(str_of(path)) ||
            path_is_below(path, "/openapi") || path_is_below(path, "/api") || path_is_below(path, "/apis");
 }
 
@@ -254,8 +255,9 @@ static void serve_root(struct call *c)
 {
     buf_addf(&c->reply,
              "{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\",\"/openapi/v2\","
-             "\"/openapi/v3\",\"/readyz\",%s\"/version\"]}",
-             c->server->write_stats ? "\"" STATS_PATH "\"," : "");
+             "\"/openapi/v3\",\"/readyz\",%s\"/version\"%s]}",
+             c->server->write_stats ? "\"" STATS_PATH "\"," : "",
+             c->server->explain ? ",\"" WHY_PATH "\"" : "");
     call_answer_json_reply(c, 200);
 }
 
@@ -263,6 +265,18 @@ static void serve_stats(struct call *c)
 {
     c->server->write_stats(c->server->stats_ctx, &c->reply);
     call_answer_json_reply(c, 200);
+}
+
+static void serve_why(struct call *c)
+{
+    const char *path = c->route.path + strlen(WHY_PATH);
+    bool all = str_is(params_get(&c->params, "all"), "true");
+    struct error err;
+
+    if (c->server->explain(c->server->explain_ctx, path + (path[0] == '/'), all, &c->reply, &err) < 0)
+        call_fail(c, &err, NULL);
+    else
+        call_answer_json_reply(c, 200);
 }
 
 static void serve_path(struct call *c)
@@ -282,6 +296,8 @@ static void serve_path(struct call *c)
         counts_serve(c);
     else if (strcmp(path, STATS_PATH) == 0)
         serve_stats(c);
+    else if (path_is_below(path, WHY_PATH))
+        serve_why(c);
     else if (path_is_below(path, "/openapi"))
         openapi_serve(c->server->openapi, c);
     else if (path_is_below(path, "/api") || path_is_below(path, "/apis"))

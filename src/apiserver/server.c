@@ -36,6 +36,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     s->event_ttl_seconds = o->event_ttl_seconds;
     s->write_stats = o->write_stats;
     s->stats_ctx = o->stats_ctx;
+    s->explain = o->explain;
+    s->explain_ctx = o->explain_ctx;
     rng_init(&s->rng, o->seed);
     json_init(&s->doc, SCRATCH_BYTES_MAX);
     buf_init(&s->text, SCRATCH_BYTES_MAX);

@@ -40,6 +40,9 @@ struct apiserver_options {
     /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
+    /* Writes what /why/PATH answers, as JSON; all: ?all=true. NULL: there is no such path. */
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
+    void *explain_ctx;
 };
 
 struct apiserver {
@@ -53,6 +56,8 @@ struct apiserver {
     int64_t event_ttl_seconds;
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
+    void *explain_ctx;
     bool is_stopping; /* readyz fails, no new watches */
     struct metrics *metrics;
     struct apiserver_counts *counts;

@@ -46,6 +46,7 @@ extern const struct cli_verb *const cli_verbs[];
 extern const struct cli_verb cli_verb_apply;
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
+extern const struct cli_verb cli_verb_check;
 extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_create;
 extern const struct cli_verb cli_verb_delete;
@@ -59,8 +60,11 @@ extern const struct cli_verb cli_verb_node;
 extern const struct cli_verb cli_verb_scheduler;
 extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;
+extern const struct cli_verb cli_verb_top;
+extern const struct cli_verb cli_verb_tree;
 extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
+extern const struct cli_verb cli_verb_why;
 
 /* Runs the verb that argv names and returns the process's exit status. */
 int cli_main(int argc, char **argv);

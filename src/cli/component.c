@@ -13,6 +13,7 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/supervised.h"
 #include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/hostname.h"
@@ -63,6 +64,7 @@ struct running {
     struct timer lease_timer;
     char said_holder[SAID_BYTES];
     char said_trouble[SAID_BYTES];
+    struct supervised supervised;
     struct timer stop_timer;
     uint64_t stop_at_ns;
     uint64_t flush_until_ns; /* 0: the leader is not over yet */
@@ -143,6 +145,7 @@ static void on_started(void *ctx)
 static void begin_end(struct running *r)
 {
     r->is_stopping = true;
+    supervised_stopping(&r->supervised);
     r->manager = manager_free(r->manager);
     timer_disarm(&r->lease_timer);
     r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
@@ -258,6 +261,14 @@ static int check_caches(void *ctx, struct error *err)
     return missing ? error_set(err, ERR_UNAVAILABLE, "waiting for %s", missing) : 0;
 }
 
+static int check_node(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return r->manager ? manager_check_node(r->manager, err)
+                      : error_set(err, ERR_UNAVAILABLE, "waiting for the server's version");
+}
+
 static int check_stopping(void *ctx, struct error *err)
 {
     const struct running *r = ctx;
@@ -291,6 +302,8 @@ static int open_monitor(struct running *r, struct error *err)
     };
     int e = health_add(r->health, "informer-sync", HEALTH_READY, check_caches, r, err);
 
+    if (e == 0 && r->type->parts & MANAGER_NODE)
+        e = health_add(r->health, "node", HEALTH_READY, check_node, r, err);
     if (e == 0)
         e = health_add(r->health, "leaderElection", HEALTH_ALL, check_leader, r, err);
     if (e == 0)
@@ -300,6 +313,36 @@ static int open_monitor(struct running *r, struct error *err)
     if (e == 0 && o.address)
         e = monitor_new(&o, &r->monitor, err);
     return e;
+}
+
+/* --- Being watched over --- */
+
+static int check_ready(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return health_ready(r->health, err);
+}
+
+static void describe(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
+{
+    const struct running *r = ctx;
+    const char *holder = r->leader ? leader_holder(r->leader) : "";
+
+    if (!r->leader)
+        (void)snprintf(ret, SUPERVISED_WORDS_BYTES, "working");
+    else if (leader_state(r->leader) == LEADER_LEADING)
+        (void)snprintf(ret, SUPERVISED_WORDS_BYTES, "leading");
+    else
+        (void)snprintf(ret, SUPERVISED_WORDS_BYTES, "standing by%s%s", holder[0] ? ": leader is " : "",
+                       holder); /* the beginning will do */
+}
+
+static int watch_over(struct running *r, struct error *err)
+{
+    struct supervised_options o = { .loop = r->loop, .check = check_ready, .describe = describe, .ctx = r };
+
+    return supervised_init(&r->supervised, &o, err);
 }
 
 /* --- Starting --- */
@@ -427,13 +470,14 @@ static int start(struct running *r, struct error *err)
         e = open_monitor(r, err);
     if (e == 0 && r->settings.is_elected)
         e = open_leader(r, err);
-    return e;
+    return e < 0 ? e : watch_over(r, err);
 }
 
 static void running_done(struct running *r)
 {
     timer_disarm(&r->lease_timer);
     timer_disarm(&r->stop_timer);
+    supervised_done(&r->supervised);
     r->monitor = monitor_free(r->monitor);
     r->manager = manager_free(r->manager);
     r->leader = leader_free(r->leader);

@@ -366,3 +366,21 @@ void manager_write_stats(const struct manager *m, struct buf *out)
     else
         (void)buf_add_cstr(out, "{}");
 }
+
+int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out, struct error *err)
+{
+    struct why_world w = { 0 };
+
+    if (!m || !(m->o.parts & BOTH) || manager_missing(m))
+        return error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
+    w.clock = m->o.clock;
+    w.binder = m->binder;
+    w.scheduler = m->scheduler;
+    w.agent = m->agent;
+    w.attach = m->attach;
+    w.each_event = m->o.each_event;
+    w.ctx = m->o.events_ctx;
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
+        w.caches[cached_kinds[i].kind] = m->caches[i];
+    return why_explain(&w, q, out, err);
+}

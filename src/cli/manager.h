@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "client/client.h"
 #include "machinery/metrics.h"
+#include "why/world.h"
 
 struct manager;
 struct node_flags;
@@ -48,6 +49,9 @@ struct manager_options {
     const struct node_flags *node;   /* of the agent; outlives the manager */
     uint64_t sync_ns;                /* of its pods */
     const char *state_dir;           /* of the cleaning of local volumes */
+    /* Of explanations: why_world's. NULL: without events. */
+    void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
+    void *events_ctx;
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
     void *ctx;
@@ -67,6 +71,10 @@ void manager_start(struct manager *m);
 int manager_check_node(const struct manager *m, struct error *err);
 /* The node's statistics, as JSON; an empty object without a node. Takes NULL, as on the way up and down. */
 void manager_write_stats(const struct manager *m, struct buf *out);
+/* Why an object is as it is, from the caches and the parts of this process. ERR_UNAVAILABLE while they are
+ * not filled, and without them. Takes NULL. */
+int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out,
+                    struct error *err);
 
 /* The name of the first kind whose cache is not filled yet; NULL when all are. */
 const char *manager_missing(const struct manager *m);

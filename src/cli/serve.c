@@ -22,14 +22,17 @@
 #include "cli/manager.h"
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
+#include "cli/supervised.h"
 #include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
 #include "io/random.h"
+#include "machinery/health.h"
 #include "machinery/process_metrics.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
+#include "why/events.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:7443"
 #define DEFAULT_EVENT_TTL_SECONDS 3600
@@ -106,6 +109,7 @@ struct running {
     struct http *http;
     struct client *client;   /* of the controllers */
     struct manager *manager; /* NULL: --without controllers,scheduler */
+    struct supervised supervised;
     struct timer stop_timer;
     uint64_t stop_at_ns;
     bool is_stopping;
@@ -133,6 +137,24 @@ static int read_setting(struct running *r, json_ref m, struct error *err)
                          : error_no_memory(err);
 }
 
+/* One document; or none, as in a file of comments that nobody has touched yet: then *ret stays 0. */
+static int parse_config(struct running *r, struct str text, json_ref *ret, struct error *err)
+{
+    _cleanup_(yaml_reader_free_p) struct yaml_reader *reader = NULL;
+    struct yaml_doc doc = { 0 }, more = { 0 };
+    int e = yaml_reader_new(text, &reader, err);
+
+    if (e == 0)
+        e = yaml_reader_next(reader, &r->config_doc, &doc, err);
+    if (e <= 0)
+        return e;
+    if (json_type(&r->config_doc, doc.root) != JSON_OBJECT)
+        return error_set(err, ERR_BAD_REQUEST, "line %u: not lines of NAME: VALUE", (unsigned)doc.line);
+    *ret = doc.root;
+    e = yaml_reader_next(reader, &r->config_doc, &more, err);
+    return e > 0 ? error_set(err, ERR_BAD_REQUEST, "a second document, on line %u", (unsigned)more.line) : e;
+}
+
 static int read_config(struct running *r, struct error *err)
 {
     struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
@@ -141,11 +163,9 @@ static int read_config(struct running *r, struct error *err)
     int e = io_read_file(s->config, CONFIG_BYTES_MAX, &text, err);
 
     if (e == 0)
-        e = yaml_or_json_parse(&r->config_doc, buf_str(&text), &root, err);
-    if (e == 0 && json_type(&r->config_doc, root) != JSON_OBJECT &&
-        json_type(&r->config_doc, root) != JSON_NULL) /* only comments in it */
-        e = error_set(err, ERR_INVALID, "there are no settings in it: lines of NAME: VALUE");
-    for (json_ref m = json_first(&r->config_doc, root); m && e == 0; m = json_next(&r->config_doc, m))
+        e = parse_config(r, buf_str(&text), &root, err);
+    for (json_ref m = root ? json_first(&r->config_doc, root) : 0; m && e == 0;
+         m = json_next(&r->config_doc, m))
         e = read_setting(r, m, err);
     buf_done(&text);
     return e < 0 ? error_wrap(err, "settings in '%s'", s->config) : 0;
@@ -302,6 +322,16 @@ static void write_stats(void *ctx, struct buf *out)
     manager_write_stats(r->manager, out);
 }
 
+static int explain(void *ctx, const char *path, bool all, struct buf *out, struct error *err)
+{
+    struct why_question q = { .shows_all = all };
+    const struct running *r = ctx;
+    char names[WHY_PATH_BYTES_MAX];
+    int e = why_read_path(path, names, &q, err);
+
+    return e < 0 ? e : manager_explain(r->manager, &q, out, err);
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -311,7 +341,10 @@ static int open_server(struct running *r, struct error *err)
                                    .authenticator = r->authenticator,
                                    .event_ttl_seconds = r->event_ttl_seconds,
                                    .write_stats = r->parts & MANAGER_NODE ? write_stats : NULL,
-                                   .stats_ctx = r };
+                                   .stats_ctx = r,
+                                   .explain =
+                                       r->parts & (MANAGER_CONTROLLERS | MANAGER_SCHEDULER) ? explain : NULL,
+                                   .explain_ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     if (e == 0)
@@ -352,6 +385,8 @@ static int open_manager(struct running *r, struct error *err)
                                  .node = &r->settings.node,
                                  .sync_ns = r->sync_ns,
                                  .state_dir = r->state_dir,
+                                 .each_event = why_each_stored_event,
+                                 .events_ctx = r->store,
                                  .on_synced = on_synced,
                                  .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
@@ -367,6 +402,37 @@ static int open_manager(struct running *r, struct error *err)
     if (e == 0)
         manager_open(r->manager);
     return e;
+}
+
+/* --- Being watched over --- */
+
+static int check_ready(void *ctx, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return health_ready(r->server->health, err);
+}
+
+/* The server answers; the parts beside it may have some way to go. */
+static void describe(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
+{
+    const struct running *r = ctx;
+    const char *missing = r->manager ? manager_missing(r->manager) : NULL;
+    struct error err = { 0 };
+
+    if (missing)
+        (void)error_set(&err, ERR_UNAVAILABLE, "waiting for the caches: %s", missing);
+    else if (r->manager)
+        (void)manager_check_node(r->manager, &err);
+    (void)snprintf(ret, SUPERVISED_WORDS_BYTES, "serving on %s%s%.*s", http_address(r->http),
+                   err.msg[0] ? "; " : "", SUPERVISED_WORDS_BYTES / 2, err.msg);
+}
+
+static int watch_over(struct running *r, struct error *err)
+{
+    struct supervised_options o = { .loop = r->loop, .check = check_ready, .describe = describe, .ctx = r };
+
+    return supervised_init(&r->supervised, &o, err);
 }
 
 /* --- Stopping --- */
@@ -390,6 +456,7 @@ static void on_signal(void *ctx, int signum)
         return;
     r->is_stopping = true;
     log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
+    supervised_stopping(&r->supervised);
     r->manager = manager_free(r->manager); /* what it has sent is carried out */
     apiserver_stop(r->server);
     http_quiesce(r->http);
@@ -415,12 +482,13 @@ static int start(struct running *r, struct error *err)
         e = open_server(r, err);
     if (e == 0 && r->parts)
         e = open_manager(r, err);
-    return e;
+    return e < 0 ? e : watch_over(r, err);
 }
 
 static void running_done(struct running *r)
 {
     timer_disarm(&r->stop_timer);
+    supervised_done(&r->supervised);
     r->manager = manager_free(r->manager);
     r->client = client_free(r->client);
     r->http = http_free(r->http);

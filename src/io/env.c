@@ -1,6 +1,8 @@
 #include "io/env.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -31,4 +33,16 @@ unsigned io_stdout_columns(void)
     struct winsize size = { 0 };
 
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool io_is_utf8(void)
+{
+    const char *locale = io_env("LC_ALL"), *charset;
+
+    if (!locale)
+        locale = io_env("LC_CTYPE");
+    if (!locale)
+        locale = io_env("LANG");
+    charset = locale ? strchr(locale, '.') : NULL;
+    return charset && (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
 }

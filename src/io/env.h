@@ -16,5 +16,7 @@ bool io_stderr_is_terminal(void);
 bool io_stdout_is_terminal(void);
 /* How many characters a line of standard output has on a terminal; 0 when nobody knows. */
 unsigned io_stdout_columns(void);
+/* True when the locale says that texts are UTF-8: whether lines and bars may be drawn. */
+bool io_is_utf8(void);
 
 #endif

@@ -326,6 +326,22 @@ const char *nested_complaint(const struct nested *n, const struct nested_key *ke
     return op && op->delay_ns > 0 ? op->err.msg : NULL;
 }
 
+bool nested_look(const struct nested *n, const struct nested_key *key, struct nested_state *ret)
+{
+    const struct nested_op *op = op_find(n, key);
+
+    *ret = (struct nested_state){ .complaint = "" };
+    if (!op)
+        return false;
+    ret->name = op->name;
+    ret->is_running = op->is_running;
+    if (op_is_waiting(op))
+        ret->retry_at_ns = op->retry_at_ns;
+    if (op->delay_ns > 0)
+        ret->complaint = op->err.msg;
+    return true;
+}
+
 size_t nested_pending(const struct nested *n)
 {
     return n->pending;

@@ -62,6 +62,15 @@ bool nested_is_waiting(const struct nested *n, const struct nested_key *key, con
                        uint64_t *ret_until_ns);
 /* What the last operation that failed for the key complained of, while that is remembered; else NULL. */
 const char *nested_complaint(const struct nested *n, const struct nested_key *key);
+/* What is known of the operation that decides about a key; texts are borrowed. */
+struct nested_state {
+    const char *name; /* NULL: there is none */
+    bool is_running;
+    uint64_t retry_at_ns;  /* by the loop: no sooner is it tried again; 0: at any time */
+    const char *complaint; /* of the last failure; "" for none */
+};
+/* For explanations. False when nothing runs for the key and no failure is remembered. */
+bool nested_look(const struct nested *n, const struct nested_key *key, struct nested_state *ret);
 /* All that run. */
 size_t nested_pending(const struct nested *n);
 

@@ -22,6 +22,9 @@ struct record {
     LIST_ENTRY(record) link;
     struct slot *slot;
     const char *name;
+    char *message;         /* of the last failure; NULL: none, or no memory for it */
+    unsigned failures;     /* in a row */
+    uint64_t began_ns;     /* the last time */
     uint64_t delay_ns;     /* after the last failure; 0: it has not failed */
     uint64_t retry_at_ns;  /* by the loop */
     int64_t retry_real_ns; /* by the wall, as it was at the failure: the words stay the same */
@@ -87,6 +90,7 @@ static void record_free(struct record *rec)
 {
     LIST_REMOVE(rec, link);
     timer_disarm(&rec->timer);
+    free(rec->message);
     free(rec);
 }
 
@@ -198,12 +202,20 @@ static bool record_is_waiting(const struct record *rec)
     return rec->delay_ns > 0 && loop_now_ns(rec->timer.loop) < rec->retry_at_ns;
 }
 
+/* The words can be done without. */
+static void record_say(struct record *rec, const struct error *err)
+{
+    free(rec->message);
+    rec->message = err ? strdup(err->msg) : NULL;
+}
+
 static void record_fail(struct record *rec)
 {
     const struct operations_options *o = &rec->slot->all->options;
     uint64_t now_ns = loop_now_ns(o->loop);
     int64_t now_real_ns = clock_real_ns(o->clock);
 
+    rec->failures++;
     if (rec->delay_ns == 0)
         rec->delay_ns = o->backoff_ns;
     else
@@ -337,6 +349,7 @@ static int operation_enter(struct operation *op, struct slot *s, struct record *
         return error_no_memory(err);
     }
     timer_disarm(&rec->timer);
+    rec->began_ns = loop_now_ns(op->all->options.loop);
     s->running = op;
     op->slot = s;
     op->record = rec;
@@ -396,6 +409,8 @@ void operation_end(struct operation *op, int r, const struct error *err)
     assert(r <= 0);
     if (op->all && !op->all->is_going && op->work.done)
         op->work.done(op->work.ctx, op->key, r, err);
+    if (op->all && r < 0)
+        record_say(op->record, err); /* err may be the ctx's */
     if (op->work.release)
         op->work.release(op->work.ctx);
     if (op->all)
@@ -435,6 +450,22 @@ uint64_t operations_retry_at_ns(const struct operations *all, struct str key)
     return at_ns;
 }
 
+void operations_each_of(const struct operations *all, struct str key, operation_state_fn *fn, void *ctx)
+{
+    const struct slot *s = slot_find(all, key);
+
+    for (const struct record *rec = s ? LIST_FIRST(&s->records) : NULL; rec; rec = LIST_NEXT(rec, link)) {
+        struct operation_state state = { .name = rec->name,
+                                         .is_running = s->running && s->running->record == rec,
+                                         .began_ns = rec->began_ns,
+                                         .failures = rec->failures,
+                                         .retry_at_ns = record_is_waiting(rec) ? rec->retry_at_ns : 0,
+                                         .message = rec->message ? rec->message : "" };
+
+        fn(ctx, &state);
+    }
+}
+
 void operations_forget(struct operations *all, struct str key)
 {
     struct slot *s = slot_find(all, key);
@@ -447,7 +478,7 @@ void operations_forget(struct operations *all, struct str key)
         next = LIST_NEXT(rec, link);
         was_waiting |= record_is_waiting(rec);
         if (s->running && s->running->record == rec)
-            rec->delay_ns = 0;
+            rec->delay_ns = rec->failures = 0;
         else
             record_free(rec);
     }

@@ -71,6 +71,17 @@ bool operations_is_pending(const struct operations *all, struct str key);
 size_t operations_pending(const struct operations *all);
 /* When all that failed for a key may be tried again; 0 for now. For explanations. */
 uint64_t operations_retry_at_ns(const struct operations *all, struct str key);
+/* What is known of a key's operations, by name; in no order that means anything. For explanations. */
+struct operation_state {
+    const char *name;
+    bool is_running;
+    uint64_t began_ns;    /* of the one that runs, by the loop */
+    unsigned failures;    /* in a row */
+    uint64_t retry_at_ns; /* by the loop; 0: now */
+    const char *message;  /* of the last failure; "" for none. Borrowed for the call. */
+};
+typedef void operation_state_fn(void *ctx, const struct operation_state *s);
+void operations_each_of(const struct operations *all, struct str key, operation_state_fn *fn, void *ctx);
 /* Failures of a key are forgotten; what waited may be tried again, and that is told. */
 void operations_forget(struct operations *all, struct str key);
 

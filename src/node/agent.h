@@ -10,6 +10,7 @@
 
 #include "api/object.h"
 #include "io/pool.h"
+#include "machinery/nested.h"
 #include "machinery/parts.h"
 #include "plugins/registry.h"
 
@@ -45,5 +46,16 @@ int agent_check(const struct agent *a, struct error *err);
 
 /* How much of each volume is used, as JSON: what /stats/volumes answers. */
 void agent_write_stats(const struct agent *a, struct buf *out);
+
+/* A volume of a pod that its containers use and that is not there yet; texts are borrowed. */
+struct agent_wait {
+    const char *volume;    /* as the pod calls it; "" for what concerns the whole pod */
+    const char *waits_for; /* a step that others take; "" for none */
+    struct nested_state op;
+};
+typedef void agent_wait_fn(void *ctx, const struct agent_wait *w);
+/* What the pod waits for on this node, in the order of its volumes: for explanations. False when the pod is
+ * not known here. */
+bool agent_each_wait(const struct agent *a, const char *pod_uid, agent_wait_fn *fn, void *ctx);
 
 #endif

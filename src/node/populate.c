@@ -14,8 +14,10 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define RETRY_NS NS_PER_S
+/* Quick at first: a claim that was made with its pod is bound in some milliseconds. */
+#define RETRY_NS (50 * NS_PER_MS)
 #define RETRY_NS_MAX (10 * NS_PER_S)
+#define RETRY_DOUBLINGS_MAX 8U
 /* Of the wait between two rounds without a cause, up and down: not all at once. */
 #define SYNC_JITTER_PERCENT 10
 #define ANN_GID "pv.beta.kubernetes.io/gid"
@@ -197,7 +199,7 @@ static uint64_t sync_delay(struct agent *a)
 
 static uint64_t retry_delay(const struct node_pod *p)
 {
-    unsigned doublings = p->failures < 5 ? p->failures - 1 : 4;
+    unsigned doublings = p->failures <= RETRY_DOUBLINGS_MAX ? p->failures - 1 : RETRY_DOUBLINGS_MAX;
     uint64_t delay = RETRY_NS << doublings;
 
     return delay < RETRY_NS_MAX ? delay : RETRY_NS_MAX;

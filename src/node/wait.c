@@ -103,3 +103,36 @@ void pod_volumes_words(const struct node_pod *p, const char *cause, struct buf *
     write_missing(p, MISSING_RECORD, out);
     (void)buf_addf(out, ": %s", cause);
 }
+
+/* --- For who asks --- */
+
+static void tell_volume(const struct node_pod *p, const char *outer_name, agent_wait_fn *fn, void *ctx)
+{
+    const struct node_mount *m = pod_mount_named(p, outer_name);
+    struct agent_wait w = { .volume = outer_name, .waits_for = "", .op.complaint = "" };
+    struct nested_key key;
+
+    if (m) {
+        key = volume_key(m->volume, p);
+        (void)nested_look(p->agent->ops, &key, &w.op);
+        if (m->volume->waits_for)
+            w.waits_for = m->volume->waits_for;
+    }
+    fn(ctx, &w);
+}
+
+bool agent_each_wait(const struct agent *a, const char *pod_uid, agent_wait_fn *fn, void *ctx)
+{
+    const struct node_pod *p = agent_pod(a, pod_uid);
+    const struct pod_volumes *all;
+
+    if (!p || !p->object)
+        return false;
+    for (unsigned i = 0; i < p->errors_count; i++)
+        fn(ctx, &(struct agent_wait){ .volume = "", .waits_for = "", .op.complaint = p->errors[i] });
+    all = &pod_of(p->object)->volumes;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (is_missing(p, all->items[i].name, MISSING_MOUNT))
+            tell_volume(p, all->items[i].name, fn, ctx);
+    return true;
+}

@@ -12,22 +12,11 @@
 #include "api/object.h"
 #include "base/omap.h"
 #include "base/vec.h"
-#include "plugins/plugin.h"
+#include "plugins/held_spec.h"
 
 struct node_mount;
 struct node_pod;
 struct node_volume;
-
-/* A volume's spec with the object that it is part of: a PersistentVolume, or the pod. Zeroed: none. */
-struct held_spec {
-    struct object *holder; /* a reference; NULL: none */
-    struct volume_spec spec;
-};
-/* of: the pod's volume of that name, or with NULL the PersistentVolume that o is. False when the pod has no
- * such volume. What was held before is let go of. */
-bool held_spec_set(struct held_spec *h, const struct object *o, const char *of, bool is_read_only);
-void held_spec_copy(struct held_spec *to, const struct held_spec *from);
-void held_spec_clear(struct held_spec *h);
 
 /* Uncertain: it may be there, in part or as a whole. It counts as there when something is to be taken away,
  * and as missing when it is to be brought. */

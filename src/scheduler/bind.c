@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
+#include "scheduler/explain.h"
 
 /* A claim of the pod that is not bound yet. */
 struct binding_claim {
@@ -519,6 +520,34 @@ bool binding_begin(struct cycle *c, struct queued_pod *x)
     else
         write_next(b);
     return true;
+}
+
+/* --- Explaining --- */
+
+int binding_tell(const struct scheduler *s, struct schedule *x)
+{
+    const struct binding *b;
+
+    TAILQ_FOREACH(b, &s->bindings, link)
+    if (strcmp(b->pod->obj.uid, x->pod->obj.uid) == 0)
+        break;
+    if (!b)
+        return 0;
+    x->state = SCHEDULE_BINDING;
+    x->chosen = b->node;
+    x->since_ns = b->begun_ns;
+    x->is_written = b->state == BINDING_WAITS;
+    if (x->is_written)
+        x->binding_until_ns = b->waits_since_ns + s->o.bind_timeout_ns;
+    for (size_t i = 0; i < b->claims.count; i++) {
+        const struct binding_claim *k = &b->claims.items[i];
+        const struct claim *now = claim_now(b, k);
+
+        if (!(now && claim_is_fully_bound(now)) &&
+            vec_push(&x->claims, (struct schedule_claim){ k->claim, k->volume }) < 0)
+            return -ERR_NO_MEMORY;
+    }
+    return 0;
 }
 
 /* --- Changes --- */

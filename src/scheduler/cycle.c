@@ -28,11 +28,13 @@ void cycle_done(struct cycle *c)
     buf_done(&c->message);
 }
 
-enum cycle_result cycle_refuse(struct cycle *c, enum judge j, const char *fmt, ...)
+enum cycle_result cycle_refuse(struct cycle *c, struct refused x, const char *fmt, ...)
 {
     va_list args;
 
-    c->judges = 1U << j;
+    c->judges = 1U << x.judge;
+    c->refusal = x.why;
+    c->about = x.about;
     buf_clear(&c->message);
     (void)buf_addf(&c->message, "0/%zu nodes are available: ", c->s->nodes.all.count);
     va_start(args, fmt);
@@ -58,7 +60,8 @@ enum cycle_result cycle_fail(struct cycle *c, enum judge j, const char *fmt, ...
 static enum cycle_result check_affinity(struct cycle *c)
 {
     if (affinity_is_contradictory(c->pod))
-        return cycle_refuse(c, JUDGE_AFFINITY, "pod affinity terms conflict");
+        return cycle_refuse(c, (struct refused){ REFUSAL_NAMES, JUDGE_AFFINITY, NULL },
+                            "pod affinity terms conflict");
     return CYCLE_FITS;
 }
 
@@ -171,7 +174,7 @@ static enum cycle_result judge_nodes(struct cycle *c, struct contest *f)
 {
     struct nodes *nodes = &c->s->nodes;
     size_t fewest = SIZE_MAX; /* pods of one that will do */
-    bool looks_at_all = !is_level(c);
+    bool looks_at_all = c->looks_at_all || !is_level(c);
 
     if (vec_reserve(&c->s->verdicts, nodes->all.count) < 0)
         return cycle_fail(c, JUDGE_NODE_NAME, "out of memory");
@@ -201,6 +204,7 @@ enum cycle_result cycle_run(struct cycle *c)
     if (c->s->nodes.all.count == 0) {
         (void)buf_add_cstr(&c->message, "no nodes available to schedule pods");
         c->judges = 1U << JUDGE_NO_NODES;
+        c->refusal = REFUSAL_NO_NODES;
         return CYCLE_REFUSED;
     }
     r = check_pod(c);

@@ -35,21 +35,30 @@ static enum cycle_result check_claim(struct cycle *c, const struct pod_volume *v
 
     if (!claim && is_ephemeral)
         return cycle_refuse(
-            c, JUDGE_BINDING,
+            c, (struct refused){ REFUSAL_CLAIM_AWAITED, JUDGE_BINDING, v },
             "waiting for ephemeral volume controller to create the persistentvolumeclaim \"%s\"", name);
     if (!claim)
-        return cycle_refuse(c, JUDGE_BINDING, "persistentvolumeclaim \"%s\" not found", name);
+        return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, JUDGE_BINDING, v },
+                            "persistentvolumeclaim \"%s\" not found", name);
     if (claim->phase == CLAIM_LOST)
-        return cycle_refuse(c, JUDGE_BINDING,
+        return cycle_refuse(c, (struct refused){ REFUSAL_CLAIM_LOST, JUDGE_BINDING, v },
                             "persistentvolumeclaim \"%s\" bound to non-existent persistentvolume \"%s\"",
                             name, claim->volume_name);
     if (claim->obj.is_deleting)
-        return cycle_refuse(c, JUDGE_BINDING, "persistentvolumeclaim \"%s\" is being deleted", name);
+        return cycle_refuse(c, (struct refused){ REFUSAL_CLAIM_DELETING, JUDGE_BINDING, v },
+                            "persistentvolumeclaim \"%s\" is being deleted", name);
     if (is_ephemeral && !pod_controls_claim(c->pod, claim))
-        return cycle_refuse(c, JUDGE_BINDING, "PVC %s/%s was not created for pod %s/%s (pod is not owner)",
-                            claim->obj.ns, name, c->pod->obj.ns, c->pod->obj.name);
+        return cycle_refuse(c, (struct refused){ REFUSAL_FOREIGN_CLAIM, JUDGE_BINDING, v },
+                            "PVC %s/%s was not created for pod %s/%s (pod is not owner)", claim->obj.ns, name,
+                            c->pod->obj.ns, c->pod->obj.name);
     *ret = claim;
     return CYCLE_FITS;
+}
+
+/* What is kept under another class stands idle: of a claim that waits it is not the consumer's. */
+bool volume_is_kept_for(const struct volume *v, const struct claim *c)
+{
+    return volume_is_for(v, c) && strcmp(v->class, c->class) == 0;
 }
 
 /* Volumes that are the claim's, by their own word or by a promise, in the order of names. */
@@ -67,8 +76,7 @@ static int collect_kept(struct cycle *c, struct cycle_claim *x)
          o && r == 0; o = informer_next(&at)) {
         const struct volume *v = volume_of(o);
 
-        if (volume_is_for(v, x->claim) && strcmp(v->class, x->claim->class) == 0 &&
-            !assumed_volume(&c->s->assumed, v->obj.name))
+        if (volume_is_kept_for(v, x->claim) && !assumed_volume(&c->s->assumed, v->obj.name))
             r = vec_push(&c->kept, (struct kept_volume){ .volume = v });
     }
     if (promised && r == 0)
@@ -86,7 +94,7 @@ static const char *selected_node(const struct cycle *c, const struct claim *clai
 
 /* Bound, waiting for a consumer, or neither. */
 static enum cycle_result sort_claim(struct cycle *c, const struct pod_volume *v, const struct claim *claim,
-                                    bool *ret_is_immediate)
+                                    const struct pod_volume **ret_immediate)
 {
     struct cycle_claim x = { .volume = v, .claim = claim };
 
@@ -101,7 +109,8 @@ static enum cycle_result sort_claim(struct cycle *c, const struct pod_volume *v,
         return cycle_fail(c, JUDGE_BINDING, "VolumeBindingMode not set for StorageClass \"%s\"",
                           claim->class);
     if (!x.class || x.class->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || claim->volume_name[0]) {
-        *ret_is_immediate = true;
+        if (!*ret_immediate)
+            *ret_immediate = v;
         return CYCLE_FITS;
     }
     x.selected_node = selected_node(c, claim);
@@ -141,7 +150,7 @@ enum cycle_result check_binding(struct cycle *c)
 {
     const struct pod_volumes *all = &c->pod->volumes;
     enum cycle_result r = CYCLE_FITS;
-    bool is_immediate = false;
+    const struct pod_volume *immediate = NULL; /* the first that is to be bound without us and is not */
     const struct claim *claim;
 
     /* All of them are there and usable, before any is judged further. */
@@ -153,12 +162,13 @@ enum cycle_result check_binding(struct cycle *c)
 
         claim = name ? cached_claim(c->s, c->pod->obj.ns, name) : NULL;
         if (claim && !is_sorted(c, claim))
-            r = sort_claim(c, &all->items[i], claim, &is_immediate);
+            r = sort_claim(c, &all->items[i], claim, &immediate);
     }
     if (r != CYCLE_FITS)
         return r;
-    if (is_immediate)
-        return cycle_refuse(c, JUDGE_BINDING, "pod has unbound immediate PersistentVolumeClaims");
+    if (immediate)
+        return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, JUDGE_BINDING, immediate },
+                            "pod has unbound immediate PersistentVolumeClaims");
     return order_by_size(c) < 0 ? cycle_fail(c, JUDGE_BINDING, "out of memory") : CYCLE_FITS;
 }
 

@@ -38,8 +38,8 @@ enum cycle_result check_restrictions(struct cycle *c)
             continue;
         claim = cached_claim(c->s, c->pod->obj.ns, v->claim_name);
         if (!claim)
-            return cycle_refuse(c, JUDGE_RESTRICTIONS, "persistentvolumeclaim \"%s\" not found",
-                                v->claim_name);
+            return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, JUDGE_RESTRICTIONS, v },
+                                "persistentvolumeclaim \"%s\" not found", v->claim_name);
         if (claim->modes & ACCESS_RWOP && is_used_elsewhere(c, claim))
             c->is_alone_conflict = true;
     }

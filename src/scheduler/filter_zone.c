@@ -59,20 +59,24 @@ static int collect(struct cycle *c, const struct volume *v)
     return 0;
 }
 
-static enum cycle_result check_unnamed(struct cycle *c, const struct claim *claim)
+static enum cycle_result check_unnamed(struct cycle *c, const struct pod_volume *p, const struct claim *claim)
 {
     const struct storage_class *class;
 
     if (claim->class[0] == '\0')
-        return cycle_refuse(c, JUDGE_ZONE, "PersistentVolumeClaim had no pv name and storageClass name");
+        return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, JUDGE_ZONE, p },
+                            "PersistentVolumeClaim had no pv name and storageClass name");
     class = cached_class(c->s, claim->class);
     if (!class)
-        return cycle_refuse(c, JUDGE_ZONE, "storageclass.storage.k8s.io \"%s\" not found", claim->class);
+        return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLASS, JUDGE_ZONE, p },
+                            "storageclass.storage.k8s.io \"%s\" not found", claim->class);
     if (class->binding == BINDING_UNSET)
-        return cycle_refuse(c, JUDGE_ZONE, "VolumeBindingMode not set for StorageClass \"%s\"", claim->class);
+        return cycle_refuse(c, (struct refused){ REFUSAL_NO_MODE, JUDGE_ZONE, p },
+                            "VolumeBindingMode not set for StorageClass \"%s\"", claim->class);
     if (class->binding == BINDING_WAIT_FOR_FIRST_CONSUMER)
         return CYCLE_FITS;
-    return cycle_refuse(c, JUDGE_ZONE, "PersistentVolume had no name");
+    return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, JUDGE_ZONE, p },
+                        "PersistentVolume had no name");
 }
 
 enum cycle_result check_zones(struct cycle *c)
@@ -88,14 +92,16 @@ enum cycle_result check_zones(struct cycle *c)
             continue;
         claim = cached_claim(c->s, c->pod->obj.ns, p->claim_name);
         if (!claim)
-            return cycle_refuse(c, JUDGE_ZONE, "persistentvolumeclaim \"%s\" not found", p->claim_name);
+            return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, JUDGE_ZONE, p },
+                                "persistentvolumeclaim \"%s\" not found", p->claim_name);
         if (claim->volume_name[0] == '\0') {
-            r = check_unnamed(c, claim);
+            r = check_unnamed(c, p, claim);
             continue;
         }
         v = cached_volume(c->s, claim->volume_name);
         if (!v)
-            return cycle_refuse(c, JUDGE_ZONE, "persistentvolume \"%s\" not found", claim->volume_name);
+            return cycle_refuse(c, (struct refused){ REFUSAL_NO_VOLUME, JUDGE_ZONE, p },
+                                "persistentvolume \"%s\" not found", claim->volume_name);
         if (collect(c, v) < 0)
             return cycle_fail(c, JUDGE_ZONE, "out of memory");
     }

@@ -6,6 +6,7 @@
 
 #include "api/pod_claims.h"
 #include "base/log.h"
+#include "scheduler/explain.h"
 #include "scheduler/scheduler_int.h"
 
 #define BINDINGS_MAX 256
@@ -190,10 +191,18 @@ int scheduler_new(const struct scheduler_options *o, struct scheduler **ret, str
     return 0;
 }
 
+void scheduler_follow(struct scheduler *s)
+{
+    if (s->is_following)
+        return;
+    s->is_following = true;
+    hints_install(s);
+}
+
 void scheduler_start(struct scheduler *s)
 {
     s->is_started = true;
-    hints_install(s);
+    scheduler_follow(s);
     scheduler_wake(s);
 }
 

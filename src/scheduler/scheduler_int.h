@@ -36,6 +36,7 @@ enum cache_kind {
 };
 
 struct binding;
+struct schedule;
 
 struct scheduler {
     struct scheduler_options o;
@@ -52,6 +53,7 @@ struct scheduler {
     TAILQ_HEAD(, report) reports; /* conditions on their way */
     size_t bindings_count;
     VEC(struct verdict) verdicts; /* scratch of a turn, one a node */
+    bool is_following;            /* the caches tell it what happens */
     bool is_started;
 };
 
@@ -82,6 +84,8 @@ const struct storage_class *cached_class(const struct scheduler *s, const char *
 bool scheduler_wants(const struct scheduler *s, const struct pod *p);
 /* volumeName and the annotation of a completed bind; the phase does not count. */
 bool claim_is_fully_bound(const struct claim *c);
+/* By its own word, and of the claim's class. */
+bool volume_is_kept_for(const struct volume *v, const struct claim *c);
 
 /* --- One pod's turn (cycle.c) --- */
 
@@ -131,12 +135,15 @@ struct cycle {
     bool has_claims;
     bool has_disks;         /* inline volumes that nodes cannot share */
     bool is_alone_conflict; /* a ReadWriteOncePod claim is in use */
+    bool looks_at_all;      /* every node gets its verdict, in the order of the nodes */
     bool has_unbound;
 
     /* The result. */
     struct sched_node *node;
     uint32_t judges;
     enum judge failed_judge;
+    enum refusal refusal;           /* of the whole pod */
+    const struct pod_volume *about; /* which volume of the pod it is because of; NULL: none of them */
     struct buf message;
 };
 
@@ -145,8 +152,15 @@ void cycle_done(struct cycle *c);
 /* Chooses; nothing is promised yet. */
 enum cycle_result cycle_run(struct cycle *c);
 
+/* Why the whole pod is refused, who says so and of which of its volumes; NULL: of none. */
+struct refused {
+    enum refusal why;
+    enum judge judge;
+    const struct pod_volume *about;
+};
+
 /* A whole attempt's end before nodes are looked at: says the message of a judge. Returns CYCLE_REFUSED. */
-enum cycle_result cycle_refuse(struct cycle *c, enum judge j, const char *fmt, ...)
+enum cycle_result cycle_refuse(struct cycle *c, struct refused x, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* `running PreFilter plugin "J": …`. Returns CYCLE_FAILED. */
 enum cycle_result cycle_fail(struct cycle *c, enum judge j, const char *fmt, ...)
@@ -183,6 +197,8 @@ int64_t score_volumes(const struct cycle *c);
  * why. */
 bool binding_begin(struct cycle *c, struct queued_pod *x);
 void bindings_free(struct scheduler *s);
+/* Of a pod on its way: its state, its node and what it waits for. -ERR_NO_MEMORY alone. */
+int binding_tell(const struct scheduler *s, struct schedule *x);
 /* Something about it has changed: those that wait look again. */
 void bindings_see_claim(struct scheduler *s, const struct claim *c);
 void bindings_see_volume(struct scheduler *s, const struct volume *v);

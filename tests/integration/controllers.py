@@ -26,13 +26,13 @@ NOT_INHERITED = r"KUBE|(https?|all|no)_proxy$"
 class Controllers:
     """A process with a monitor; its log is kept."""
 
-    def __init__(self, *flags, kubeconfig=None, env=None, through=(), verb="controllers"):
+    def __init__(self, *flags, kubeconfig=None, env=None, through=(), verb="controllers", program=BERTH):
         """Started through the words of another command, when they are given."""
         self.verb = verb
         self.port = free_port()
         self.folder = tempfile.mkdtemp(prefix="berth-controllers-")
         self.log_path = os.path.join(self.folder, "log")
-        command = [*through, BERTH, verb, "--metrics", f"127.0.0.1:{self.port}", *flags]
+        command = [*through, program, verb, "--metrics", f"127.0.0.1:{self.port}", *flags]
         if kubeconfig:
             command += ["--kubeconfig", kubeconfig]
         environment = {n: v for n, v in os.environ.items() if not re.match(NOT_INHERITED, n, re.I)}

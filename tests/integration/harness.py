@@ -8,6 +8,8 @@
 BERTH and BERTH_ROOT come from scripts/test; by hand the release build of this checkout serves.
 """
 
+import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -36,6 +38,17 @@ def run(*command, **options):
 
 def berth(*arguments, **options):
     return run(BERTH, *arguments, **options)
+
+
+@contextlib.contextmanager
+def alone_with_the_build():
+    """For tests that call make: one that sets the build up anew would take it away from under another."""
+    folder = os.open(os.path.join(ROOT, "build"), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def run_test(number, name, function):

@@ -5,6 +5,8 @@ import re
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"')
 TYPES = ("counter", "gauge", "histogram")
+# Counters that Kubernetes named before there was a rule.
+OLD_NAMES = ("process_", "volume_operation_total_errors")
 
 
 class Family:
@@ -56,7 +58,7 @@ def check_family(family):
     assert family.type in TYPES, f"{family.name}: no TYPE"
     assert family.samples, f"{family.name}: nothing in it"
     if family.type == "counter":
-        assert family.name.endswith("_total") or family.name.startswith("process_"), family.name
+        assert family.name.endswith("_total") or family.name.startswith(OLD_NAMES), family.name
         assert all(value >= 0 for _, _, value in family.samples), family.name
     if family.type == "histogram":
         check_histogram(family)

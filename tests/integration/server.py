@@ -23,7 +23,7 @@ READY_SECONDS_MAX = 30
 KUBECTL = os.environ.get("KUBECTL") or "kubectl"
 
 
-def await_that(condition, seconds=20, what="the condition"):
+def await_that(condition, seconds=20, what="the condition", pause=0.01):
     """Asks again and again until it holds; returns what it returned."""
     deadline = time.monotonic() + seconds
     while True:
@@ -31,7 +31,7 @@ def await_that(condition, seconds=20, what="the condition"):
         if answer:
             return answer
         assert time.monotonic() < deadline, f"{what} did not come true in {seconds} s"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def free_port():
@@ -69,6 +69,7 @@ class Server:
         self.data = data or tempfile.mkdtemp(prefix="berth-test-")
         self.log_path = os.path.join(tempfile.mkdtemp(prefix="berth-log-"), "log")
         self.env = env
+        self.program = (BERTH,)  # or what starts it
         self.process = None
         self.port = None
         self.kube_home = tempfile.mkdtemp(prefix="berth-kube-")
@@ -99,7 +100,7 @@ class Server:
     def launch(self):
         """Starts the process without waiting for it."""
         self.port = self.port or free_port()
-        command = [BERTH, "serve", "--data", self.data, "--listen", self.address, *self.flags]
+        command = [*self.program, "serve", "--data", self.data, "--listen", self.address, *self.flags]
         if not self.tls:
             command.append("--insecure")
         with open(self.log_path, "ab") as log:

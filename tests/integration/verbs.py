@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 
-from harness import Skip, berth, run
+from harness import HERE, Skip, berth, run
 from kube import bind, claim, event, make, make_namespace, node, path_of, pod, storage_class, stored, volume
 from server import KUBECTL
 
@@ -35,9 +35,9 @@ def theirs():
 
 
 def in_our_name(text):
-    """What kubectl says of itself, said of berth; without the log lines of its library, which come and go with
-    the load of the machine (`W1116 12:34:13.618300     352 reflector.go:492] …`). The annotation keeps its
-    name."""
+    """What kubectl says of itself, said of berth; without the log lines of its library, which come and go
+    with the load of the machine (`W1116 12:34:13.618300     352 reflector.go:492] …`). The annotation keeps
+    its name."""
     text = re.sub(r"^[IWEF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"kubectl(\.1\.\d+)?\b(?!\.kubernetes\.io)", "berth", text)
 
@@ -78,6 +78,12 @@ def same(server, *arguments, input=None, tries=8):
                 f"--- berth {got[0]}\n{got[1]}{got[2]}---"
             )
     return None
+
+
+def expected(name):
+    """A golden text that is wider than code may be."""
+    with open(os.path.join(HERE, "expected", f"{name}.txt"), encoding="utf-8") as file:
+        return file.read()
 
 
 def files(**texts):

@@ -25,10 +25,11 @@ LEVELS = {
     "controllers": 5,
     "scheduler": 5,
     "node": 5,
+    "why": 6,
     "cli": 6,
     "main": 6,
 }
-SIDEWAYS = {("machinery", "client"), ("main", "cli")}
+SIDEWAYS = {("machinery", "client"), ("main", "cli"), ("cli", "why")}
 SIM_USERS = {"src/cli/sim.c"}
 
 # Each library has one door.

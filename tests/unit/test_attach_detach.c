@@ -391,7 +391,7 @@ TEST(attach_forgets_pods_whose_volume_is_gone)
 TEST(attach_drops_the_wishes_of_pods_that_are_gone)
 {
     const struct object *pod, *volume;
-    struct attach_spec spec = { .object = NULL };
+    struct held_spec spec = { .holder = NULL };
     struct attach *a;
     struct parts w;
 
@@ -408,7 +408,7 @@ TEST(attach_drops_the_wishes_of_pods_that_are_gone)
     ASSERT_INT(2, script.detaches);
     volume = informer_get(a->volumes, "", "v");
     spec.spec.volume = volume_of(volume);
-    spec.object = object_ref(volume);
+    spec.holder = object_ref(volume);
     ASSERT_OK(worlds_want(a, "n1", DISK("v"), &spec, pod, &err));
     ASSERT_OK(worlds_want(a, "n1", DISK("v2"), &spec, pod, &err));
     parts_rest(&w);
@@ -422,7 +422,7 @@ TEST(attach_drops_the_wishes_of_pods_that_are_gone)
     /* Nor on a node that is none. */
     ASSERT_ERR(ERR_NOT_FOUND, worlds_want(a, "n9", DISK("v"), &spec, pod, &err));
     ASSERT_STR("no node with the name \"n9\" exists in the list of managed nodes", err.msg);
-    attach_spec_done(&spec);
+    held_spec_clear(&spec);
     (void)object_unref((struct object *)(uintptr_t)pod);
     parts_done(&w);
 }

@@ -16,6 +16,59 @@ static void make_attached(struct parts *w)
     set_in_use(w, "n1", "'" V "'");
 }
 
+/* The last one told, and how many. */
+struct told {
+    char volume[64];
+    char elsewhere[64];
+    bool is_attached, is_used_there;
+    uint64_t forced_at_ns;
+    unsigned count;
+};
+
+static void on_wait(void *ctx, const struct attach_wait *x)
+{
+    struct told *t = ctx;
+
+    t->count++;
+    (void)snprintf(t->volume, sizeof t->volume, "%s", x->volume);
+    (void)snprintf(t->elsewhere, sizeof t->elsewhere, "%s", x->elsewhere ? x->elsewhere : "");
+    t->is_attached = x->is_attached;
+    t->is_used_there = x->is_used_there;
+    t->forced_at_ns = x->forced_at_ns;
+}
+
+TEST(attach_tells_where_an_exclusive_volume_is)
+{
+    struct told told = { 0 };
+    struct parts w;
+
+    attach_init(&w);
+    make_attached(&w);
+    add_pod(&w, "q", "n2", CLAIMED("d", "c"));
+    ASSERT_THERE(&w, "q", PODS "/q", "metadata/name");
+    attach_each_wait(((struct attach_part *)w.part)->attach, "n2", got(&w.served, "metadata/uid"), on_wait,
+                     &told);
+    ASSERT_INT(1, told.count);
+    ASSERT_STR("v", told.volume);
+    ASSERT_STR("n1", told.elsewhere);
+    assert_false(told.is_attached);
+    assert_true(told.is_used_there);
+    ASSERT_INT(0, told.forced_at_ns); /* somebody there wants it */
+    drop_pod(&w, "p");
+    ASSERT_THERE(&w, "q", PODS "/q", "metadata/name");
+    attach_each_wait(((struct attach_part *)w.part)->attach, "n2", got(&w.served, "metadata/uid"), on_wait,
+                     &told);
+    assert_true(told.forced_at_ns > 0);
+    set_in_use(&w, "n1", "");
+    ASSERT_THERE(&w, "q", PODS "/q", "metadata/name");
+    attach_each_wait(((struct attach_part *)w.part)->attach, "n2", got(&w.served, "metadata/uid"), on_wait,
+                     &told);
+    ASSERT_INT(3, told.count);
+    ASSERT_STR("", told.elsewhere);
+    assert_true(told.is_attached);
+    parts_done(&w);
+}
+
 /* attach-16, attach-18: told once, and again to the next that comes. */
 TEST(attach_tells_who_waits_once)
 {

@@ -95,15 +95,15 @@ TEST(reader)
         "get pods/log shop/db-0", "get persistentvolumes/status -/x", "list events.events.k8s.io",
         "list events", "get nodes -/n1", "list configmaps kube-system",
         "get volumesnapshots.snapshot.storage.k8s.io/status shop/s", "list leases.coordination.k8s.io",
-        "list services", "get /metrics", "get /stats/volumes", "get /livez", "get /readyz/store", "get /api",
-        "get /api/v1", "get /apis/storage.k8s.io/v1", "get /openapi/v3/api/v1", "get /version",
-        "create selfsubjectaccessreviews.authorization.k8s.io");
+        "list services", "get /metrics", "get /stats/volumes", "get /why/pvc/shop/db", "get /livez",
+        "get /readyz/store", "get /api", "get /api/v1", "get /apis/storage.k8s.io/v1",
+        "get /openapi/v3/api/v1", "get /version", "create selfsubjectaccessreviews.authorization.k8s.io");
     NO(READER, "get secrets shop/db", "list secrets", "watch secrets shop", "create persistentvolumes",
        "patch pods/status shop/db-0", "delete persistentvolumeclaims shop/db", "deletecollection pods shop",
        "create serviceaccounts/token shop/db", "create pods/exec shop/db-0", "get pods/exec shop/db-0",
        "create subjectaccessreviews.authorization.k8s.io", "create tokenreviews.authentication.k8s.io",
-       "post /metrics", "post /stats/volumes", "get /stats", "get /", "get /foo", "get /metricsx",
-       "impersonate users -/bob", "get deployments.apps shop/x");
+       "post /metrics", "post /stats/volumes", "post /why/pv/a", "get /stats", "get /", "get /foo",
+       "get /metricsx", "impersonate users -/bob", "get deployments.apps shop/x");
 }
 
 /* Every resource there is, so that a new one is not forgotten. */
@@ -189,8 +189,8 @@ TEST(apiserver_83_authenticated_and_nobody)
         "create selfsubjectreviews.authentication.k8s.io",
         "create selfsubjectaccessreviews.authorization.k8s.io",
         "create selfsubjectrulesreviews.authorization.k8s.io");
-    NO(PLAIN, "get pods shop/db-0", "list namespaces", "get /metrics", "get /stats/volumes", "get /",
-       "delete /api", "post /version", "create localsubjectaccessreviews.authorization.k8s.io shop");
+    NO(PLAIN, "get pods shop/db-0", "list namespaces", "get /metrics", "get /stats/volumes", "get /why/pv/a",
+       "get /", "delete /api", "post /version", "create localsubjectaccessreviews.authorization.k8s.io shop");
     YES(ANONYMOUS, "get /livez", "get /readyz", "get /healthz", "get /version");
     NO(ANONYMOUS, "get /livez/ping", "get /readyz/store", "get /api", "get /openapi/v2", "get /metrics",
        "list nodes", "create selfsubjectreviews.authentication.k8s.io");

@@ -50,7 +50,7 @@ struct tap {
     struct client_carrier *next;
     struct world *world;
     struct deferred failing;
-    struct refusal {
+    struct tap_refusal {
         struct client_attempt *attempt;
         enum tap_fault fault;
     } refused[TAP_REFUSED_MAX]; /* to be told, the first one first */
@@ -148,7 +148,7 @@ static char tap_keeps;
 static inline void tap_fail(void *ctx)
 {
     struct tap *t = ctx;
-    struct refusal x = t->refused[0];
+    struct tap_refusal x = t->refused[0];
 
     t->refused_count--;
     memmove(t->refused, t->refused + 1, t->refused_count * sizeof t->refused[0]);
@@ -289,7 +289,7 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
     } else {
         a->work = &tap_keeps;
         assert_true(t->refused_count < TAP_REFUSED_MAX);
-        t->refused[t->refused_count++] = (struct refusal){ a, fault };
+        t->refused[t->refused_count++] = (struct tap_refusal){ a, fault };
         loop_defer(&t->failing);
     }
 }

@@ -14,6 +14,31 @@ TEST(a_variable_is_its_value_or_nothing)
     assert_null(io_env("BERTH_TEST"));
 }
 
+TEST(the_locale_says_whether_lines_may_be_drawn)
+{
+    static const struct {
+        const char *all, *ctype, *lang; /* in the order in which they count; "" is as good as unset */
+        bool is_utf8;
+    } rows[] = {
+        { "", "", "", false },
+        { "", "", "C", false },
+        { "", "", "en_US", false },
+        { "", "", "C.UTF-8", true },
+        { "", "", "de_DE.utf8@euro", true },
+        { "", "", "de_DE.ISO-8859-1", false },
+        { "", "C.UTF-8", "C", true },
+        { "C", "C.UTF-8", "C.UTF-8", false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(setenv("LC_ALL", rows[i].all, 1), 0);
+        assert_int_equal(setenv("LC_CTYPE", rows[i].ctype, 1), 0);
+        assert_int_equal(setenv("LANG", rows[i].lang, 1), 0);
+        if (io_is_utf8() != rows[i].is_utf8)
+            fail_msg("row %zu", i);
+    }
+}
+
 TEST(root_is_who_may_do_everything)
 {
     ASSERT_INT(geteuid() == 0, io_is_root());

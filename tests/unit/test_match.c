@@ -111,6 +111,17 @@ TEST(all_phases)
             }
 }
 
+/* What match_volume() says, and beside it: the first of all refusals is the refusal. */
+static void check_refusals(const char *volume, const char *claim, const struct match_options *o,
+                           enum reject first)
+{
+    _cleanup_(pair_done) struct pair p = pair_of(volume, claim);
+    unsigned refused = match_refusals(volume_of(p.volume), claim_of(p.claim), o);
+
+    if (first == REJECT_NONE ? refused != 0 : (refused & -refused) != 1U << first)
+        fail_msg("%s and %s: refusals %x, expected %s first", volume, claim, refused, reject_names[first]);
+}
+
 struct match_row {
     const char *volume;
     const char *claim;
@@ -124,6 +135,7 @@ static void check_rows(const struct match_row *rows, size_t count, const struct 
         if (r != rows[i].expected)
             fail_msg("%s and %s: %s, expected %s", rows[i].volume, rows[i].claim, reject_names[r],
                      reject_names[rows[i].expected]);
+        check_refusals(rows[i].volume, rows[i].claim, o, r);
     }
 }
 
@@ -350,6 +362,75 @@ TEST(smaller_first_then_by_name)
         r = volume_cmp_size_name(volume_of(b), volume_of(a));
         ASSERT_INT(-rows[i].expected, (r > 0) - (r < 0));
     }
+}
+
+/* --- In words --- */
+
+#define BOUND(ref, phase) \
+    VOLUME_TEXT("", ",'claimRef':{'namespace':'shop','name':'db'" ref "}", "'phase':'" phase "'")
+
+TEST(refusals_in_words)
+{
+    static const struct {
+        const char *volume, *claim;
+        enum reject rule;
+        const char *words;
+    } rows[] = {
+        { BOUND(",'uid':'x'", "Bound"), CLAIM_TEXT("", ""), REJECT_TAKEN, "bound to shop/db" },
+        { BOUND("", "Available"), CLAIM_TEXT("", ""), REJECT_TAKEN, "kept for shop/db" },
+        { BOUND("", "Pending"), CLAIM_TEXT("", ""), REJECT_TAKEN, "kept for shop/db" },
+        { BOUND(",'uid':'x'", "Released"), CLAIM_TEXT("", ""), REJECT_TAKEN,
+          "Released: its data is the former claim's, shop/db" },
+        { BOUND(",'uid':'x'", "Failed','message':'m"), CLAIM_TEXT("", ""), REJECT_TAKEN,
+          "Failed: reclaiming it from shop/db did not work: m" },
+        { FREE(CAPACITY("5Gi")), CLAIM_TEXT("", REQUEST("8Gi")), REJECT_SIZE, "5Gi < 8Gi asked" },
+        { FREE(",'volumeMode':'Block'"), CLAIM_TEXT("", ""), REJECT_VOLUME_MODE, "Block, Filesystem asked" },
+        { FREE(",'volumeAttributesClassName':'gold'"), CLAIM_TEXT("", ""), REJECT_ATTRIBUTES_CLASS,
+          "attributes class gold \u2260 (none)" },
+        { VOLUME_TEXT(DELETING, "", AVAILABLE), CLAIM_TEXT("", ""), REJECT_DELETING, "is being deleted" },
+        { FREE(""), CLAIM_TEXT("", ""), REJECT_DELAYED,
+          "free, but its class waits for a pod that uses the claim" },
+        { VOLUME_TEXT("", "", "'phase':'Pending'"), CLAIM_TEXT("", ""), REJECT_PHASE, "Pending" },
+        { VOLUME_TEXT("", "", "'phase':'Failed','message':'no luck'"), CLAIM_TEXT("", ""), REJECT_PHASE,
+          "Failed: no luck" },
+        { VOLUME_TEXT("", "", ""), CLAIM_TEXT("", ""), REJECT_PHASE, "has no phase yet" },
+        { LABELLED("'a':'1','b':'2'", ""),
+          CLAIM_TEXT("", ",'selector':{'matchLabels':{'a':'1','b':'3','c':'4'}}"), REJECT_SELECTOR,
+          "labels do not match b=3,c=4" },
+        { FREE(""), CLAIM_TEXT("", SELECTOR("a", "In", ",'values':['x','y']")), REJECT_SELECTOR,
+          "labels do not match a in (x,y)" },
+        { FREE(""), CLAIM_TEXT("", SELECTOR("a", "Exists", "")), REJECT_SELECTOR, "labels do not match a" },
+        { FREE(",'storageClassName':'fast'"), CLAIM_TEXT("", ",'storageClassName':'standard'"), REJECT_CLASS,
+          "class fast \u2260 standard" },
+        { FREE(""), CLAIM_TEXT("", ",'storageClassName':'standard'"), REJECT_CLASS,
+          "class (none) \u2260 standard" },
+        { FREE(""), CLAIM_TEXT("", ""), REJECT_NODE, "not reachable from the node" },
+        { FREE(",'accessModes':['ReadWriteOnce']"), CLAIM_TEXT("", ",'accessModes':['ReadWriteMany']"),
+          REJECT_ACCESS_MODES, "ReadWriteOnce only, ReadWriteMany asked" },
+        { FREE(""), CLAIM_TEXT("", ",'accessModes':['ReadOnlyMany','Odd']"), REJECT_ACCESS_MODES,
+          "no mode only, ReadOnlyMany+an unknown mode asked" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(pair_done) struct pair p = pair_of(rows[i].volume, rows[i].claim);
+        _cleanup_(buf_done_p) struct buf words = BUF_INIT(1024);
+
+        match_words(rows[i].rule, volume_of(p.volume), claim_of(p.claim), &words);
+        ASSERT_STR(rows[i].words, buf_cstr(&words));
+    }
+}
+
+/* All that is wrong, not only the first. */
+TEST(all_refusals)
+{
+    _cleanup_(pair_done) struct pair p =
+        pair_of(VOLUME_TEXT(DELETING, CAPACITY("1Gi") ",'storageClassName':'a'", "'phase':'Pending'"),
+                CLAIM_TEXT("", REQUEST("2Gi") ",'storageClassName':'b','accessModes':['ReadWriteOnce']"));
+    const struct match_options o = { .is_delayed = true };
+
+    ASSERT_INT(1 << REJECT_SIZE | 1 << REJECT_DELETING | 1 << REJECT_DELAYED | 1 << REJECT_PHASE |
+                   1 << REJECT_CLASS | 1 << REJECT_ACCESS_MODES,
+               match_refusals(volume_of(p.volume), claim_of(p.claim), &o));
 }
 
 TEST_MAIN()

@@ -100,6 +100,30 @@ TEST(nested_keys_that_are_in_each_others_way)
     }
 }
 
+TEST(nested_tells_what_is_known_of_a_key)
+{
+    struct nested_state x;
+    struct nested_op *op;
+    struct world w;
+
+    world_init(&w);
+    assert_false(nested_look(w.nested, KEY("v", "p", ""), &x));
+    assert_null(x.name);
+    ASSERT_STR("", x.complaint);
+    op = start(&w, KEY("v", "p", ""), "volume_mount");
+    assert_true(nested_look(w.nested, KEY("v", "p", ""), &x));
+    ASSERT_STR("volume_mount", x.name);
+    assert_true(x.is_running);
+    nested_end(op, 0, NULL);
+    assert_false(nested_look(w.nested, KEY("v", "p", ""), &x));
+    fail_one(&w, KEY("v", "p", ""), "volume_mount");
+    assert_true(nested_look(w.nested, KEY("v", "p", ""), &x));
+    assert_false(x.is_running);
+    assert_true(x.retry_at_ns > 0);
+    ASSERT_STR("no luck", x.complaint);
+    world_done(&w);
+}
+
 /* attach-39 */
 TEST(nested_refuses_a_second_one)
 {

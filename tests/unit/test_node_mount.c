@@ -46,6 +46,24 @@ TEST(attached_volume_is_reported_awaited_and_mounted)
     bench_close();
 }
 
+/* The last one told, and how many. */
+struct told {
+    char volume[64];
+    char waits_for[128];
+    char complaint[512];
+    unsigned count;
+};
+
+static void on_wait(void *ctx, const struct agent_wait *w)
+{
+    struct told *t = ctx;
+
+    t->count++;
+    (void)snprintf(t->volume, sizeof t->volume, "%s", w->volume);
+    (void)snprintf(t->waits_for, sizeof t->waits_for, "%s", w->waits_for);
+    (void)snprintf(t->complaint, sizeof t->complaint, "%s", w->op.complaint);
+}
+
 /* node-2: nothing is done before the server has acknowledged that the volume is in use. */
 TEST(volume_that_is_not_reported_in_use_waits)
 {
@@ -60,8 +78,15 @@ TEST(volume_that_is_not_reported_in_use_waits)
     pass(30);
     ASSERT_CALLS("");
     ASSERT_INT(0, nested_pending(bench_agent()->ops));
+    struct told told = { 0 };
+    assert_true(agent_each_wait(bench_agent(), uid, on_wait, &told));
+    ASSERT_INT(1, told.count);
+    ASSERT_STR("the node's status to say that it is in use", told.waits_for);
+    assert_false(agent_each_wait(bench_agent(), "nobody", on_wait, &told));
     bench.w.refused = NULL;
     pass(60);
+    assert_true(agent_each_wait(bench_agent(), uid, on_wait, &told));
+    ASSERT_INT(1, told.count); /* nothing any more */
     ASSERT_CALLS("wait d\nmount-device d /dev/test\nset-up d p\n");
     bench_close();
 }
@@ -361,9 +386,14 @@ TEST(what_cannot_be_mounted_says_why)
              ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'zone','operator'"
              ":'In','values':['z']}]}]}}");
     put_disk("o", "1Gi", ",'mountOptions':['noatime']");
-    put_disk_pod("p", "d", NULL);
+    char uid[64];
+    put_disk_pod("p", "d", uid);
     put_disk_pod("q", "o", NULL);
     pass(1);
+    struct told told = { 0 };
+    assert_true(agent_each_wait(bench_agent(), uid, on_wait, &told));
+    ASSERT_INT(1, told.count);
+    assert_true(strstr(told.complaint, "no matching NodeSelectorTerms"));
     ASSERT_EVENT(&bench.w, "Warning", "FailedMount",
                  "MountVolume.NodeAffinity check failed for volume \"d\" : no matching NodeSelectorTerms");
     ASSERT_EVENT(&bench.w, "Warning", "FailedMount",

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
@@ -693,6 +694,46 @@ static void random_end(struct random_world *w, size_t k, bool is_well)
     operation_end(op, is_well ? 0 : error_set(&err, ERR_IO, "x"), &err);
     w->retry_at_ns[k] = operations_retry_at_ns(w->all, str_of(key));
     assert_true(is_well == (w->retry_at_ns[k] == 0));
+}
+
+static void note_state(void *ctx, const struct operation_state *s)
+{
+    struct buf *out = ctx;
+
+    (void)buf_addf(out, "%s%s failed %u, from %llu ms, again at %llu ms: '%s'\n", s->name,
+                   s->is_running ? " runs," : "", s->failures, (unsigned long long)(s->began_ns / NS_PER_MS),
+                   (unsigned long long)(s->retry_at_ns / NS_PER_MS), s->message);
+}
+
+static const char *states_of(struct world *w, const char *key, struct buf *out)
+{
+    buf_clear(out);
+    operations_each_of(w->all, str_of(key), note_state, out);
+    return buf_cstr(out);
+}
+
+TEST(what_is_known_of_a_key)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(4096);
+    _cleanup_(world_done) struct world w;
+    uint64_t from;
+    char expected[256];
+
+    world_open(&w);
+    from = w.clock.mono_ns / NS_PER_MS;
+    ASSERT_STR("", states_of(&w, "k", &out));
+    fail_now(&w, "k", "x");
+    pass(&w, NS_PER_S);
+    ASSERT_INT(0, start(&w, "k", "x"));
+    (void)snprintf(expected, sizeof expected, "x runs, failed 1, from %llu ms, again at 0 ms: '%s'\n",
+                   (unsigned long long)(from + 1000), "no luck");
+    ASSERT_STR(expected, states_of(&w, "k", &out));
+    end(&w, -ERR_IO);
+    (void)snprintf(expected, sizeof expected, "x failed 2, from %llu ms, again at %llu ms: '%s'\n",
+                   (unsigned long long)(from + 1000), (unsigned long long)(from + 2000), "no luck");
+    ASSERT_STR(expected, states_of(&w, "k", &out));
+    operations_forget(w.all, str_of("k"));
+    ASSERT_STR("", states_of(&w, "k", &out));
 }
 
 TEST(at_random_no_key_runs_twice_and_each_end_is_told)

@@ -16,6 +16,7 @@
 
 #include "host/mount.h"
 #include "io/pool.h"
+#include "machinery/nested.h"
 #include "machinery/parts.h"
 #include "plugins/registry.h"
 
@@ -37,5 +38,19 @@ void attach_start(struct attach *a);
 /* What plugins have begun goes on; the pool is freed after this. */
 struct attach *attach_free(struct attach *a);
 DEFINE_CLEANUP(struct attach, attach_free)
+
+/* A volume that a pod wants on a node; texts are borrowed. */
+struct attach_wait {
+    const char *volume; /* the PersistentVolume, or what the pod calls it */
+    bool is_attached;
+    const char *elsewhere; /* an exclusive one is attached to this node; NULL: to none */
+    uint64_t forced_at_ns; /* by the loop: taken from there then, even if it still is in use; 0: never */
+    bool is_used_there;    /* the other node says so */
+    struct nested_state op;
+};
+typedef void attach_wait_fn(void *ctx, const struct attach_wait *w);
+/* The volumes that the controller attaches for the pod, by their unique names: for explanations. */
+void attach_each_wait(const struct attach *a, const char *node, const char *pod_uid, attach_wait_fn *fn,
+                      void *ctx);
 
 #endif

@@ -91,7 +91,7 @@ struct attach_work {
     struct attach *attach;
     const struct attacher *attacher;
     const struct volume_plugin *plugin; /* a reference; NULL for CSI */
-    struct attach_spec spec;            /* may be unknown for a detach */
+    struct held_spec spec;              /* may be unknown for a detach */
     char *volume;                       /* its unique name */
     char *node;
 
@@ -118,7 +118,7 @@ extern const struct attacher csi_attacher;
 extern const struct attacher plugin_attacher;
 
 /* The name of what is attached is a copy, as the rest. */
-int attach_work_init(struct attach_work *w, struct attach *a, const struct attach_spec *spec,
+int attach_work_init(struct attach_work *w, struct attach *a, const struct held_spec *spec,
                      const char *volume, const char *node, struct error *err);
 /* Drops what runs. Takes a zeroed one. */
 void attach_work_done(struct attach_work *w);
@@ -133,7 +133,7 @@ struct attach_means {
 };
 
 /* The unique name is appended to ret_name, which may be NULL. */
-int attach_means_find(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+int attach_means_find(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
                       struct buf *ret_name, struct error *err);
 /* The same for a volume that is to be detached: it may not be attachable any more, and its spec not known. */
 int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, struct attach_means *ret,
@@ -141,7 +141,7 @@ int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, 
 void attach_work_use(struct attach_work *w, const struct attach_means *m);
 
 /* driver^handle of a volume that a CSI driver serves; false: none does. */
-bool csi_attach_volume_name(const struct attach_spec *spec, struct buf *ret);
+bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret);
 /* Something happened to the attachment of that name. */
 void csi_attach_on_event(struct attach *a, const char *name);
 void csi_attach_init(struct attach *a);

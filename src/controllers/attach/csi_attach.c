@@ -47,7 +47,7 @@ static void fence(struct attach_turn *t);
 
 /* --- Names --- */
 
-bool csi_attach_volume_name(const struct attach_spec *spec, struct buf *ret)
+bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret)
 {
     const struct volume *v = spec->spec.volume;
 

@@ -57,18 +57,14 @@ static int volume_of_claim(const struct attach *a, const struct pod *p, const st
 }
 
 static int spec_of(const struct attach *a, const struct pod *p, const struct pod_volume *v,
-                   struct attach_spec *ret, struct error *err)
+                   struct held_spec *ret, struct error *err)
 {
     const char *claim = pod_claim_name(v);
     const struct volume *volume = NULL;
-    struct attach_spec spec = { .spec = { .is_read_only = v->is_read_only } };
 
     if (claim && volume_of_claim(a, p, v, &volume, err) < 0)
         return error_wrap(err, "error processing PVC \"%s\"/\"%s\"", p->obj.ns, claim);
-    spec.spec.volume = volume;
-    spec.spec.inlined = volume ? NULL : v;
-    spec.object = object_ref(volume ? &volume->obj : &p->obj);
-    *ret = spec;
+    (void)held_spec_set(ret, volume ? &volume->obj : &p->obj, volume ? NULL : v->name, v->is_read_only);
     return 0;
 }
 
@@ -76,7 +72,7 @@ static int spec_of(const struct attach *a, const struct pod *p, const struct pod
 
 static int want_volume(struct attach *a, const struct pod *p, const struct pod_volume *v, struct error *err)
 {
-    _cleanup_(attach_spec_done_p) struct attach_spec spec = { .object = NULL };
+    _cleanup_(held_spec_clear_p) struct held_spec spec = { .holder = NULL };
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     struct attach_means m = { 0 };
     int r = spec_of(a, p, v, &spec, err);

@@ -7,32 +7,11 @@
 
 /* --- Specs --- */
 
-void attach_spec_set(struct attach_spec *to, const struct attach_spec *from)
+bool attach_spec_is_shared(const struct held_spec *s)
 {
-    struct object *before = to->object;
+    const struct volume *v = s->holder ? s->spec.volume : NULL;
 
-    if (from && from->object)
-        *to = (struct attach_spec){ from->spec, object_ref(from->object) };
-    else
-        *to = (struct attach_spec){ .object = NULL };
-    (void)object_unref(before);
-}
-
-void attach_spec_done(struct attach_spec *s)
-{
-    attach_spec_set(s, NULL);
-}
-
-const char *attach_spec_name(const struct attach_spec *s)
-{
-    return s->object ? spec_name(&s->spec) : "nil";
-}
-
-bool attach_spec_is_shared(const struct attach_spec *s)
-{
-    const struct volume *v = s->object ? s->spec.volume : NULL;
-
-    if (!s->object)
+    if (!s->holder)
         return true;
     if (!v)
         return s->spec.inlined->type != POD_VOLUME_AZURE_DISK && s->spec.inlined->type != POD_VOLUME_CINDER;
@@ -74,7 +53,7 @@ static int find_csi(struct attach *a, const struct buf *volume_name, struct atta
     return buf_check(ret_name, "the volume's name", err);
 }
 
-static int find_plugin(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+static int find_plugin(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
                        struct buf *ret_name, struct error *err)
 {
     const struct volume_plugin *p = NULL;
@@ -86,7 +65,7 @@ static int find_plugin(struct attach *a, const struct attach_spec *spec, struct 
     if (r < 0) {
         *err = why;
         return error_wrap(err, "failed to get AttachablePlugin from volumeSpec for volume \"%s\" err=",
-                          attach_spec_name(spec));
+                          held_spec_name(spec));
     }
     if (!p)
         return 0;
@@ -94,7 +73,7 @@ static int find_plugin(struct attach *a, const struct attach_spec *spec, struct 
     return ret_name ? registry_unique_name(p, &spec->spec, /* pod_uid= */ "", ret_name, err) : 0;
 }
 
-int attach_means_find(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+int attach_means_find(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
                       struct buf *ret_name, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
@@ -112,7 +91,7 @@ int attach_means_find(struct attach *a, const struct attach_spec *spec, struct a
 
 /* What is attached must be detached although its driver is not described any more, or says now that there was
  * no need. */
-static int find_by_spec(struct attach *a, const struct attach_spec *spec, struct attach_means *ret,
+static int find_by_spec(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
                         struct error *err)
 {
     _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
@@ -128,7 +107,7 @@ static int find_by_spec(struct attach *a, const struct attach_spec *spec, struct
         r = error_set(err, ERR_UNSUPPORTED, "no detachable volume plugin matched");
     if (r < 0)
         return error_wrap(err, "DetachVolume.findDetachablePluginBySpec failed for volume \"%s\" ",
-                          attach_spec_name(spec));
+                          held_spec_name(spec));
     *ret = (struct attach_means){ &plugin_attacher, p };
     return 0;
 }
@@ -159,7 +138,7 @@ static int find_by_name(struct attach *a, const char *unique, struct attach_mean
 int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, struct attach_means *ret,
                                struct error *err)
 {
-    return v->spec.object ? find_by_spec(a, &v->spec, ret, err) : find_by_name(a, v->name, ret, err);
+    return v->spec.holder ? find_by_spec(a, &v->spec, ret, err) : find_by_name(a, v->name, ret, err);
 }
 
 /* --- Work --- */
@@ -178,14 +157,14 @@ void attach_work_fail(struct attach_work *w, const struct error *err)
     loop_defer(&w->later);
 }
 
-int attach_work_init(struct attach_work *w, struct attach *a, const struct attach_spec *spec,
+int attach_work_init(struct attach_work *w, struct attach *a, const struct held_spec *spec,
                      const char *volume, const char *node, struct error *err)
 {
     w->attach = a;
     deferred_init(&w->later, a->o.part.loop, on_failure, w);
     w->volume = strdup(volume);
     w->node = strdup(node);
-    attach_spec_set(&w->spec, spec);
+    held_spec_copy(&w->spec, spec);
     return w->volume && w->node ? 0 : error_no_memory(err);
 }
 
@@ -201,7 +180,7 @@ void attach_work_done(struct attach_work *w)
     if (w->work)
         w->attacher->drop(w);
     loop_undefer(&w->later);
-    attach_spec_done(&w->spec);
+    held_spec_clear(&w->spec);
     w->plugin = plugin_unref(w->plugin);
     free(w->volume);
     free(w->node);

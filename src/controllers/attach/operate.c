@@ -43,7 +43,7 @@ static void op_free(struct attach_op *op)
 }
 
 /* With its pair and its place among the operations. */
-static int op_new(struct attach *a, struct worlds_pair *p, const struct attach_spec *spec, const char *name,
+static int op_new(struct attach *a, struct worlds_pair *p, const struct held_spec *spec, const char *name,
                   struct attach_op **ret, struct error *err)
 {
     struct attach_op *op = calloc(1, sizeof *op);
@@ -85,7 +85,7 @@ static void end_attached(struct attach_op *op)
     for (size_t i = 0; i < op->pair->pods.count; i++)
         recorder_event(op->work.attach->recorder, op->pair->pods.items[i], EVENT_NORMAL,
                        "SuccessfulAttachVolume", "AttachVolume.Attach succeeded for volume \"%s\" ",
-                       attach_spec_name(&op->work.spec));
+                       held_spec_name(&op->work.spec));
     log_info("attached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
 }
 
@@ -106,7 +106,7 @@ static void end_not_attached(struct attach_op *op, int r, struct error *err)
 
     if (p == op->pair || p->state == PAIR_DETACHED)
         worlds_set_uncertain(p, &op->work.spec);
-    (void)error_wrap(err, "AttachVolume.Attach failed for volume \"%s\" ", attach_spec_name(&op->work.spec));
+    (void)error_wrap(err, "AttachVolume.Attach failed for volume \"%s\" ", held_spec_name(&op->work.spec));
     tell_failure(op, err);
 }
 
@@ -119,7 +119,7 @@ static void log_failure(const struct attach_op *op, const char *name, const stru
 /* A CSI driver serves what names another plugin. */
 static bool is_migrated(const struct attach_op *op)
 {
-    const struct volume *v = op->work.spec.object ? op->work.spec.spec.volume : NULL;
+    const struct volume *v = op->work.spec.holder ? op->work.spec.spec.volume : NULL;
 
     return op->work.attacher == &csi_attacher && v && v->source.kind != SOURCE_CSI;
 }
@@ -173,8 +173,7 @@ static void on_work_done(struct attach_work *w, int r, const struct error *err)
         op_end(op, r, &why);
     } else {
         if (r < 0)
-            (void)error_wrap(&why, "DetachVolume.Detach failed for volume \"%s\" ",
-                             attach_spec_name(&w->spec));
+            (void)error_wrap(&why, "DetachVolume.Detach failed for volume \"%s\" ", held_spec_name(&w->spec));
         detach_end(op, r, &why);
     }
 }
@@ -196,7 +195,7 @@ int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error 
         r = error_set(&why, ERR_UNSUPPORTED, "plugin do not support attachment");
     if (r < 0) {
         (void)error_wrap(&why, "AttachVolume.FindAttachablePluginBySpec failed for volume \"%s\" ",
-                         attach_spec_name(&p->wanted));
+                         held_spec_name(&p->wanted));
         op->is_not_begun = true;
         attach_work_fail(&op->work, &why);
         return 0;
@@ -221,7 +220,7 @@ static bool uses(const struct node *n, const char *volume)
 static void on_node(void *ctx, const struct client_answer *x)
 {
     struct attach_op *op = ctx;
-    const char *name = attach_spec_name(&op->work.spec);
+    const char *name = held_spec_name(&op->work.spec);
     struct error err = x->error;
     int r = x->r;
 

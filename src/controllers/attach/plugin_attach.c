@@ -10,7 +10,7 @@ struct plugin_work {
     struct plugin_call call;
     struct attach_work *owner; /* NULL: nobody waits */
     /* The worker's while it runs; of the loop before and after. */
-    struct attach_spec spec;
+    struct held_spec spec;
     char *volume; /* as the plugin calls it */
     char *node;
     bool is_attached;
@@ -19,7 +19,7 @@ struct plugin_work {
 
 static void work_free(struct plugin_work *x)
 {
-    attach_spec_done(&x->spec);
+    held_spec_clear(&x->spec);
     free(x->volume);
     free(x->node);
     free(x->device);
@@ -56,7 +56,7 @@ static int work_open(struct plugin_work *x, const struct attach_work *w, struct 
         return r;
     x->volume = strndup(volume.s, volume.len);
     x->node = strdup(w->node);
-    attach_spec_set(&x->spec, &w->spec);
+    held_spec_copy(&x->spec, &w->spec);
     if (!x->volume || !x->node)
         return error_no_memory(err);
     if (!w->attach->o.pool)

@@ -13,7 +13,7 @@
 #define MESSAGE_BYTES_MAX 4096
 
 /* One operation at a time: of a volume that may be in several places, for each of them. */
-static struct nested_key key_of(const struct worlds_pair *p, const struct attach_spec *spec)
+static struct nested_key key_of(const struct worlds_pair *p, const struct held_spec *spec)
 {
     return (struct nested_key){ .volume = p->volume->name,
                                 .pod = "",
@@ -105,12 +105,13 @@ static void check_unwanted(struct attach *a, struct worlds_pair *p)
 
 /* --- Attaching --- */
 
-static bool is_attached_elsewhere(const struct worlds_pair *p)
+/* Where else it is attached; NULL for nowhere. */
+static const struct worlds_pair *attached_elsewhere(const struct worlds_pair *p)
 {
     for (size_t i = 0; i < p->volume->pairs.count; i++)
         if (p->volume->pairs.items[i] != p && p->volume->pairs.items[i]->state == PAIR_ATTACHED)
-            return true;
-    return false;
+            return p->volume->pairs.items[i];
+    return NULL;
 }
 
 /* Who has it, as far as this pod's people may know. */
@@ -150,7 +151,7 @@ static void tell_refusal(struct attach *a, struct worlds_pair *p)
 
         write_users(p, p->pods.items[i], &tail);
         recorder_event(a->recorder, p->pods.items[i], EVENT_WARNING, "FailedAttachVolume",
-                       "Waiting for detach for volume \"%s\" %s", attach_spec_name(&p->wanted),
+                       "Waiting for detach for volume \"%s\" %s", held_spec_name(&p->wanted),
                        buf_cstr(&tail));
     }
     log_info("waiting for detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name));
@@ -178,9 +179,9 @@ static void check_wanted(struct attach *a, struct worlds_pair *p)
         p->is_detach_asked = false;
         timer_disarm(&p->patience);
         worlds_report(p, true);
-        if (!p->volume->spec.object) /* a node's status told no more than the name */
-            attach_spec_set(&p->volume->spec, &p->wanted);
-    } else if (!attach_spec_is_shared(&p->wanted) && is_attached_elsewhere(p)) {
+        if (!p->volume->spec.holder) /* a node's status told no more than the name */
+            held_spec_copy(&p->volume->spec, &p->wanted);
+    } else if (!attach_spec_is_shared(&p->wanted) && attached_elsewhere(p)) {
         /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
          * elsewhere is no reason to wait: the storage knows. */
         tell_refusal(a, p);
@@ -217,4 +218,42 @@ void attach_reconcile(struct attach *a, struct worlds_volume *v)
     for (size_t i = 0; i < v->pairs.count; i++)
         if (pair_is_wanted(v->pairs.items[i]) && v->pairs.items[i] != first)
             check_wanted(a, v->pairs.items[i]);
+}
+
+/* --- For who asks --- */
+
+static void tell_pair(const struct attach *a, const struct worlds_pair *p, attach_wait_fn *fn, void *ctx)
+{
+    struct attach_wait w = { .volume = held_spec_name(&p->wanted),
+                             .is_attached = p->state == PAIR_ATTACHED };
+    const struct worlds_pair *other =
+        w.is_attached || attach_spec_is_shared(&p->wanted) ? NULL : attached_elsewhere(p);
+    struct nested_key key = key_of(p, &p->wanted);
+
+    (void)nested_look(a->nested, &key, &w.op);
+    if (other) {
+        w.elsewhere = other->node->name;
+        w.is_used_there = worlds_is_in_use(other);
+        if (timer_is_armed(&other->patience))
+            w.forced_at_ns = other->detach_asked_ns + UNMOUNT_PATIENCE_NS;
+    }
+    fn(ctx, &w);
+}
+
+static bool has_pod(const struct worlds_pair *p, const char *uid)
+{
+    for (size_t i = 0; i < p->pods.count; i++)
+        if (strcmp(p->pods.items[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
+void attach_each_wait(const struct attach *a, const char *node, const char *pod_uid, attach_wait_fn *fn,
+                      void *ctx)
+{
+    const struct worlds_node *n = worlds_node(a, node);
+
+    for (size_t i = 0; n && i < n->pairs.count; i++)
+        if (has_pod(n->pairs.items[i], pod_uid))
+            tell_pair(a, n->pairs.items[i], fn, ctx);
 }

@@ -110,7 +110,7 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct object *o = informer_get(a->volumes, "", x->volume_name);
-    struct attach_spec spec = { .object = NULL };
+    struct held_spec spec = { .holder = NULL };
     struct worlds_pair *p;
     struct attach_means m = { 0 };
     int r;
@@ -118,7 +118,7 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
     if (!o)
         return 0; /* nobody knows what it was */
     spec.spec.volume = volume_of(o);
-    spec.object = (struct object *)(uintptr_t)o; /* borrowed */
+    spec.holder = (struct object *)(uintptr_t)o; /* borrowed */
     r = attach_means_find(a, &spec, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;

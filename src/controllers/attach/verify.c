@@ -66,7 +66,7 @@ static void on_checked(struct attach_work *w, int r, const struct error *err)
 
 static bool is_to_be_checked(const struct worlds_pair *p)
 {
-    return p->state == PAIR_ATTACHED && p->volume->spec.object && !p->is_verified && !p->is_busy;
+    return p->state == PAIR_ATTACHED && p->volume->spec.holder && !p->is_verified && !p->is_busy;
 }
 
 /* One more, if somebody can tell. */

@@ -96,7 +96,7 @@ static void volume_free(struct worlds_volume *v)
     if (v->is_marked)
         TAILQ_REMOVE(&v->attach->worlds.marked_volumes, v, link);
     timer_disarm(&v->retry);
-    attach_spec_done(&v->spec);
+    held_spec_clear(&v->spec);
     vec_done(&v->pairs);
     free(v->label);
     free(v);
@@ -230,7 +230,7 @@ static void pair_free(struct worlds_pair *p)
     for (size_t i = 0; i < p->pods.count; i++)
         (void)object_unref(p->pods.items[i]);
     vec_done(&p->pods);
-    attach_spec_done(&p->wanted);
+    held_spec_clear(&p->wanted);
     free(p->device);
     free(p);
 }
@@ -291,7 +291,7 @@ static bool pair_has_pod(const struct worlds_pair *p, const char *uid)
     return false;
 }
 
-int worlds_want(struct attach *a, const char *node, const char *volume, const struct attach_spec *spec,
+int worlds_want(struct attach *a, const char *node, const char *volume, const struct held_spec *spec,
                 const struct object *pod, struct error *err)
 {
     struct worlds_node *n = worlds_node(a, node);
@@ -310,7 +310,7 @@ int worlds_want(struct attach *a, const char *node, const char *volume, const st
         return error_no_memory(err);
     }
     if (!pair_is_wanted(p)) {
-        attach_spec_set(&p->wanted, spec);
+        held_spec_copy(&p->wanted, spec);
         attach_metrics_wanted(p, 1);
     }
     p->pods.items[p->pods.count++] = object_ref(pod);
@@ -327,7 +327,7 @@ void worlds_unwant_pod(struct worlds_pair *p, size_t index)
     if (pair_is_wanted(p))
         return;
     attach_metrics_wanted(p, -1);
-    attach_spec_done(&p->wanted);
+    held_spec_clear(&p->wanted);
     p->is_refusal_told = false;
     worlds_mark(p->volume);
     worlds_pair_settle(p);
@@ -383,19 +383,19 @@ static void pair_enter(struct worlds_pair *p, enum pair_state next)
         worlds_mark(p->volume);
 }
 
-void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device)
+void worlds_set_attached(struct worlds_pair *p, const struct held_spec *spec, char *device)
 {
-    attach_spec_set(&p->volume->spec, spec);
+    held_spec_copy(&p->volume->spec, spec);
     free(p->device);
     p->device = device;
     pair_enter(p, PAIR_ATTACHED);
     worlds_report(p, true);
 }
 
-void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec)
+void worlds_set_uncertain(struct worlds_pair *p, const struct held_spec *spec)
 {
     assert(!p->is_reported); /* what is reported is attached for certain */
-    attach_spec_set(&p->volume->spec, spec);
+    held_spec_copy(&p->volume->spec, spec);
     free(p->device);
     p->device = NULL;
     pair_enter(p, PAIR_UNCERTAIN);
@@ -412,7 +412,7 @@ void worlds_set_detached(struct worlds_pair *p)
     for (size_t i = 0; i < p->volume->pairs.count; i++)
         is_anywhere = is_anywhere || p->volume->pairs.items[i]->state != PAIR_DETACHED;
     if (!is_anywhere)
-        attach_spec_done(&p->volume->spec);
+        held_spec_clear(&p->volume->spec);
     worlds_pair_settle(p);
 }
 

@@ -12,29 +12,13 @@
 #include "base/vec.h"
 #include "client/client.h"
 #include "io/loop.h"
-#include "plugins/plugin.h"
+#include "plugins/held_spec.h"
 
 struct attach;
 struct metric;
 
-/* --- Specs that are kept --- */
-
-/* object: the PersistentVolume, or the pod whose volume it is; NULL: no spec. */
-struct attach_spec {
-    struct volume_spec spec;
-    struct object *object;
-};
-
-void attach_spec_set(struct attach_spec *to, const struct attach_spec *from);
-void attach_spec_done(struct attach_spec *s);
-static inline void attach_spec_done_p(struct attach_spec *s)
-{
-    attach_spec_done(s);
-}
-/* For texts: "nil" for none. */
-const char *attach_spec_name(const struct attach_spec *s);
 /* The volume may be attached to several nodes at once. Without a spec nobody knows, and it may. */
-bool attach_spec_is_shared(const struct attach_spec *s);
+bool attach_spec_is_shared(const struct held_spec *s);
 
 /* --- The records --- */
 
@@ -45,7 +29,7 @@ struct worlds_pair {
     struct worlds_node *node;
 
     /* Wanted: while there are pods. */
-    struct attach_spec wanted; /* of the first pod */
+    struct held_spec wanted; /* of the first pod */
     VEC(struct object *) pods;
     bool is_refusal_told; /* of an exclusive volume that is elsewhere */
     uint64_t tried;       /* when an attach last began, counted as changes are; 0: never */
@@ -72,7 +56,7 @@ struct worlds_volume {
     TAILQ_ENTRY(worlds_volume) link; /* among those to be looked at */
     struct attach *attach;
     VEC(struct worlds_pair *) pairs; /* by the names of nodes */
-    struct attach_spec spec;         /* of what is attached; may be unknown after a restart */
+    struct held_spec spec;           /* of what is attached; may be unknown after a restart */
     struct timer retry;
     bool is_marked;
     struct metric *wanted_count; /* NULL: nothing is counted */
@@ -143,7 +127,7 @@ static inline bool pair_is_wanted(const struct worlds_pair *p)
 /* --- Wanted --- */
 
 /* ERR_NOT_FOUND: the node is not managed. A volume that is wanted keeps its first spec, a pod its object. */
-int worlds_want(struct attach *a, const char *node, const char *volume, const struct attach_spec *spec,
+int worlds_want(struct attach *a, const char *node, const char *volume, const struct held_spec *spec,
                 const struct object *pod, struct error *err);
 /* None of the node's volumes is wanted by this pod any more. */
 void worlds_forget_pod(struct attach *a, const char *node, const char *pod_uid);
@@ -155,8 +139,8 @@ void worlds_unwant_pod(struct worlds_pair *p, size_t index);
 /* --- Is --- */
 
 /* spec NULL: not known. device is taken over; NULL for none. */
-void worlds_set_attached(struct worlds_pair *p, const struct attach_spec *spec, char *device);
-void worlds_set_uncertain(struct worlds_pair *p, const struct attach_spec *spec);
+void worlds_set_attached(struct worlds_pair *p, const struct held_spec *spec, char *device);
+void worlds_set_uncertain(struct worlds_pair *p, const struct held_spec *spec);
 /* May take the pair away. */
 void worlds_set_detached(struct worlds_pair *p);
 /* In the node's status, or not. */

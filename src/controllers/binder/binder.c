@@ -11,6 +11,7 @@
 #include "api/pod_claims.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
+#include "controllers/binder/ops.h"
 
 #define CLAIMS_BY_VOLUME "volume"
 #define VOLUMES_BY_CLAIM "claim"
@@ -60,14 +61,33 @@ const struct storage_class *binder_class(const struct binder *b, const char *nam
     return (const struct storage_class *)(const void *)informer_get(b->classes, "", name);
 }
 
-int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, struct error *err)
-{
-    const struct storage_class *k = c->class[0] ? binder_class(b, c->class) : NULL;
+/* --- For who decides, and who explains --- */
 
-    if (k && k->binding == BINDING_UNSET)
-        return error_set(err, ERR_INVALID, "VolumeBindingMode not set for StorageClass \"%s\"", k->obj.name);
-    *ret = k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER;
-    return 0;
+static int find_volume(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
+                       struct error *err)
+{
+    const struct binder *b = ctx;
+
+    return volume_index_match(b->index, c, is_delayed, ret, err);
+}
+
+struct binder_sight binder_sight(const struct binder *b)
+{
+    return (struct binder_sight){ .volumes = b->volumes,
+                                  .classes = b->classes,
+                                  .plugins = b->o.plugins,
+                                  .is_static = b->o.is_static,
+                                  .match = find_volume,
+                                  .ctx = (void *)(uintptr_t)b };
+}
+
+void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
+                           void *ctx)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX + 64);
+
+    op_key(about, &key);
+    operations_each_of(b->operations, buf_str(&key), fn, ctx);
 }
 
 /* --- What is remembered --- */

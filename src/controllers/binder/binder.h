@@ -13,6 +13,8 @@
 #define BERTH_CONTROLLERS_BINDER_BINDER_H
 
 #include "base/cleanup.h"
+#include "controllers/binder/decide.h"
+#include "machinery/operations.h"
 #include "machinery/parts.h"
 #include "plugins/plugin.h"
 
@@ -30,6 +32,12 @@ struct binder *binder_free(struct binder *b);
 DEFINE_CLEANUP(struct binder, binder_free)
 
 void binder_start(struct binder *b);
+
+/* What it decides from: for who explains its decisions. Valid for this turn of the loop. */
+struct binder_sight binder_sight(const struct binder *b);
+/* What it does for a claim or volume (provisioning, deleting, recycling), or will try again. */
+void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
+                           void *ctx);
 
 /* Nothing is queued, under way or waiting for a delay: for tests and for the simulator. */
 bool binder_is_idle(const struct binder *b);

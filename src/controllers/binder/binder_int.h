@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "controllers/binder/binder.h"
+#include "controllers/binder/decide.h"
 #include "controllers/binder/index.h"
 #include "controllers/binder/waiting.h"
 #include "machinery/controller.h"
@@ -72,9 +73,6 @@ const struct claim *binder_claim(const struct binder *b, const char *ns, const c
 const struct volume *binder_volume(const struct binder *b, const char *name);
 /* NULL when there is none. */
 const struct storage_class *binder_class(const struct binder *b, const char *name);
-
-/* Whether the claim's class waits for the first consumer. -ERR_INVALID for a class that does not say. */
-int binder_is_delayed(const struct binder *b, const struct claim *c, bool *ret, struct error *err);
 
 /* If the volume is free, somebody who waits and can use it is woken. */
 void binder_offer(struct binder *b, const char *volume);
@@ -174,7 +172,8 @@ bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase p
                       step_then_fn *then, void *ctx);
 
 /* provision.c, reclaim.c */
-void provision_claim(struct round *r, const struct claim *c);
+/* d is one of those that provision, or say why nobody does. */
+void provision_claim(struct round *r, const struct claim *c, const struct claim_decision *d);
 void reclaim_volume(struct round *r, const struct volume *v);
 /* Its storage is being deleted, or is gone. */
 bool reclaim_has_begun(const struct binder *b, const struct volume *v);

@@ -429,30 +429,16 @@ static void provision_here(struct round *r, const struct claim *c, const struct 
 
 /* --- Who --- */
 
-void provision_claim(struct round *r, const struct claim *c)
+void provision_claim(struct round *r, const struct claim *c, const struct claim_decision *d)
 {
-    struct binder *b = round_binder(r);
-    const struct storage_class *k = binder_class(b, c->class);
     struct binder_key key = { BINDER_CLAIMS, str_of(round_name(r)) };
-    const struct volume_plugin *plugin;
-    struct error err;
 
-    if (b->o.is_static)
-        return;
-    if (!k) {
-        (void)informer_not_found(b->classes, c->class, &err);
-        binder_tell(b, key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", err.msg);
-        return;
-    }
-    if (migration_driver(k->provisioner)) {
-        provision_outside(r, c, migration_driver(k->provisioner));
-    } else if (plugins_by_name(b->o.plugins, k->provisioner, PLUGIN_PROVISIONS, &plugin, &err) == 0) {
-        provision_here(r, c, plugin);
-    } else if (strncmp(k->provisioner, "kubernetes.io/", 14) != 0) {
-        provision_outside(r, c, k->provisioner);
-    } else {
-        binder_tell(b, key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", err.msg);
-    }
+    if (d->step == CLAIM_STEP_PROVISION_HERE)
+        provision_here(r, c, d->plugin);
+    else if (d->step == CLAIM_STEP_PROVISION_OUTSIDE)
+        provision_outside(r, c, d->provisioner);
+    else if (d->step != CLAIM_STEP_PROVISION_NEVER)
+        binder_tell(round_binder(r), key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", d->err.msg);
 }
 
 void provision_forget(struct binder *b, struct str key)

@@ -16,16 +16,6 @@
 /* Conflicts that are answered by looking again at once. */
 #define CONFLICTS_MAX 3
 
-/* Its claim is not there, is another by the same name, or has another volume. */
-static bool is_released(const struct volume *v, const struct claim *c)
-{
-    if (!v->claim.is_set || v->claim.uid[0] == '\0')
-        return false;
-    if (c && strcmp(c->obj.uid, v->claim.uid) == 0)
-        return c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0;
-    return true;
-}
-
 /* --- Failed, and why --- */
 
 static void on_failed(struct binder *b, const struct step *s, const struct client_answer *a)
@@ -236,7 +226,7 @@ static void on_fresh(void *ctx, const struct client_answer *a)
     v = volume_of(a->object);
     /* Nor when somebody has decided since to keep it. */
     if (strcmp(v->obj.uid, x->about->uid) != 0 || v->reclaim != volume_of(x->about)->reclaim ||
-        !is_released(v, binder_claim(x->binder, v->claim.ns, v->claim.name))) {
+        !decide_is_released(v, binder_claim(x->binder, v->claim.ns, v->claim.name))) {
         op_not_released(x);
         return;
     }
@@ -255,7 +245,7 @@ static bool may_go_on(struct binder_op *x, const struct client_answer *a)
         op_end(x, a->r, &a->error);
         return false;
     }
-    if (!is_released(volume_of(x->fresh), c)) {
+    if (!decide_is_released(volume_of(x->fresh), c)) {
         op_not_released(x);
         return false;
     }
@@ -282,25 +272,6 @@ static void start_delete(void *ctx, struct operation *op)
     op_get_volume(x, x->about->name, on_fresh);
 }
 
-/* Who deletes what is behind the volume; *ret NULL: somebody outside. */
-static int find_deleter(const struct binder *b, const struct volume *v, const struct volume_plugin **ret,
-                        struct error *err)
-{
-    const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
-    int r;
-
-    *ret = NULL;
-    if (by && by[0]) {
-        if (plugins_by_name(b->o.plugins, by, PLUGIN_DELETES, ret, err) == 0)
-            return 0;
-        return strncmp(by, "kubernetes.io/", 14) == 0 ? -(int)err->code : 0;
-    }
-    if (object_annotation(&v->obj, ANN_MIGRATED_TO) || v->source.kind == SOURCE_CSI)
-        return 0;
-    r = plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_DELETES, ret, err);
-    return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
-}
-
 /* Who is said to delete it: a plugin, or whoever its class names. */
 static const char *deleter_name(const struct binder *b, const struct volume *v,
                                 const struct volume_plugin *plugin)
@@ -321,7 +292,7 @@ static void reclaim_delete(struct round *r, const struct volume *v)
 
     if (is_reclaimed(b, v))
         return;
-    if (find_deleter(b, v, &plugin, &err) < 0) {
+    if (decide_deleter(b->o.plugins, v, &plugin, &err) < 0) {
         fail_volume(r, v, "VolumeFailedDelete", err.msg);
         return;
     }

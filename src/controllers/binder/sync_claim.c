@@ -1,4 +1,4 @@
-/* A claim: which volume is to be its own, and how far that has come. The rows are those of docs/binder.md. */
+/* A claim: what was decided for it (decide.h) is done. The rows are those of docs/binder.md. */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
@@ -24,13 +24,9 @@ static void tell_waits_for_pods(struct round *r, const struct claim *c)
 
     /* In the order of keys: of one namespace, by name. */
     for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(round_name(r)), &at); o;
-         o = informer_next(&at)) {
-        const struct pod *pod = pod_of(o);
-
-        if (pod->node_name[0] != '\0' || pod_is_terminated(pod))
-            continue;
-        (void)buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
-    }
+         o = informer_next(&at))
+        if (decide_is_waiting_pod(pod_of(o)))
+            (void)buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
     if (count == 0)
         binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "WaitForFirstConsumer",
                     "waiting for first consumer to be created before binding");
@@ -40,21 +36,6 @@ static void tell_waits_for_pods(struct round *r, const struct claim *c)
 }
 
 /* --- The default class --- */
-
-/* The newest, then by name. */
-static const struct storage_class *default_class(const struct binder *b)
-{
-    const struct storage_class *best = NULL;
-    struct informer_cursor at;
-
-    for (const struct object *o = informer_first(b->classes, &at); o; o = informer_next(&at)) {
-        const struct storage_class *k = (const struct storage_class *)(const void *)o;
-
-        if (k->is_default && (!best || timestamp_cmp(k->obj.created, best->obj.created) > 0))
-            best = k;
-    }
-    return best;
-}
 
 static void on_class_set(struct binder *b, const struct step *s, const struct client_answer *a)
 {
@@ -82,23 +63,22 @@ static void set_class(struct round *r, const struct claim *c, const struct stora
 /* --- Without a volume's name --- */
 
 /* A3 to A6: nothing fits. */
-static enum sync_result sync_unmatched(struct round *r, const struct claim *c, bool is_delayed)
+static enum sync_result sync_unmatched(struct round *r, const struct claim *c, const struct claim_decision *d)
 {
     struct binder *b = round_binder(r);
-    const struct storage_class *k = c->has_class ? NULL : default_class(b);
 
-    waiting_put(b->waiting, c, /* wants_volume= */ !is_delayed);
-    if (k) {
-        set_class(r, c, k);
-    } else if (is_delayed && !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
+    waiting_put(b->waiting, c, /* wants_volume= */ !d->is_delayed);
+    if (d->step == CLAIM_STEP_SET_CLASS) {
+        set_class(r, c, d->class);
+    } else if (d->step == CLAIM_STEP_AWAIT_POD) {
         tell_waits_for_pods(r, c);
         (void)set_claim_status(r, c, CLAIM_PENDING, NULL, NULL, NULL);
-    } else if (c->class[0] != '\0') {
-        provision_claim(r, c);
-    } else {
+    } else if (d->step == CLAIM_STEP_NO_CLASS) {
         binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "FailedBinding",
                     "no persistent volumes available for this claim and no storage class is set");
         (void)set_claim_status(r, c, CLAIM_PENDING, NULL, NULL, NULL);
+    } else {
+        provision_claim(r, c, d);
     }
     return round_end(r);
 }
@@ -115,43 +95,22 @@ static void pass_on_offer(struct binder *b, struct binder_key k, const struct vo
     free((void *)(uintptr_t)offered);
 }
 
-static int find_volume(struct binder *b, const struct claim *c, bool is_delayed, const struct volume **ret,
-                       struct error *err)
-{
-    const struct clock *clock = b->o.part.clock;
-    uint64_t from_ns = clock_mono_ns(clock);
-    int r = volume_index_match(b->index, c, is_delayed, ret, err);
-
-    binder_metrics_matched(b->metrics, clock_mono_ns(clock) - from_ns);
-    return r;
-}
-
-static enum sync_result sync_unbound(struct round *r, const struct claim *c)
+static enum sync_result sync_unbound(struct round *r, const struct claim *c, const struct claim_decision *d)
 {
     struct binder *b = round_binder(r);
-    const struct volume *v = NULL;
-    struct error err;
-    bool is_delayed = false;
-    int e = binder_is_delayed(b, c, &is_delayed, &err);
 
-    if (e == 0) {
-        e = find_volume(b, c, is_delayed, &v, &err);
-        if (e < 0)
-            (void)error_wrap(&err, "error finding PV for claim \"%s\"", round_name(r));
-    }
-    if (e < 0)
+    if (d->step == CLAIM_STEP_FAIL)
         waiting_put(b->waiting, c, /* wants_volume= */ false); /* a class may help, or time */
-    else if (v)
+    else if (d->step == CLAIM_STEP_BIND)
         waiting_remove(b->waiting, c->obj.ns, c->obj.name);
-    pass_on_offer(b, key_of(r), v);
-    if (e < 0) {
-        log_error("claim not synced", LOG_STR("claim", round_name(r)), LOG_ERR(&err));
-        round_fail(r);
-        return round_end(r);
-    }
-    if (!v)
-        return sync_unmatched(r, c, is_delayed);
-    return bind_pair(r, v, c);
+    pass_on_offer(b, key_of(r), d->volume);
+    if (d->step == CLAIM_STEP_BIND)
+        return bind_pair(r, d->volume, c);
+    if (d->step != CLAIM_STEP_FAIL)
+        return sync_unmatched(r, c, d);
+    log_error("claim not synced", LOG_STR("claim", round_name(r)), LOG_ERR(&d->err));
+    round_fail(r);
+    return round_end(r);
 }
 
 /* --- With a volume's name --- */
@@ -193,25 +152,17 @@ static void tell_mismatch(struct round *r, const struct claim *c, const struct v
                     "Cannot bind to requested volume \"%s\": %s", v->obj.name, match_named_text(why));
 }
 
-static enum sync_result sync_named(struct round *r, const struct claim *c)
+static enum sync_result sync_named(struct round *r, const struct claim *c, const struct claim_decision *d)
 {
-    struct binder *b = round_binder(r);
-    const struct volume *v = binder_volume(b, c->volume_name);
-    enum reject why;
-
-    if (!v) {
-        stay_pending(r, c);
-    } else if (v->claim.is_set && volume_is_for(v, c)) {
-        return bind_pair(r, v, c);
-    } else if (v->claim.is_set) {
-        sync_refused(r, c, v);
-    } else {
-        why = match_named(v, c);
-        if (why == REJECT_NONE)
-            return bind_pair(r, v, c);
-        tell_mismatch(r, c, v, why);
-        stay_pending(r, c);
+    if (d->step == CLAIM_STEP_BIND)
+        return bind_pair(r, d->volume, c);
+    if (d->step == CLAIM_STEP_TAKEN) {
+        sync_refused(r, c, d->volume);
+        return round_end(r);
     }
+    if (d->step == CLAIM_STEP_MISMATCH)
+        tell_mismatch(r, c, d->volume, d->reject);
+    stay_pending(r, c);
     return round_end(r);
 }
 
@@ -246,12 +197,6 @@ static void lose(struct round *r, const struct claim *c, const struct loss *why)
         (void)set_claim_status(r, c, CLAIM_LOST, NULL, on_lost, (void *)(uintptr_t)why);
 }
 
-/* The volume is the claim's, or can be: nobody's, or for it. */
-static bool has_volume(const struct claim *c, const struct volume *v)
-{
-    return v && (!v->claim.is_set || strcmp(v->claim.uid, c->obj.uid) == 0);
-}
-
 /* The server has been asked for the volume: what it says counts. */
 static void on_volume(struct binder *b, const struct step *s, const struct client_answer *a)
 {
@@ -266,7 +211,7 @@ static void on_volume(struct binder *b, const struct step *s, const struct clien
     if (!c || strcmp(c->obj.uid, s->ctx) != 0 || !object_annotation(&c->obj, ANN_BIND_COMPLETED) ||
         (v && strcmp(v->obj.name, c->volume_name) != 0))
         return; /* it is another story by now; its event brings it back */
-    if (has_volume(c, v))
+    if (decide_has_volume(c, v))
         bind_steps(s->round, v, c);
     else
         lose(s->round, c, v ? &misbound : &lost_volume);
@@ -274,28 +219,40 @@ static void on_volume(struct binder *b, const struct step *s, const struct clien
 
 /* C2 to C5. Only the server's word makes a claim Lost, or undoes that: a cache that is behind would cry out
  * for data that is there, and two binders would take turns for ever. */
-static enum sync_result sync_bound(struct round *r, const struct claim *c)
+static enum sync_result sync_bound(struct round *r, const struct claim *c, const struct claim_decision *d)
 {
-    struct binder *b = round_binder(r);
-    const struct volume *v = c->volume_name[0] ? binder_volume(b, c->volume_name) : NULL;
-    bool is_lost = c->phase == CLAIM_LOST;
+    bool is_lost = c->phase == CLAIM_LOST, has_volume = d->step == CLAIM_STEP_BIND;
 
-    if (c->volume_name[0] == '\0')
+    if (d->step == CLAIM_STEP_LOST_REFERENCE)
         lose(r, c, &lost_reference);
-    else if (has_volume(c, v) && (!is_lost || !v->claim.is_set))
-        return bind_pair(r, v, c); /* as a rule there is nothing to write */
-    else if (has_volume(c, v) == is_lost)
+    else if (has_volume && (!is_lost || !d->volume->claim.is_set))
+        return bind_pair(r, d->volume, c); /* as a rule there is nothing to write */
+    else if (has_volume == is_lost)
         round_get(r, KIND_VOLUME, "", c->volume_name, on_volume, round_keep(r, c->obj.uid));
     return round_end(r);
+}
+
+/* The same search as everybody's, and timed. */
+static int find_volume(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
+                       struct error *err)
+{
+    struct binder *b = ctx;
+    const struct clock *clock = b->o.part.clock;
+    uint64_t from_ns = clock_mono_ns(clock);
+    int r = volume_index_match(b->index, c, is_delayed, ret, err);
+
+    binder_metrics_matched(b->metrics, clock_mono_ns(clock) - from_ns);
+    return r;
 }
 
 enum sync_result sync_claim(struct binder *b, struct str key)
 {
     const struct object *o = informer_get_key(b->claims, key);
+    struct binder_sight sight = binder_sight(b);
     struct binder_key k = { BINDER_CLAIMS, key };
+    struct claim_decision d;
     const struct claim *c;
     struct round *r;
-    bool is_bound;
 
     if (!o) {
         pass_on_offer(b, k, NULL);
@@ -306,10 +263,13 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     r = round_begin(b, k);
     if (migrate_claim(r, c))
         return round_end(r);
-    is_bound = object_annotation(&c->obj, ANN_BIND_COMPLETED) != NULL;
-    if (!is_bound && c->volume_name[0] == '\0')
-        return sync_unbound(r, c);
+    sight.match = find_volume;
+    decide_claim(&sight, c, &d);
+    if (c->volume_name[0] == '\0' && d.step != CLAIM_STEP_LOST_REFERENCE)
+        return sync_unbound(r, c, &d);
     waiting_remove(b->waiting, c->obj.ns, c->obj.name);
-    pass_on_offer(b, k, binder_volume(b, c->volume_name));
-    return is_bound ? sync_bound(r, c) : sync_named(r, c);
+    pass_on_offer(b, k, d.volume);
+    if (object_annotation(&c->obj, ANN_BIND_COMPLETED))
+        return sync_bound(r, c, &d);
+    return sync_named(r, c, &d);
 }

@@ -27,7 +27,7 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
     if (v->phase == VOLUME_AVAILABLE || (!v->claim.is_set && binder_is_missed(b, v->obj.name)))
         return;
     if (c && !object_annotation(&c->obj, ANN_BIND_COMPLETED) && c->volume_name[0] == '\0' &&
-        binder_is_delayed(b, c, &is_delayed, &err) == 0 &&
+        decide_is_delayed(b->classes, c, &is_delayed, &err) == 0 &&
         volume_index_match(b->index, c, is_delayed, &match, &err) == 0 && match &&
         strcmp(match->obj.name, v->obj.name) == 0) {
         binder_add_claim(b, c->obj.ns, c->obj.name);

@@ -75,7 +75,7 @@ static bool wants_it(const struct pod *p, const struct claim *c)
     return false;
 }
 
-static bool uses(const struct pod *p, const struct claim *c)
+bool protect_is_user(const struct pod *p, const struct claim *c)
 {
     return c->obj.is_deleting ? may_hold(p, c) : wants_it(p, c);
 }
@@ -86,7 +86,7 @@ static bool is_used_in_cache(const struct claim_guard *g, struct str key, const 
 
     for (const struct object *o = informer_first_by(g->pods, PODS_BY_CLAIM, key, &at); o;
          o = informer_next(&at))
-        if (uses(pod_of(o), c))
+        if (protect_is_user(pod_of(o), c))
             return true;
     return false;
 }
@@ -182,7 +182,7 @@ static enum sync_result sync_live(struct claim_guard *g, struct str key, const s
         return SYNC_DONE;
     is_used = is_cached = is_used_in_cache(g, key, claim_of(o));
     for (size_t i = 0; i < count && !is_used; i++)
-        is_used = uses(pods[i], claim_of(o));
+        is_used = protect_is_user(pods[i], claim_of(o));
     if (want_of(claim_of(o), is_used) != WANT_NOTHING)
         return act(g, key, o, want_of(claim_of(o), is_used));
     /* The cache has not seen the user yet, and may miss both its coming and its going. */

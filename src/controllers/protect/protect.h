@@ -6,6 +6,8 @@
 #ifndef BERTH_CONTROLLERS_PROTECT_PROTECT_H
 #define BERTH_CONTROLLERS_PROTECT_PROTECT_H
 
+#include "api/claim.h"
+#include "api/pod.h"
 #include "machinery/parts.h"
 
 struct protect;
@@ -14,5 +16,9 @@ int protect_new(const struct part_options *o, struct protect **ret, struct error
 void protect_start(struct protect *p);
 struct protect *protect_free(struct protect *p);
 DEFINE_CLEANUP(struct protect, protect_free)
+
+/* The pod uses the claim: one that is being deleted stays for it, one that stays is called used. For who
+ * explains it, too. */
+bool protect_is_user(const struct pod *p, const struct claim *c);
 
 #endif

@@ -1,0 +1,77 @@
+/* What the files of `berth check` share: the objects that are looked at, and what is found.
+ *
+ * Rules are functions over the inventory; each adds findings, in any order. A rule says nothing where a list
+ * it needs could not be had. Nothing here asks anybody anything but whether a path on this machine exists. */
+#ifndef BERTH_CLI_CHECK_H
+#define BERTH_CLI_CHECK_H
+
+#include "base/arena.h"
+#include "cli/inventory.h"
+#include "cli/usage.h"
+
+enum severity {
+    SEVERITY_ERROR,   /* data cannot be reached, or is gone */
+    SEVERITY_WARNING, /* something waits, fills up or is left over */
+    SEVERITY_HINT,    /* it may be meant so */
+    SEVERITY_COUNT,
+};
+
+struct finding {
+    enum severity severity;
+    const char *rule; /* a word for scripts: "claim-lost" */
+    enum kind kind;
+    const char *ns;   /* "" at cluster scope */
+    const char *name; /* "": of all of the kind together */
+    const char *text;
+    const char *advice;
+};
+
+struct checkup {
+    const struct inventory *all;
+    const struct usages *usages;
+    const char *ns; /* claims and pods of this namespace alone; NULL: all */
+    struct timestamp now;
+    int64_t stuck_seconds; /* longer is too long */
+    /* What was found: */
+    struct arena texts;
+    VEC(struct finding) findings;
+    size_t counts[SEVERITY_COUNT];
+    bool is_out_of_memory;
+    VEC(const struct object *) hosts; /* check_volumes.c: nodes by their host's name */
+};
+
+void checkup_done(struct checkup *x);
+/* Runs every rule; what was found is sorted: the worst first, then by rule and object. */
+int checkup_run(struct checkup *x, struct error *err);
+/* whole: not a few of each rule alone. paint as in struct columns. */
+void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(size_t line, struct str word),
+                  struct buf *out);
+int checkup_show_json(const struct checkup *x, struct buf *out, struct error *err);
+
+/* --- For the rules --- */
+
+/* advice: NULL for `berth why` about the object. */
+void check_find(struct checkup *x, enum severity severity, const char *rule, const struct object *about,
+                const char *advice, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* About a kind as a whole, or an object that is not there. */
+void check_find_at(struct checkup *x, struct finding where, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Seconds since then; 0 when there is no time, or it lies ahead. */
+int64_t check_age(const struct checkup *x, struct timestamp t);
+/* For longer than may be waited. */
+bool check_is_late(const struct checkup *x, struct timestamp since);
+/* "12m": for a text, in storage of the checkup's. */
+const char *check_since(struct checkup *x, struct timestamp t);
+/* Being deleted for too long, and why. */
+void check_deleting(struct checkup *x, const struct object *o);
+
+void check_classes(struct checkup *x);
+void check_volumes(struct checkup *x);
+void check_claims(struct checkup *x);
+void check_pods(struct checkup *x);
+void check_attachments(struct checkup *x);
+void check_nodes(struct checkup *x);
+void check_usage(struct checkup *x);
+
+#endif

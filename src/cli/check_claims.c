@@ -1,0 +1,118 @@
+/* Claims and the pods that wait for them. */
+#include "cli/check.h"
+
+#include "node/pod_tell.h"
+
+/* --- Claims --- */
+
+static void check_lost(struct checkup *x, const struct claim *c)
+{
+    const struct object *o = inventory_find(x->all, KIND_VOLUME, "", c->volume_name);
+    bool is_gone = c->volume_name[0] && !o && inventory_covers(x->all, KIND_VOLUME);
+
+    if (c->phase != CLAIM_LOST && !(c->phase == CLAIM_BOUND && is_gone))
+        return;
+    if (is_gone)
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is %s, and its volume %s is gone",
+                   claim_phase_name((enum claim_phase)c->phase), c->volume_name);
+    else if (o && inventory_is_of(volume_of(o), c))
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost, though its volume %s is there",
+                   c->volume_name);
+    else if (o && volume_of(o)->claim.is_set)
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: its volume %s belongs to %s/%s",
+                   c->volume_name, volume_of(o)->claim.ns, volume_of(o)->claim.name);
+    else
+        check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: no volume is its own");
+}
+
+static void check_pending(struct checkup *x, const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf reason = BUF_INIT(4096);
+    bool is_meant = inventory_waits_for_pod(x->all, c);
+
+    if ((c->phase != CLAIM_PENDING && c->phase != CLAIM_PHASE_UNSET) || c->obj.is_deleting ||
+        !check_is_late(x, c->obj.created))
+        return;
+    inventory_write_wait(x->all, c, &reason);
+    check_find(x, is_meant ? SEVERITY_HINT : SEVERITY_WARNING, is_meant ? "claim-unused" : "claim-stuck",
+               &c->obj, is_meant ? "make a pod that uses it, or delete it" : NULL,
+               "has been Pending for %s: %s", check_since(x, c->obj.created), buf_cstr(&reason));
+}
+
+static void check_resize(struct checkup *x, const struct claim *c)
+{
+    if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE)
+        check_find(x, SEVERITY_WARNING, "resize-failed", &c->obj, "ask for less, or for more space below it",
+                   "cannot grow: %s", resize_status_name((enum resize_status)c->resize));
+}
+
+void check_claims(struct checkup *x)
+{
+    if (!x->all->kinds[KIND_CLAIM].is_known)
+        return;
+    for (size_t i = 0; i < x->all->kinds[KIND_CLAIM].list.count; i++) {
+        const struct claim *c = claim_of(x->all->kinds[KIND_CLAIM].list.items[i]);
+
+        check_lost(x, c);
+        check_pending(x, c);
+        check_resize(x, c);
+        check_deleting(x, &c->obj);
+    }
+}
+
+/* --- Pods --- */
+
+/* The first of its claims that is not bound. */
+static bool check_claims_of_pod(struct checkup *x, const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++) {
+        const char *name = pod_claim_name(&p->volumes.items[i]);
+        const struct object *o = name ? inventory_find(x->all, KIND_CLAIM, p->obj.ns, name) : NULL;
+
+        if (!name || (o && claim_of(o)->phase == CLAIM_BOUND))
+            continue;
+        if (!o)
+            check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
+                       "has waited %s for claim %s, which does not exist", check_since(x, p->obj.created),
+                       name);
+        else
+            check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
+                       "has waited %s for claim %s, which is %s", check_since(x, p->obj.created), name,
+                       claim_of(o)->phase == CLAIM_LOST ? "Lost" : "Pending");
+        return true;
+    }
+    return false;
+}
+
+/* Its claims are bound, and yet it has no node or no volumes. */
+static void check_bound_pod(struct checkup *x, const struct pod *p)
+{
+    const struct status_condition *ready = condition_get(&p->conditions, POD_READY_CONDITION),
+                                  *scheduled = condition_get(&p->conditions, "PodScheduled");
+    size_t claims = 0;
+
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        claims += pod_claim_name(&p->volumes.items[i]) != NULL;
+    if (p->node_name[0] && ready && ready->status == CONDITION_FALSE)
+        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
+                   "has waited %s for its volumes on node %s: %s", check_since(x, ready->changed),
+                   p->node_name, ready->message);
+    else if (!p->node_name[0] && claims)
+        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL, "has waited %s for a node: %s",
+                   check_since(x, p->obj.created),
+                   scheduled && scheduled->message[0] ? scheduled->message : "no scheduler has looked at it");
+}
+
+void check_pods(struct checkup *x)
+{
+    if (!x->all->kinds[KIND_POD].is_known || !x->all->kinds[KIND_CLAIM].is_known)
+        return;
+    for (size_t i = 0; i < x->all->kinds[KIND_POD].list.count; i++) {
+        const struct pod *p = pod_of(x->all->kinds[KIND_POD].list.items[i]);
+        bool is_waiting = p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET;
+
+        if (is_waiting && !p->obj.is_deleting && check_is_late(x, p->obj.created) &&
+            !check_claims_of_pod(x, p))
+            check_bound_pod(x, p);
+    }
+}

@@ -1,0 +1,310 @@
+/* What is found, how it is put, and all rules in a row. */
+#include "cli/check.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/columns.h"
+#include "cli/print.h"
+
+/* Of one rule, one by one: more are counted. */
+#define SHOWN_MAX 20
+/* Of an object's finalizers. */
+#define FINALIZERS_MAX 5
+
+static const char *const severity_names[] = {
+    [SEVERITY_ERROR] = "error",
+    [SEVERITY_WARNING] = "warning",
+    [SEVERITY_HINT] = "hint",
+};
+/* What people type for a kind. */
+static const char *const words[KIND_COUNT] = {
+    [KIND_CLASS] = "sc", [KIND_VOLUME] = "pv", [KIND_CLAIM] = "pvc",
+    [KIND_POD] = "pod",  [KIND_NODE] = "node", [KIND_ATTACHMENT] = "volumeattachment",
+};
+static_assert(ARRAY_LEN(severity_names) == SEVERITY_COUNT, "name every severity");
+
+void checkup_done(struct checkup *x)
+{
+    vec_done(&x->findings);
+    vec_done(&x->hosts);
+    arena_done(&x->texts);
+}
+
+/* --- Finding --- */
+
+/* As it is typed: "pvc/db -n shop". */
+static void write_object(const struct finding *f, struct buf *out)
+{
+    (void)buf_add_cstr(out, words[f->kind]);
+    if (f->name[0])
+        (void)buf_addf(out, "/%s", f->name);
+    if (f->ns[0])
+        (void)buf_addf(out, " -n %s", f->ns);
+}
+
+__attribute__((format(printf, 3, 0))) static void find(struct checkup *x, struct finding f, const char *fmt,
+                                                       va_list args)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(65536), advice = BUF_INIT(4096);
+
+    (void)buf_addv(&text, fmt, args);
+    (void)buf_add_cstr(&advice, f.advice ? f.advice : "see 'berth why ");
+    if (!f.advice) {
+        write_object(&f, &advice);
+        (void)buf_add_char(&advice, '\'');
+    }
+    f.text = arena_dup(&x->texts, buf_str(&text));
+    f.advice = arena_dup(&x->texts, buf_str(&advice));
+    if (!f.text || !f.advice || vec_push(&x->findings, f) < 0)
+        x->is_out_of_memory = true;
+}
+
+void check_find(struct checkup *x, enum severity severity, const char *rule, const struct object *about,
+                const char *advice, const char *fmt, ...)
+{
+    struct finding f = { severity, rule, about->kind->kind, about->ns, about->name, .advice = advice };
+    va_list args;
+
+    va_start(args, fmt);
+    find(x, f, fmt, args);
+    va_end(args);
+}
+
+void check_find_at(struct checkup *x, struct finding where, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    find(x, where, fmt, args);
+    va_end(args);
+}
+
+/* --- What rules share --- */
+
+int64_t check_age(const struct checkup *x, struct timestamp t)
+{
+    int64_t seconds = x->now.seconds - t.seconds;
+
+    return timestamp_is_zero(t) || seconds < 0 ? 0 : seconds;
+}
+
+bool check_is_late(const struct checkup *x, struct timestamp since)
+{
+    return check_age(x, since) >= x->stuck_seconds;
+}
+
+const char *check_since(struct checkup *x, struct timestamp t)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
+    const char *kept;
+
+    (void)duration_human(check_age(x, t), &text);
+    kept = arena_dup(&x->texts, buf_str(&text));
+    return kept ? kept : "";
+}
+
+static void write_holders(const struct checkup *x, const struct object *o, struct buf *out)
+{
+    size_t users = 0;
+    const struct claim_user *u =
+        o->kind->kind == KIND_CLAIM ? inventory_users(x->all, claim_of(o), &users) : NULL;
+
+    if (o->finalizers.count == 0)
+        (void)buf_add_cstr(out, "nothing");
+    for (uint32_t i = 0; i < o->finalizers.count && i < FINALIZERS_MAX; i++)
+        (void)buf_addf(out, "%s%s", i ? ", " : "", o->finalizers.items[i]);
+    if (u)
+        (void)buf_addf(out, "; pod %s uses it", u->pod->obj.name);
+}
+
+void check_deleting(struct checkup *x, const struct object *o)
+{
+    _cleanup_(buf_done_p) struct buf holders = BUF_INIT(65536);
+
+    if (!o->is_deleting || !check_is_late(x, o->deleted))
+        return;
+    write_holders(x, o, &holders);
+    check_find(x, SEVERITY_WARNING, "deletion-stuck", o, NULL, "has been going for %s, held by %s",
+               check_since(x, o->deleted), buf_cstr(&holders));
+}
+
+/* --- All rules --- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    int order = (int)x->severity - (int)y->severity;
+
+    if (order == 0)
+        order = strcmp(x->rule, y->rule);
+    if (order == 0)
+        order = (int)x->kind - (int)y->kind;
+    if (order == 0)
+        order = strcmp(x->ns, y->ns);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->text, y->text);
+}
+
+/* Several pods tell of the same claim: once is enough. */
+static bool is_twin(const struct finding *a, const struct finding *b)
+{
+    return a->kind == KIND_CLAIM && b->kind == KIND_CLAIM && strcmp(a->rule, b->rule) == 0 &&
+           strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+static void put_in_order(struct checkup *x)
+{
+    size_t kept = 0;
+
+    if (x->findings.count)
+        qsort(x->findings.items, x->findings.count, sizeof *x->findings.items, compare);
+    for (size_t i = 0; i < x->findings.count; i++) {
+        const struct finding *f = &x->findings.items[i];
+
+        if (kept && is_twin(f, &x->findings.items[kept - 1]))
+            continue;
+        x->counts[f->severity]++;
+        x->findings.items[kept++] = *f;
+    }
+    x->findings.count = kept;
+}
+
+int checkup_run(struct checkup *x, struct error *err)
+{
+    check_classes(x);
+    check_volumes(x);
+    check_claims(x);
+    check_pods(x);
+    check_attachments(x);
+    check_nodes(x);
+    check_usage(x);
+    if (x->is_out_of_memory)
+        return error_no_memory(err);
+    put_in_order(x);
+    return 0;
+}
+
+/* --- Showing --- */
+
+static void add_safely(struct buf *out, const char *text)
+{
+    _cleanup_(columns_done_p) struct columns c;
+
+    columns_init_text(&c);
+    columns_add_cell(&c, str_of(text));
+    (void)buf_add_str(out, buf_str(&c.text));
+}
+
+static void show_finding(const struct finding *f, const char *(*paint)(size_t line, struct str word),
+                         struct buf *out)
+{
+    static const char *const like[] = { "Error", "Warning", "Ready" }; /* words that have a colour */
+    _cleanup_(buf_done_p) struct buf object = BUF_INIT(4096);
+    const char *colour = paint ? paint(/* line= */ 1, str_of(like[f->severity])) : NULL;
+
+    if (colour)
+        (void)buf_add_cstr(out, colour);
+    (void)buf_addf(out, "%s", severity_names[f->severity]);
+    if (colour)
+        (void)buf_add_cstr(out, "\x1b[0m");
+    write_object(f, &object);
+    (void)buf_add_cstr(out, ": ");
+    add_safely(out, buf_cstr(&object));
+    (void)buf_add_cstr(out, ": ");
+    add_safely(out, f->text);
+    (void)buf_add_cstr(out, "; ");
+    add_safely(out, f->advice);
+    (void)buf_add_char(out, '\n');
+}
+
+static void add_count(struct buf *out, size_t n, const char *what)
+{
+    (void)buf_addf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
+static void show_summary(const struct checkup *x, struct buf *out)
+{
+    static const struct {
+        enum kind kind;
+        const char *word;
+    } seen[] = { { KIND_CLASS, "class" },
+                 { KIND_VOLUME, "volume" },
+                 { KIND_CLAIM, "claim" },
+                 { KIND_POD, "pod" },
+                 { KIND_NODE, "node" } };
+
+    for (unsigned i = 0; i < SEVERITY_COUNT; i++) {
+        (void)buf_add_cstr(out, i ? ", " : "");
+        add_count(out, x->counts[i], severity_names[i]);
+    }
+    (void)buf_add_cstr(out, " in");
+    for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
+        size_t n = x->all->kinds[seen[i].kind].list.count;
+
+        (void)buf_add_cstr(out, i == 0 ? " " : i + 1 < ARRAY_LEN(seen) ? ", " : " and ");
+        add_count(out, n, seen[i].kind == KIND_CLASS && n != 1 ? "classe" : seen[i].word);
+    }
+    (void)buf_add_cstr(out, ".\n");
+}
+
+void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(size_t line, struct str word),
+                  struct buf *out)
+{
+    for (size_t i = 0, end; i < x->findings.count; i = end) {
+        const struct finding *first = &x->findings.items[i];
+        size_t shown;
+
+        for (end = i; end < x->findings.count && x->findings.items[end].severity == first->severity &&
+                      strcmp(x->findings.items[end].rule, first->rule) == 0;
+             end++)
+            ;
+        shown = is_whole || end - i <= SHOWN_MAX + 1 ? end - i : SHOWN_MAX;
+        for (size_t k = 0; k < shown; k++)
+            show_finding(&x->findings.items[i + k], paint, out);
+        if (shown < end - i)
+            (void)buf_addf(out, "%s: %zu more like these (%s); see 'berth check --all'\n",
+                           severity_names[first->severity], end - i - shown, first->rule);
+    }
+    show_summary(x, out);
+}
+
+static json_ref finding_as_json(struct json *d, const struct finding *f)
+{
+    json_ref o = json_new_object(d);
+
+    json_set_string(d, o, "severity", severity_names[f->severity]);
+    json_set_string(d, o, "rule", f->rule);
+    json_set_string(d, o, "kind", kind_info(f->kind)->name);
+    if (f->ns[0])
+        json_set_string(d, o, "namespace", f->ns);
+    if (f->name[0])
+        json_set_string(d, o, "name", f->name);
+    json_set_string(d, o, "message", f->text);
+    json_set_string(d, o, "advice", f->advice);
+    return o;
+}
+
+int checkup_show_json(const struct checkup *x, struct buf *out, struct error *err)
+{
+    _cleanup_(json_done_p) struct json d = { 0 };
+    json_ref root, findings;
+    int r;
+
+    json_init(&d, SESSION_BYTES_MAX);
+    root = json_new_object(&d);
+    findings = json_new_array(&d);
+    for (size_t i = 0; i < x->findings.count; i++)
+        json_append(&d, findings, finding_as_json(&d, &x->findings.items[i]));
+    json_set(&d, root, "errors", json_new_int(&d, (int64_t)x->counts[SEVERITY_ERROR]));
+    json_set(&d, root, "warnings", json_new_int(&d, (int64_t)x->counts[SEVERITY_WARNING]));
+    json_set(&d, root, "hints", json_new_int(&d, (int64_t)x->counts[SEVERITY_HINT]));
+    json_set(&d, root, "findings", findings);
+    r = json_check(&d, err);
+    if (r < 0)
+        return r;
+    print_json(&d, root, out);
+    return buf_check(out, "output", err);
+}

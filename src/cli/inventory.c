@@ -1,0 +1,264 @@
+#include "cli/inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/list.h"
+
+void inventory_done(struct inventory *v)
+{
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        for (size_t i = 0; i < v->kinds[k].list.count; i++)
+            (void)object_unref(v->kinds[k].list.items[i]);
+        vec_done(&v->kinds[k].list);
+    }
+    vec_done(&v->users);
+}
+
+/* --- Loading --- */
+
+static int take(struct inventory *v, struct object *o)
+{
+    int r = vec_push(&v->kinds[o->kind->kind].list, o);
+
+    if (r < 0)
+        (void)object_unref(o);
+    return r;
+}
+
+int inventory_add_take(struct inventory *v, struct object *o, struct error *err)
+{
+    v->kinds[o->kind->kind].is_known = v->kinds[o->kind->kind].is_whole = true;
+    return take(v, o) < 0 ? error_no_memory(err) : 0;
+}
+
+/* One page of a list; the token of the next in *ret_token, "" at the end. */
+static int read_page(struct inventory *v, const struct kind_info *k, struct reply *reply, struct json *d,
+                     struct buf *ret_token, struct error *err)
+{
+    struct list_reader l;
+    struct object *o;
+    json_ref answer;
+    int r;
+
+    json_clear(d);
+    if (json_parse(d, buf_str(&reply->text), &answer, err) < 0 || list_open(d, answer, k, &l, err) < 0)
+        return -(int)err->code;
+    buf_clear(ret_token);
+    (void)buf_add_str(ret_token, l.meta.continue_token);
+    while ((r = list_next(&l, &o, err)) != 0) {
+        if (r == -ERR_NO_MEMORY)
+            return r;
+        if (r > 0 && take(v, o) < 0)
+            return error_no_memory(err);
+    }
+    return buf_check(ret_token, "continue token", err);
+}
+
+static void reply_set_error(struct reply *reply, const struct error *err)
+{
+    reply->r = -(int)err->code;
+    reply->reason[0] = '\0';
+    buf_clear(&reply->text);
+    (void)buf_addf(&reply->text, "the server's answer cannot be read: %s", err->msg);
+}
+
+int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns,
+                   struct reply *reply)
+{
+    _cleanup_(json_done_p) struct json d = { 0 };
+    _cleanup_(buf_done_p) struct buf token = BUF_INIT(65536);
+    const struct kind_info *k = kind_info(kind);
+    struct client_request q = {
+        .verb = CLIENT_LIST, .kind = k, .ns = k->is_namespaced ? ns : NULL, .limit = SESSION_PAGE
+    };
+    struct error err;
+
+    json_init(&d, SESSION_BYTES_MAX);
+    do {
+        q.continue_token = token.len ? buf_cstr(&token) : NULL;
+        if (session_ask(s, &q, reply) < 0)
+            return reply->r;
+        if (read_page(v, k, reply, &d, &token, &err) < 0) {
+            reply_set_error(reply, &err);
+            return reply->r;
+        }
+    } while (token.len);
+    v->kinds[kind].is_known = true;
+    v->kinds[kind].is_whole = !q.ns;
+    return 0;
+}
+
+/* --- Order --- */
+
+static int compare_names(const char *a_ns, const char *a, const char *b_ns, const char *b)
+{
+    int order = strcmp(a_ns, b_ns);
+
+    return order ? order : strcmp(a, b);
+}
+
+static int compare_objects(const void *a, const void *b)
+{
+    const struct object *const *x = a, *const *y = b;
+
+    return compare_names((*x)->ns, (*x)->name, (*y)->ns, (*y)->name);
+}
+
+static int compare_users(const void *a, const void *b)
+{
+    const struct claim_user *x = a, *y = b;
+    int order = compare_names(x->ns, x->claim, y->ns, y->claim);
+
+    return order ? order : strcmp(x->pod->obj.name, y->pod->obj.name);
+}
+
+static int add_users(struct inventory *v, const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++) {
+        const char *claim = pod_claim_name(&p->volumes.items[i]);
+
+        if (claim && vec_push(&v->users, (struct claim_user){ p->obj.ns, claim, p }) < 0)
+            return -ERR_NO_MEMORY;
+    }
+    return 0;
+}
+
+/* A pod may have a claim under two names. */
+static void drop_twins(struct inventory *v)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < v->users.count; i++)
+        if (i == 0 || compare_users(&v->users.items[i], &v->users.items[kept - 1]) != 0)
+            v->users.items[kept++] = v->users.items[i];
+    v->users.count = kept;
+}
+
+int inventory_tie(struct inventory *v, struct error *err)
+{
+    for (unsigned k = 0; k < KIND_COUNT; k++)
+        if (v->kinds[k].list.count)
+            qsort(v->kinds[k].list.items, v->kinds[k].list.count, sizeof *v->kinds[k].list.items,
+                  compare_objects);
+    for (size_t i = 0; i < v->kinds[KIND_POD].list.count; i++)
+        if (add_users(v, pod_of(v->kinds[KIND_POD].list.items[i])) < 0)
+            return error_no_memory(err);
+    if (v->users.count)
+        qsort(v->users.items, v->users.count, sizeof *v->users.items, compare_users);
+    drop_twins(v);
+    return 0;
+}
+
+/* --- Questions --- */
+
+const struct object *inventory_find(const struct inventory *v, enum kind kind, const char *ns,
+                                    const char *name)
+{
+    size_t low = 0, high = v->kinds[kind].list.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct object *o = v->kinds[kind].list.items[middle];
+        int order = compare_names(o->ns, o->name, ns, name);
+
+        if (order == 0)
+            return o;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+bool inventory_covers(const struct inventory *v, enum kind kind)
+{
+    return v->kinds[kind].is_known && v->kinds[kind].is_whole;
+}
+
+const struct claim_user *inventory_users(const struct inventory *v, const struct claim *c, size_t *ret_count)
+{
+    size_t low = 0, high = v->users.count, end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct claim_user *u = &v->users.items[middle];
+
+        if (compare_names(u->ns, u->claim, c->obj.ns, c->obj.name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < v->users.count; end++) {
+        const struct claim_user *u = &v->users.items[end];
+
+        if (compare_names(u->ns, u->claim, c->obj.ns, c->obj.name) != 0)
+            break;
+    }
+    *ret_count = end - low;
+    return end > low ? &v->users.items[low] : NULL;
+}
+
+bool inventory_is_of(const struct volume *v, const struct claim *c)
+{
+    return v->claim.is_set && strcmp(v->claim.name, c->obj.name) == 0 &&
+           strcmp(v->claim.ns, c->obj.ns) == 0 && (!v->claim.uid[0] || strcmp(v->claim.uid, c->obj.uid) == 0);
+}
+
+const struct claim *inventory_claim_of(const struct inventory *v, const struct volume *volume)
+{
+    const struct object *o =
+        volume->claim.is_set ? inventory_find(v, KIND_CLAIM, volume->claim.ns, volume->claim.name) : NULL;
+
+    return o && inventory_is_of(volume, claim_of(o)) ? claim_of(o) : NULL;
+}
+
+/* --- What a claim waits for --- */
+
+static const struct storage_class *class_of_claim(const struct inventory *v, const struct claim *c)
+{
+    return (const struct storage_class *)(const void *)inventory_find(v, KIND_CLASS, "", c->class);
+}
+
+bool inventory_waits_for_pod(const struct inventory *v, const struct claim *c)
+{
+    const struct storage_class *k = class_of_claim(v, c);
+    size_t users;
+
+    if (!k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || c->volume_name[0])
+        return false;
+    (void)inventory_users(v, c, &users);
+    return v->kinds[KIND_POD].is_known && users == 0;
+}
+
+static void write_named(const struct inventory *v, const struct claim *c, struct buf *out)
+{
+    const struct object *o = inventory_find(v, KIND_VOLUME, "", c->volume_name);
+    const struct volume *named = o ? volume_of(o) : NULL;
+
+    if (!o && inventory_covers(v, KIND_VOLUME))
+        (void)buf_addf(out, "volume %s does not exist", c->volume_name);
+    else if (named && named->claim.is_set && !inventory_is_of(named, c))
+        (void)buf_addf(out, "volume %s belongs to %s/%s", c->volume_name, named->claim.ns, named->claim.name);
+    else
+        (void)buf_addf(out, "waits for volume %s", c->volume_name);
+}
+
+void inventory_write_wait(const struct inventory *v, const struct claim *c, struct buf *out)
+{
+    const struct storage_class *k = class_of_claim(v, c);
+
+    if (c->volume_name[0])
+        write_named(v, c, out);
+    else if (c->class[0] && !k && inventory_covers(v, KIND_CLASS))
+        (void)buf_addf(out, "class %s does not exist", c->class);
+    else if (inventory_waits_for_pod(v, c))
+        (void)buf_add_cstr(out, "waits for a pod that uses it");
+    else if (k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER)
+        (void)buf_add_cstr(out, "waits for its pod to be scheduled");
+    else if (k && strcmp(k->provisioner, PROVISIONER_NONE) != 0)
+        (void)buf_addf(out, "waits for a volume that fits, or for %s to make one", k->provisioner);
+    else
+        (void)buf_add_cstr(out, "waits for a volume that fits");
+}

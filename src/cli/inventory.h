@@ -1,0 +1,70 @@
+/* What a server has, decoded: lists of several kinds, in the order of namespace and name, and who uses whose.
+ *
+ * The verbs that look at everything at once (tree, check, top) load what they need, tie it together once and
+ * then only read. A kind that could not be listed is not there, and says so: what follows from its absence is
+ * not concluded.
+ *
+ * Costs: each list is sorted once, each question is a binary search. */
+#ifndef BERTH_CLI_INVENTORY_H
+#define BERTH_CLI_INVENTORY_H
+
+#include "api/claim.h"
+#include "api/class.h"
+#include "api/pod.h"
+#include "api/volume.h"
+#include "base/vec.h"
+#include "cli/session.h"
+
+/* A pod that has the claim among its volumes. */
+struct claim_user {
+    const char *ns;
+    const char *claim;
+    const struct pod *pod;
+};
+
+struct inventory {
+    struct {
+        VEC(struct object *) list;
+        bool is_known; /* it was listed */
+        bool is_whole; /* of every namespace */
+    } kinds[KIND_COUNT];
+    VEC(struct claim_user) users; /* by namespace, claim and pod; each pair once */
+};
+
+/* Zeroed before its first use. */
+void inventory_done(struct inventory *v);
+
+static inline void inventory_done_p(struct inventory *v)
+{
+    inventory_done(v);
+}
+
+/* Lists a kind, page by page. ns: NULL for all namespaces. Returns reply->r: what went wrong is in there, and
+ * the kind is not known then. Objects that cannot be read are passed over. */
+int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns,
+                   struct reply *reply);
+/* One object, which is consumed. The kind counts as known, and as whole. */
+int inventory_add_take(struct inventory *v, struct object *o, struct error *err);
+/* After the last object and before the first question. */
+int inventory_tie(struct inventory *v, struct error *err);
+
+/* ns: "" at cluster scope. NULL when there is none. */
+const struct object *inventory_find(const struct inventory *v, enum kind kind, const char *ns,
+                                    const char *name);
+/* Would it be here if it were there? */
+bool inventory_covers(const struct inventory *v, enum kind kind);
+
+/* Of a claim: its pods, in the order of their names. */
+const struct claim_user *inventory_users(const struct inventory *v, const struct claim *c, size_t *ret_count);
+/* The volume belongs to the claim, or is kept for it: by uid, or by name where it has none. */
+bool inventory_is_of(const struct volume *v, const struct claim *c);
+/* The claim that the volume belongs to, or is kept for; NULL when it has none or that is not there. */
+const struct claim *inventory_claim_of(const struct inventory *v, const struct volume *volume);
+
+/* What a claim that is not bound waits for, as far as the objects tell at first sight: "waits for a pod that
+ * uses it". `berth why` knows better. */
+void inventory_write_wait(const struct inventory *v, const struct claim *c, struct buf *out);
+/* True when that is a pod, and none uses it: nothing is wrong with the claim. */
+bool inventory_waits_for_pod(const struct inventory *v, const struct claim *c);
+
+#endif

@@ -1,0 +1,170 @@
+#include "controllers/binder/decide.h"
+
+#include <string.h>
+
+#include "api/migration.h"
+#include "api/volume.h"
+#include "plugins/registry.h"
+
+static const struct storage_class *class_named(const struct informer *classes, const char *name)
+{
+    return (const struct storage_class *)(const void *)informer_get(classes, "", name);
+}
+
+int decide_is_delayed(const struct informer *classes, const struct claim *c, bool *ret, struct error *err)
+{
+    const struct storage_class *k = c->class[0] ? class_named(classes, c->class) : NULL;
+
+    if (k && k->binding == BINDING_UNSET)
+        return error_set(err, ERR_INVALID, "VolumeBindingMode not set for StorageClass \"%s\"", k->obj.name);
+    *ret = k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER;
+    return 0;
+}
+
+const struct storage_class *decide_default_class(const struct informer *classes)
+{
+    const struct storage_class *best = NULL;
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first(classes, &at); o; o = informer_next(&at)) {
+        const struct storage_class *k = (const struct storage_class *)(const void *)o;
+
+        if (k->is_default && (!best || timestamp_cmp(k->obj.created, best->obj.created) > 0))
+            best = k;
+    }
+    return best;
+}
+
+/* --- Without a volume's name --- */
+
+/* A5: who makes it a volume. */
+static void decide_provisioner(const struct binder_sight *s, const struct claim *c,
+                               struct claim_decision *ret)
+{
+    const struct storage_class *k = class_named(s->classes, c->class);
+
+    ret->class = k;
+    if (s->is_static) {
+        ret->step = CLAIM_STEP_PROVISION_NEVER;
+    } else if (!k) {
+        (void)informer_not_found(s->classes, c->class, &ret->err);
+        ret->step = CLAIM_STEP_PROVISION_CLASS;
+    } else if (migration_driver(k->provisioner)) {
+        ret->provisioner = migration_driver(k->provisioner);
+        ret->step = CLAIM_STEP_PROVISION_OUTSIDE;
+    } else if (plugins_by_name(s->plugins, k->provisioner, PLUGIN_PROVISIONS, &ret->plugin, &ret->err) == 0) {
+        ret->step = CLAIM_STEP_PROVISION_HERE;
+    } else if (strncmp(k->provisioner, "kubernetes.io/", 14) != 0) {
+        ret->provisioner = k->provisioner;
+        ret->step = CLAIM_STEP_PROVISION_OUTSIDE;
+    } else {
+        ret->step = CLAIM_STEP_PROVISION_NOBODY;
+    }
+}
+
+/* A3 to A6: nothing fits. */
+static void decide_unmatched(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
+{
+    ret->class = c->has_class ? NULL : decide_default_class(s->classes);
+    if (ret->class)
+        ret->step = CLAIM_STEP_SET_CLASS;
+    else if (ret->is_delayed && !object_annotation(&c->obj, ANN_SELECTED_NODE))
+        ret->step = CLAIM_STEP_AWAIT_POD;
+    else if (c->class[0] != '\0')
+        decide_provisioner(s, c, ret);
+    else
+        ret->step = CLAIM_STEP_NO_CLASS;
+}
+
+static void decide_unbound(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
+{
+    if (decide_is_delayed(s->classes, c, &ret->is_delayed, &ret->err) < 0)
+        return;
+    if (s->match(s->ctx, c, ret->is_delayed, &ret->volume, &ret->err) < 0) {
+        (void)error_wrap(&ret->err, "error finding PV for claim \"%s/%s\"", c->obj.ns, c->obj.name);
+        return;
+    }
+    if (ret->volume)
+        ret->step = CLAIM_STEP_BIND;
+    else
+        decide_unmatched(s, c, ret);
+}
+
+bool decide_is_waiting_pod(const struct pod *p)
+{
+    return p->node_name[0] == '\0' && !pod_is_terminated(p);
+}
+
+/* --- With one --- */
+
+static void decide_named(const struct claim *c, struct claim_decision *ret)
+{
+    const struct volume *v = ret->volume;
+
+    if (!v) {
+        ret->step = CLAIM_STEP_NOT_THERE;
+    } else if (v->claim.is_set) {
+        ret->step = volume_is_for(v, c) ? CLAIM_STEP_BIND : CLAIM_STEP_TAKEN;
+        ret->reject = ret->step == CLAIM_STEP_TAKEN ? REJECT_TAKEN : REJECT_NONE;
+    } else {
+        ret->reject = match_named(v, c);
+        ret->step = ret->reject == REJECT_NONE ? CLAIM_STEP_BIND : CLAIM_STEP_MISMATCH;
+    }
+}
+
+bool decide_has_volume(const struct claim *c, const struct volume *v)
+{
+    return v && (!v->claim.is_set || strcmp(v->claim.uid, c->obj.uid) == 0);
+}
+
+static void decide_bound(const struct claim *c, struct claim_decision *ret)
+{
+    if (c->volume_name[0] == '\0')
+        ret->step = CLAIM_STEP_LOST_REFERENCE;
+    else if (decide_has_volume(c, ret->volume))
+        ret->step = CLAIM_STEP_BIND;
+    else
+        ret->step = ret->volume ? CLAIM_STEP_MISBOUND : CLAIM_STEP_LOST_VOLUME;
+}
+
+void decide_claim(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
+{
+    const struct object *named = c->volume_name[0] ? informer_get(s->volumes, "", c->volume_name) : NULL;
+
+    *ret = (struct claim_decision){ .step = CLAIM_STEP_FAIL, .volume = named ? volume_of(named) : NULL };
+    if (object_annotation(&c->obj, ANN_BIND_COMPLETED))
+        decide_bound(c, ret);
+    else if (c->volume_name[0] != '\0')
+        decide_named(c, ret);
+    else
+        decide_unbound(s, c, ret);
+}
+
+/* --- Volumes whose claim is gone --- */
+
+bool decide_is_released(const struct volume *v, const struct claim *c)
+{
+    if (!v->claim.is_set || v->claim.uid[0] == '\0')
+        return false;
+    if (c && strcmp(c->obj.uid, v->claim.uid) == 0)
+        return c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0;
+    return true;
+}
+
+int decide_deleter(const struct volume_plugin *const *plugins, const struct volume *v,
+                   const struct volume_plugin **ret, struct error *err)
+{
+    const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
+    int r;
+
+    *ret = NULL;
+    if (by && by[0]) {
+        if (plugins_by_name(plugins, by, PLUGIN_DELETES, ret, err) == 0)
+            return 0;
+        return strncmp(by, "kubernetes.io/", 14) == 0 ? -(int)err->code : 0;
+    }
+    if (object_annotation(&v->obj, ANN_MIGRATED_TO) || v->source.kind == SOURCE_CSI)
+        return 0;
+    r = plugins_by_source(plugins, &(struct volume_spec){ .volume = v }, PLUGIN_DELETES, ret, err);
+    return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
+}

@@ -1,0 +1,139 @@
+#include "why/candidates.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define BIT(rule) (1U << (rule))
+
+/* Of two volumes that one rule refuses, the one is nearer whose fault is mended more easily. A volume that
+ * somebody has comes last: of those there are many, and they say nothing. */
+enum {
+    RANK_SIZE,
+    RANK_ACCESS_MODES,
+    RANK_CLASS,
+    RANK_SELECTOR,
+    RANK_VOLUME_MODE,
+    RANK_ATTRIBUTES_CLASS,
+    RANK_NODE,
+    RANK_PHASE,
+    RANK_DELETING,
+    RANK_RELEASED,
+    RANK_KEPT,
+    RANK_TAKEN,
+};
+
+static int rank_of(enum reject rule, const struct volume *v)
+{
+    static const int ranks[REJECT_COUNT] = {
+        [REJECT_SIZE] = RANK_SIZE,
+        [REJECT_ACCESS_MODES] = RANK_ACCESS_MODES,
+        [REJECT_CLASS] = RANK_CLASS,
+        [REJECT_SELECTOR] = RANK_SELECTOR,
+        [REJECT_VOLUME_MODE] = RANK_VOLUME_MODE,
+        [REJECT_ATTRIBUTES_CLASS] = RANK_ATTRIBUTES_CLASS,
+        [REJECT_NODE] = RANK_NODE,
+        [REJECT_PHASE] = RANK_PHASE,
+        [REJECT_DELETING] = RANK_DELETING,
+    };
+
+    if (rule != REJECT_TAKEN)
+        return ranks[rule];
+    if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED)
+        return RANK_RELEASED;
+    return v->phase == VOLUME_BOUND ? RANK_TAKEN : RANK_KEPT;
+}
+
+/* What counts against a volume: its phase follows from being another's, and waiting is no fault of its. */
+static unsigned faults_of(unsigned refusals)
+{
+    if (refusals & BIT(REJECT_TAKEN))
+        refusals &= ~BIT(REJECT_PHASE);
+    return refusals & ~BIT(REJECT_DELAYED);
+}
+
+static enum reject first_of(unsigned refusals)
+{
+    unsigned faults = refusals & ~BIT(REJECT_DELAYED);
+
+    if (faults)
+        return (enum reject)__builtin_ctz(faults);
+    return refusals ? REJECT_DELAYED : REJECT_NONE;
+}
+
+/* Lower is nearer: kept for the claim, fewer faults, the lesser fault. */
+static int distance(const struct volume *v, const struct claim *c, unsigned refusals)
+{
+    if (v->claim.is_set && volume_is_for(v, c))
+        return 0;
+    return 1 + 100 * __builtin_popcount(faults_of(refusals)) + rank_of(first_of(refusals), v);
+}
+
+/* Of equals the first stays, but the larger of those that are too small. */
+static void keep_nearest(struct candidates *x, const struct claim *c, const struct volume *v,
+                         unsigned refusals)
+{
+    int far = distance(v, c, refusals);
+
+    if (x->nearest && far >= x->distance &&
+        !(far == x->distance && x->first == REJECT_SIZE &&
+          quantity_cmp(&v->capacity, &x->nearest->capacity) > 0))
+        return;
+    x->nearest = v;
+    x->refusals = refusals;
+    x->first = first_of(refusals);
+    x->distance = far;
+}
+
+static void add_one(struct report *r, const struct claim *c, const struct volume *v, enum reject first)
+{
+    _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    if (!report_count(r, reject_names[first]))
+        return;
+    if (first == REJECT_NONE)
+        (void)buf_add_cstr(&words, "fits");
+    else
+        match_words(first, v, c, &words);
+    report_example(r, reject_names[first], v->obj.name, "%s", buf_cstr(&words));
+}
+
+void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c, bool is_delayed,
+                        struct candidates *ret)
+{
+    const struct match_options options = { .is_delayed = is_delayed };
+    struct informer_cursor at;
+
+    *ret = (struct candidates){ .total = 0 };
+    for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at); o; o = informer_next(&at)) {
+        const struct volume *v = volume_of(o);
+        unsigned refusals = match_refusals(v, c, &options);
+
+        ret->total++;
+        ret->of_class += strcmp(v->class, c->class) == 0;
+        add_one(r, c, v, first_of(refusals));
+        keep_nearest(ret, c, v, refusals);
+    }
+}
+
+const char *candidates_cause(const struct candidates *x)
+{
+    if (__builtin_popcount(faults_of(x->refusals)) > 1)
+        return "no-match";
+    if (x->first == REJECT_TAKEN && rank_of(REJECT_TAKEN, x->nearest) == RANK_RELEASED)
+        return x->nearest->phase == VOLUME_FAILED ? "failed" : "released";
+    if (x->first == REJECT_TAKEN && rank_of(REJECT_TAKEN, x->nearest) == RANK_KEPT)
+        return "kept";
+    return reject_names[x->first];
+}
+
+void candidates_words(const struct candidates *x, const struct claim *c, struct buf *out)
+{
+    unsigned faults = faults_of(x->refusals), said = 0;
+
+    for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
+        if (faults & BIT(rule)) {
+            (void)buf_add_cstr(out, said++ ? ", " : "");
+            match_words((enum reject)rule, x->nearest, c, out);
+        }
+}

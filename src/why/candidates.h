@@ -1,0 +1,31 @@
+/* The volumes that a claim could have: each with the first rule that refuses it, and the one that is nearest.
+ *
+ * The verdict on a volume is match_volume()'s, which is what the binder asks. Costs a look at every volume;
+ * words are made for examples alone. */
+#ifndef BERTH_WHY_CANDIDATES_H
+#define BERTH_WHY_CANDIDATES_H
+
+#include "api/match.h"
+#include "why/world.h"
+
+struct candidates {
+    size_t total;
+    size_t of_class; /* those of the claim's class */
+    /* The one that the fewest rules refuse; NULL when there is no volume. */
+    const struct volume *nearest;
+    unsigned refusals; /* bits 1 << REJECT_* of the nearest; 0: it fits */
+    enum reject first;
+    int distance; /* of the nearest: how far it is from serving */
+};
+
+/* Counts every volume in the report. */
+void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c, bool is_delayed,
+                        struct candidates *ret);
+
+/* "taken", "released", "too-small": what stands between the nearest and the claim; "no-match" for several
+ * rules. */
+const char *candidates_cause(const struct candidates *x);
+/* All that is wrong with the nearest: "5Gi < 8Gi asked, class fast ≠ standard". */
+void candidates_words(const struct candidates *x, const struct claim *c, struct buf *out);
+
+#endif

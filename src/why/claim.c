@@ -1,0 +1,399 @@
+/* Why a claim is as it is: what the binder decided for it, and what that means.
+ *
+ * decide_claim() says which row of the binder's tables holds; each row has its words here. What is known only
+ * to whoever provisions is in claim_provision.c, growth and deletion in claim_life.c. */
+#include "why/claim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/pod.h"
+#include "api/pod_claims.h"
+#include "base/cleanup.h"
+#include "controllers/binder/binder.h"
+#include "controllers/binder/index.h"
+#include "machinery/parts.h"
+#include "plugins/registry.h"
+#include "why/pod.h"
+
+/* --- The binder's sight, or one like it --- */
+
+/* Without a binder at hand its index is made from the cache: the search is the same. */
+struct search {
+    const struct why_world *world;
+    struct volume_index *index;
+};
+
+static int make_index(struct search *x, struct error *err)
+{
+    struct informer_cursor at;
+    int r = volume_index_new((struct hash_seed){ 0 }, &x->index, err);
+
+    for (const struct object *o = informer_first(x->world->caches[KIND_VOLUME], &at); o && r == 0;
+         o = informer_next(&at))
+        r = volume_index_put(x->index, volume_of(o), err);
+    return r;
+}
+
+static int search_match(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
+                        struct error *err)
+{
+    struct search *x = ctx;
+    int r = x->index ? 0 : make_index(x, err);
+
+    return r < 0 ? r : volume_index_match(x->index, c, is_delayed, ret, err);
+}
+
+static void decide(const struct why_world *w, const struct claim *c, struct claim_decision *ret)
+{
+    struct search search = { .world = w };
+    struct binder_sight sight = { .volumes = w->caches[KIND_VOLUME],
+                                  .classes = w->caches[KIND_CLASS],
+                                  .plugins = plugins_builtin,
+                                  .match = search_match,
+                                  .ctx = &search };
+
+    if (w->binder)
+        sight = binder_sight(w->binder);
+    decide_claim(&sight, c, ret);
+    search.index = volume_index_free(search.index);
+}
+
+/* --- No volume fits --- */
+
+static void advise_on_nearest(struct report *r, const struct claim *c, const struct candidates *x)
+{
+    const char *name = x->nearest->obj.name;
+
+    if (strcmp(candidates_cause(x), "released") == 0)
+        report_advise(
+            r,
+            "If nobody needs the data of %s: berth patch pv %s --type=merge -p "
+            "'{\"spec\":{\"claimRef\":null}}' makes it Available. Its data is then the next claim's.",
+            name, name);
+    else if (strcmp(candidates_cause(x), "kept") == 0)
+        report_advise(r,
+                      "If %s is not meant for %s/%s any more, take the claimRef out of it: berth patch pv %s "
+                      "--type=merge -p '{\"spec\":{\"claimRef\":null}}'",
+                      name, x->nearest->claim.ns, x->nearest->claim.name, name);
+    else if (x->first == REJECT_SIZE)
+        report_advise(r, "Ask for less, or create a larger volume.");
+    else if (x->first == REJECT_CLASS && x->nearest->class[0] != '\0')
+        report_advise(r, "To have %s, ask for its class: storageClassName: %s", name, x->nearest->class);
+    else if (x->first == REJECT_ACCESS_MODES)
+        report_advise(r,
+                      "Ask for access modes that a volume has, or create one with those that are asked for.");
+    else if (x->first == REJECT_PHASE && x->nearest->phase == VOLUME_FAILED)
+        report_advise(r, "See why reclaiming failed: berth why pv/%s", name);
+    else if (x->first == REJECT_SELECTOR && !(c->selector && c->selector->error))
+        report_advise(r, "Label a volume so that the selector finds it, or change the selector.");
+}
+
+static void advise_volume(struct report *r, const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf size = BUF_INIT(256), modes = BUF_INIT(256);
+
+    (void)quantity_format(&c->request, &size);
+    access_modes_short(c->modes, &modes);
+    report_advise(r, "Create a volume of at least %s with access modes %s%s%s%s.", buf_cstr(&size),
+                  buf_cstr(&modes), c->class[0] ? " and storageClassName " : " and no class", c->class,
+                  c->mode == VOLUME_MODE_BLOCK ? ", volumeMode Block" : "");
+}
+
+void why_no_volume(struct report *r, const struct claim *c, const struct candidates *x)
+{
+    _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    if (!x->nearest) {
+        report_cause(r, "no-volumes", "there is no volume at all");
+    } else if (x->nearest->claim.is_set && volume_is_for(x->nearest, c)) {
+        candidates_words(x, c, &words);
+        report_cause(r, candidates_cause(x), "volume %s is kept for it and does not fit: %s",
+                     x->nearest->obj.name, buf_cstr(&words));
+    } else {
+        candidates_words(x, c, &words);
+        report_cause(r, candidates_cause(x), "no volume fits; the nearest is %s: %s", x->nearest->obj.name,
+                     buf_cstr(&words));
+        advise_on_nearest(r, c, x);
+    }
+    advise_volume(r, c);
+    report_next(r, "it is bound as soon as a volume fits");
+}
+
+/* Where there are volumes without a class somebody makes them by hand, and they are what it is about. */
+static void explain_no_class(struct report *r, const struct claim *c, const struct candidates *x)
+{
+    if (x->of_class > 0 || c->has_class) {
+        why_no_volume(r, c, x);
+    } else {
+        report_cause(r, "no-class-set",
+                     "no volume fits, it asks for no storage class, and there is no default class");
+        why_no_volume(r, c, x);
+        report_advise(
+            r, "Or name a class that provisions: storageClassName; berth get sc shows which there are.");
+    }
+    if (c->has_class)
+        report_fact(
+            r, "storageClassName is \"\": nothing is provisioned for it, only volumes without a class fit");
+}
+
+/* --- It waits for a pod --- */
+
+struct consumers {
+    unsigned waiting;        /* not scheduled */
+    unsigned placed;         /* on a node */
+    const struct pod *first; /* of those that wait, else of the others; NULL */
+    struct buf names;        /* of those that wait */
+};
+
+static void find_consumers(const struct why_world *w, const struct claim *c, struct consumers *ret)
+{
+    const struct pod *placed = NULL;
+    struct informer_cursor at;
+    char key[CLAIM_KEY_BYTES_MAX];
+
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    for (const struct object *o = informer_first_by(w->caches[KIND_POD], PODS_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at)) {
+        const struct pod *p = pod_of(o);
+
+        if (decide_is_waiting_pod(p)) {
+            ret->first = ret->waiting++ ? ret->first : p;
+            if (ret->waiting <= WHY_EXAMPLES)
+                (void)buf_addf(&ret->names, "%s%s", ret->waiting > 1 ? ", " : "", o->name);
+        } else if (!pod_is_terminated(p)) {
+            placed = ret->placed++ ? placed : p;
+        }
+    }
+    if (!ret->first)
+        ret->first = placed;
+}
+
+/* Volumes as the scheduler judges them, for the pod: where it may go counts too. False when it cannot be
+ * asked, or has not come to that. */
+static bool add_for_pod(const struct why_world *w, struct report *r, const struct pod *p,
+                        const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf fine = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct schedule x;
+    struct error ignored;
+    bool is_judged;
+
+    if (!w->scheduler || scheduler_explain(w->scheduler, p, &x, &ignored) < 0)
+        return false;
+    is_judged = x.nodes.count > 0;
+    if (x.state == SCHEDULE_BINDING)
+        report_cause(r, "binding", "node %s is chosen for pod %s, and a volume is on its way", x.chosen,
+                     p->obj.name);
+    if (is_judged && why_delayed_claim(w, r, &x, c, &fine))
+        report_fact(r, "%s", buf_cstr(&fine));
+    if (x.message.len)
+        report_fact(r, "the scheduler on pod %s: %s", p->obj.name, buf_cstr(&x.message));
+    schedule_done(&x);
+    return is_judged;
+}
+
+static void explain_await_pod(const struct why_world *w, struct report *r, const struct claim *c)
+{
+    struct consumers x = { .names = BUF_INIT(WHY_LINE_BYTES_MAX) };
+    struct candidates candidates;
+
+    find_consumers(w, c, &x);
+    if (x.waiting == 0 || !add_for_pod(w, r, x.first, c)) {
+        report_fact(
+            r, "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
+            c->class);
+        why_add_candidates(w, r, c, /* is_delayed= */ true, &candidates);
+    }
+    if (x.waiting > 0) {
+        report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
+                     x.waiting > 1 ? "s" : "", buf_cstr(&x.names), x.waiting > WHY_EXAMPLES ? ", …" : "");
+        report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", x.first->obj.name, c->obj.ns);
+        report_next(r, "the scheduler chooses a node and with it a volume, or has one provisioned there");
+    } else if (x.placed > 0) {
+        report_cause(r, "pod-not-scheduled",
+                     "pod %s was put on node %s without the scheduler, and nobody else chooses a volume",
+                     x.first->obj.name, x.first->node_name);
+        report_advise(r, "Leave spec.nodeName out of the pod; a nodeSelector keeps it on the node.");
+        report_next(r, "it waits for a pod that goes through the scheduler");
+    } else {
+        report_cause(r, "waits-for-consumer",
+                     "its class \"%s\" waits for a pod that uses it, and there is none", c->class);
+        report_advise(r, "Create a pod in namespace %s that uses the claim; nothing else is needed.",
+                      c->obj.ns);
+        report_next(r, "it is bound when a pod that uses it is given a node");
+    }
+    buf_done(&x.names);
+}
+
+/* --- It names a volume --- */
+
+static void explain_named(struct report *r, const struct claim *c, const struct claim_decision *d)
+{
+    _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    if (d->step == CLAIM_STEP_NOT_THERE) {
+        report_cause(r, "named-missing", "it names volume %s, which does not exist", c->volume_name);
+        report_advise(r, "Create volume %s, or make the claim again without spec.volumeName.",
+                      c->volume_name);
+        report_next(r, "it is bound when volume %s is created and fits", c->volume_name);
+        return;
+    }
+    match_words(d->reject, d->volume, c, &words);
+    if (d->step == CLAIM_STEP_TAKEN)
+        report_cause(r, d->volume->phase == VOLUME_RELEASED ? "released" : reject_names[REJECT_TAKEN],
+                     "it names volume %s, which is another's: %s", c->volume_name, buf_cstr(&words));
+    else
+        report_cause(r, reject_names[d->reject], "it names volume %s, which does not fit: %s", c->volume_name,
+                     buf_cstr(&words));
+    report_fact(r, "a claim that names its volume gets that one or none");
+    report_advise(r,
+                  "Make the claim again with another spec.volumeName, or with none. See the volume: berth "
+                  "why pv/%s",
+                  c->volume_name);
+    report_next(r, "it is bound when volume %s can be its own", c->volume_name);
+}
+
+/* --- It has one --- */
+
+static bool is_bound(const struct claim *c, const struct volume *v)
+{
+    return c->phase == CLAIM_BOUND && strcmp(c->volume_name, v->obj.name) == 0 && v->claim.is_set &&
+           v->phase == VOLUME_BOUND;
+}
+
+static void explain_bind(const struct why_world *w, struct report *r, const struct claim *c,
+                         const struct volume *v)
+{
+    char age[WHY_AGE_BYTES_MAX];
+
+    if (is_bound(c, v)) {
+        why_growth(w, r, c);
+        return;
+    }
+    report_cause(r, "binding", "volume %s fits and is about to be bound to it", v->obj.name);
+    report_fact(r, "the claim is %s old", why_age(w, c->obj.created, age));
+    report_advise(r, "If this lasts, nobody binds here: see that the controllers run and may write (berth "
+                     "controllers, berth serve).");
+    report_next(r, "the binder writes the claim's name into volume %s, then the volume's into the claim",
+                v->obj.name);
+}
+
+static void explain_lost(struct report *r, const struct claim *c, const struct claim_decision *d)
+{
+    if (d->step == CLAIM_STEP_LOST_REFERENCE) {
+        report_cause(r, "lost-reference", "it was bound, and the name of its volume was taken out of it");
+        report_advise(r, "Find the volume whose claimRef is %s/%s, and make the claim again with its name.",
+                      c->obj.ns, c->obj.name);
+    } else if (d->step == CLAIM_STEP_LOST_VOLUME) {
+        report_cause(r, "volume-gone", "its volume %s was deleted", c->volume_name);
+        report_advise(r,
+                      "If the storage is still there, create volume %s again with a claimRef to %s/%s and "
+                      "its uid %s: the claim takes it back. Else delete the claim.",
+                      c->volume_name, c->obj.ns, c->obj.name, c->obj.uid);
+    } else {
+        report_cause(r, "misbound", "its volume %s belongs to %s/%s%s", c->volume_name, d->volume->claim.ns,
+                     d->volume->claim.name,
+                     d->volume->claim.uid[0] ? "" : " by name only: its claimRef has no uid");
+        report_advise(r,
+                      "Two claims name volume %s; only the one in its claimRef has it. Make this claim "
+                      "again without spec.volumeName.",
+                      c->volume_name);
+    }
+    report_next(r, "a Lost claim comes back only when its volume is its own again");
+}
+
+/* --- All of it --- */
+
+static void explain_unbound(const struct why_world *w, struct report *r, const struct claim *c,
+                            const struct claim_decision *d)
+{
+    struct candidates x;
+
+    if (d->step == CLAIM_STEP_AWAIT_POD) {
+        explain_await_pod(w, r, c);
+        return;
+    }
+    why_add_candidates(w, r, c, d->is_delayed, &x);
+    if (d->step == CLAIM_STEP_FAIL) {
+        bool is_selector = c->selector && c->selector->error;
+
+        report_cause(r, is_selector ? "bad-selector" : "bad-class", "%s", d->err.msg);
+        report_advise(r, is_selector ? "Make the claim again with a selector that can be evaluated."
+                                     : "Make the class again with a volumeBindingMode.");
+        report_next(r, "nothing happens before that is mended; the binder tries again now and then");
+    } else if (d->step == CLAIM_STEP_BIND) {
+        explain_bind(w, r, c, d->volume);
+    } else if (d->step == CLAIM_STEP_SET_CLASS) {
+        report_cause(r, "default-class",
+                     "it asks for no class, and is about to be given the default one, \"%s\"",
+                     d->class->obj.name);
+        report_next(r, "the binder sets the class; then it is looked at again");
+    } else if (d->step == CLAIM_STEP_NO_CLASS) {
+        explain_no_class(r, c, &x);
+    } else {
+        why_provisioning(w, r, c, d, &x);
+    }
+}
+
+static void explain_decision(const struct why_world *w, struct report *r, const struct claim *c)
+{
+    struct claim_decision d;
+
+    decide(w, c, &d);
+    switch (d.step) {
+    case CLAIM_STEP_LOST_REFERENCE:
+    case CLAIM_STEP_LOST_VOLUME:
+    case CLAIM_STEP_MISBOUND:
+        explain_lost(r, c, &d);
+        break;
+    case CLAIM_STEP_NOT_THERE:
+    case CLAIM_STEP_MISMATCH:
+    case CLAIM_STEP_TAKEN:
+        explain_named(r, c, &d);
+        break;
+    case CLAIM_STEP_BIND:
+        if (c->volume_name[0] != '\0') {
+            explain_bind(w, r, c, d.volume);
+            break;
+        }
+        __attribute__((fallthrough));
+    case CLAIM_STEP_FAIL:
+    case CLAIM_STEP_SET_CLASS:
+    case CLAIM_STEP_AWAIT_POD:
+    case CLAIM_STEP_PROVISION_NEVER:
+    case CLAIM_STEP_PROVISION_CLASS:
+    case CLAIM_STEP_PROVISION_NOBODY:
+    case CLAIM_STEP_PROVISION_HERE:
+    case CLAIM_STEP_PROVISION_OUTSIDE:
+    case CLAIM_STEP_NO_CLASS:
+        explain_unbound(w, r, c, &d);
+        break;
+    case CLAIM_STEP_COUNT:
+        break;
+    }
+}
+
+static void add_state(struct report *r, const struct claim *c)
+{
+    const char *phase = claim_phase_name((enum claim_phase)c->phase);
+
+    if (c->obj.is_deleting)
+        report_state(r, "Terminating");
+    else if (c->phase == CLAIM_BOUND)
+        report_state(r, "Bound to %s", c->volume_name);
+    else
+        report_state(r, "%s", phase[0] ? phase : "Pending");
+}
+
+void why_claim(const struct why_world *w, struct report *r, const struct object *claim)
+{
+    const struct claim *c = claim_of(claim);
+
+    add_state(r, c);
+    if (c->obj.is_deleting)
+        why_deletion(w, r, c);
+    explain_decision(w, r, c);
+    why_add_operations(w, r, claim);
+    why_add_events(w, r, claim);
+}

@@ -1,0 +1,170 @@
+/* Claims that are bound and are to grow or change; claims that are to go. */
+#include "why/claim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/class.h"
+#include "api/pod.h"
+#include "api/pod_claims.h"
+#include "base/cleanup.h"
+#include "controllers/protect/protect.h"
+#include "machinery/parts.h"
+
+/* Those who use it, with their nodes: "web-0 (on n1), web-1". Returns how many. */
+static unsigned add_users(const struct why_world *w, const struct claim *c, struct buf *out)
+{
+    struct informer_cursor at;
+    char key[CLAIM_KEY_BYTES_MAX];
+    unsigned count = 0;
+
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    for (const struct object *o = informer_first_by(w->caches[KIND_POD], PODS_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at)) {
+        const struct pod *p = pod_of(o);
+
+        if (!protect_is_user(p, c) || ++count > WHY_EXAMPLES)
+            continue;
+        (void)buf_addf(out, "%s%s", count > 1 ? ", " : "", o->name);
+        if (p->node_name[0])
+            (void)buf_addf(out, " (on %s)", p->node_name);
+    }
+    if (count > WHY_EXAMPLES)
+        (void)buf_addf(out, " and %u more", count - WHY_EXAMPLES);
+    return count;
+}
+
+/* --- Growth --- */
+
+static const char *condition_message(const struct claim *c, const char *type)
+{
+    const struct status_condition *x = condition_get(&c->conditions, type);
+
+    return x && x->status == CONDITION_TRUE ? x->message : NULL;
+}
+
+struct failure {
+    bool is_set;
+    struct timestamp at;
+    char text[WHY_LINE_BYTES_MAX];
+};
+
+static void on_event(void *ctx, const struct event *e)
+{
+    struct failure *x = ctx;
+
+    if (strcmp(e->reason, "VolumeResizeFailed") != 0 && strcmp(e->reason, "FileSystemResizeFailed") != 0)
+        return;
+    if (x->is_set && timestamp_cmp(why_event_at(e), x->at) < 0)
+        return;
+    x->is_set = true;
+    x->at = why_event_at(e);
+    (void)snprintf(x->text, sizeof x->text, "%s", e->message);
+}
+
+/* The words of the last failure: of a condition, else of an event. False when there was none. */
+static bool find_failure(const struct why_world *w, const struct claim *c, struct failure *ret)
+{
+    const char *said = condition_message(c, CLAIM_CONTROLLER_RESIZE_ERROR);
+
+    if (!said)
+        said = condition_message(c, CLAIM_NODE_RESIZE_ERROR);
+    if (said) {
+        ret->is_set = true;
+        (void)snprintf(ret->text, sizeof ret->text, "%s", said);
+    } else if (w->each_event) {
+        w->each_event(w->ctx, &c->obj, on_event, ret);
+    }
+    return ret->is_set;
+}
+
+static bool is_pending_on_node(const struct claim *c)
+{
+    return c->resize == RESIZE_NODE_PENDING || c->resize == RESIZE_NODE_IN_PROGRESS ||
+           condition_status(&c->conditions, CLAIM_FILE_SYSTEM_RESIZE_PENDING) == CONDITION_TRUE;
+}
+
+static bool may_grow(const struct why_world *w, const struct claim *c)
+{
+    const struct object *o = c->class[0] ? why_get(w, KIND_CLASS, "", c->class) : NULL;
+
+    return o && ((const struct storage_class *)(const void *)o)->allows_expansion;
+}
+
+static void explain_growth(const struct why_world *w, struct report *r, const struct claim *c,
+                           const char *users)
+{
+    struct failure x = { .is_set = false };
+
+    if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE) {
+        (void)find_failure(w, c, &x);
+        report_cause(r, "resize-infeasible", "it cannot grow that far%s%s", x.text[0] ? ": " : "", x.text);
+        report_advise(r, "Ask for less, but not for less than it has.");
+        report_next(r, "nothing, until another size is asked for");
+    } else if (find_failure(w, c, &x)) {
+        report_cause(r, "resize-failed", "growing it fails: %s", x.text);
+        report_next(r, "it is tried again by itself");
+    } else if (is_pending_on_node(c) && users[0] == '\0') {
+        report_cause(r, "resize-waits-for-pod",
+                     "its volume has grown, and its file system grows when a node mounts it: no pod uses it");
+        report_advise(r, "Start a pod that uses the claim.");
+        report_next(r, "the node that mounts it grows the file system");
+    } else if (is_pending_on_node(c)) {
+        report_cause(r, "resize-on-node", "its volume has grown, and the node is to grow its file system");
+        report_next(r, "the node of %s grows the file system", users);
+    } else if (!may_grow(w, c)) {
+        report_cause(r, "resize-not-allowed", "its class \"%s\" does not let volumes grow", c->class);
+        report_advise(r, "Set allowVolumeExpansion: true in the class, if its storage can grow.");
+        report_next(r, "nothing, until the class allows it");
+    } else {
+        report_cause(r, "resizing", "its volume is being grown");
+        report_next(r, "the volume grows, then its file system");
+    }
+}
+
+void why_growth(const struct why_world *w, struct report *r, const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf users = BUF_INIT(WHY_LINE_BYTES_MAX), has = BUF_INIT(256),
+                                     asks = BUF_INIT(256);
+    const char *modify = condition_message(c, CLAIM_MODIFY_VOLUME_ERROR);
+
+    (void)quantity_format(&c->capacity, &has);
+    (void)quantity_format(&c->request, &asks);
+    (void)add_users(w, c, &users);
+    if (c->has_capacity && quantity_cmp(&c->request, &c->capacity) > 0) {
+        report_fact(r, "it has %s and asks for %s", buf_cstr(&has), buf_cstr(&asks));
+        explain_growth(w, r, c, buf_cstr(&users));
+    }
+    if (modify)
+        report_cause(r, "modify-failed", "its attributes class \"%s\" cannot be applied: %s",
+                     c->attributes_class, modify);
+    if (users.len)
+        report_fact(r, "used by %s", buf_cstr(&users));
+    else
+        report_fact(r, "no pod uses it");
+}
+
+/* --- Its end --- */
+
+void why_deletion(const struct why_world *w, struct report *r, const struct claim *c)
+{
+    _cleanup_(buf_done_p) struct buf users = BUF_INIT(WHY_LINE_BYTES_MAX);
+    unsigned count = add_users(w, c, &users);
+    bool is_protected = object_has_finalizer(&c->obj, FINALIZER_CLAIM_PROTECTION);
+
+    if (is_protected && count > 0) {
+        report_cause(r, "in-use", "it is being deleted, and stays while pods use it: %s", buf_cstr(&users));
+        report_advise(r, "Delete the pods that use it; it goes by itself then.");
+        report_next(r, "it goes when the last of them is gone (" FINALIZER_CLAIM_PROTECTION ")");
+    } else if (is_protected) {
+        report_cause(r, "protected",
+                     "it is being deleted, nobody uses it, and its protection is about to go");
+        report_next(r, "the controllers remove the finalizer " FINALIZER_CLAIM_PROTECTION);
+    }
+    for (uint32_t i = 0; i < c->obj.finalizers.count; i++) {
+        const char *name = c->obj.finalizers.items[i];
+
+        if (strcmp(name, FINALIZER_CLAIM_PROTECTION) != 0)
+            report_cause(r, "finalizer", "finalizer %s holds it: whoever set it must take it away", name);
+    }
+}

@@ -1,0 +1,162 @@
+/* The volume of a bound claim on its way to the pod's node: the first step that is missing. Of CSI volumes
+ * the driver on the node and the VolumeAttachment tell; of others the attach controller, where it runs in
+ * this process. */
+#include "why/pod.h"
+
+#include <string.h>
+
+#include "api/csi.h"
+#include "api/node.h"
+#include "base/cleanup.h"
+#include "controllers/attach/attach.h"
+#include "why/users.h"
+
+static bool is_exclusive(const struct volume *v)
+{
+    return (v->modes & (ACCESS_ROX | ACCESS_RWX)) == 0;
+}
+
+static bool is_reachable(const struct volume *v, const struct node *n, struct error *err)
+{
+    return node_affinity_check(v->affinity, n->obj.labels.items, n->obj.labels.count, err) == 0;
+}
+
+/* --- CSI --- */
+
+static bool explain_driver(const struct why_world *w, struct report *r, const struct pod *p,
+                           const char *driver)
+{
+    const struct object *o = why_get(w, KIND_CSI_NODE, "", p->node_name);
+
+    if (!w->caches[KIND_CSI_NODE] || (o && csi_node_driver((const struct csi_node *)(const void *)o, driver)))
+        return false;
+    report_cause(r, "driver-not-registered", "CSI driver %s is not registered on node %s", driver,
+                 p->node_name);
+    report_advise(r, "Start the driver's node plugin there; it registers itself.");
+    report_next(r, "the volume is mounted when the driver is there");
+    return true;
+}
+
+static bool needs_attachment(const struct why_world *w, const char *driver)
+{
+    const struct object *o = why_get(w, KIND_CSI_DRIVER, "", driver);
+
+    return w->caches[KIND_ATTACHMENT] &&
+           (!o || ((const struct csi_driver *)(const void *)o)->attach_required);
+}
+
+/* Another node has what only one may have. */
+static bool explain_elsewhere(const struct why_world *w, struct report *r, const struct pod *p,
+                              const struct volume *v, const char *node)
+{
+    _cleanup_(buf_done_p) struct buf pods = BUF_INIT(WHY_LINE_BYTES_MAX);
+    size_t count = why_users_placed(w, v->claim.ns, v->claim.name, p->obj.uid, &pods);
+
+    report_cause(r, "attached-elsewhere", "volume %s may be on one node at a time, and is attached to %s%s%s",
+                 v->obj.name, node, count ? ", for pods: " : "", buf_cstr(&pods));
+    if (count)
+        report_advise(r, "End the other pod, or put this one on its node.");
+    else
+        report_advise(r,
+                      "No pod needs it there any more: it is detached by itself. If the node is off for "
+                      "good: kubectl taint node %s node.kubernetes.io/out-of-service=:NoExecute",
+                      node);
+    report_next(r, "it is attached here when the other node has let it go");
+    return true;
+}
+
+static void explain_attachment(const struct why_world *w, struct report *r, const struct pod *p,
+                               const struct volume *v)
+{
+    const struct attachment *a = why_attachment(w, v->obj.name, p->node_name);
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    char age[WHY_AGE_BYTES_MAX];
+
+    if (a && a->obj.is_deleting) {
+        report_cause(r, "detaching", "volume %s is being detached from node %s", v->obj.name, p->node_name);
+        report_next(r, "it is attached again afterwards");
+    } else if (a && a->is_attached) {
+        report_fact(r, "volume %s is attached to node %s", v->obj.name, p->node_name);
+    } else if (a && a->attach_error.message[0]) {
+        report_cause(r, "attach-failed", "volume %s cannot be attached to node %s: %s", v->obj.name,
+                     p->node_name, a->attach_error.message);
+        report_fact(r, "that was %s ago", why_age(w, a->attach_error.time, age));
+        report_next(r, "%s tries again", a->attacher);
+    } else if (is_exclusive(v) && why_attached(w, v->obj.name, p->node_name, &nodes) > 0) {
+        (void)explain_elsewhere(w, r, p, v, buf_cstr(&nodes));
+    } else if (a) {
+        report_cause(r, "attaching",
+                     "volume %s is to be attached to node %s by %s, which has not said so yet", v->obj.name,
+                     p->node_name, a->attacher);
+        report_advise(r, "If this lasts, the external attacher of %s does not run.", a->attacher);
+        report_next(r, "%s attaches it", a->attacher);
+    } else {
+        report_cause(r, "not-attached", "volume %s is not attached to node %s, and nobody has asked for it",
+                     v->obj.name, p->node_name);
+        report_advise(r, "If this lasts, no attach controller runs: berth serve, or berth controllers.");
+        report_next(r, "the attach controller makes a VolumeAttachment");
+    }
+}
+
+/* --- What the controller knows --- */
+
+struct attach_look {
+    const struct why_world *world;
+    struct report *report;
+    const struct pod *pod;
+    const struct volume *volume;
+};
+
+static void on_attach(void *ctx, const struct attach_wait *a)
+{
+    const struct attach_look *x = ctx;
+    uint64_t now_ns = clock_mono_ns(x->world->clock);
+
+    if (strcmp(a->volume, x->volume->obj.name) != 0 || a->is_attached)
+        return;
+    if (a->elsewhere) {
+        (void)explain_elsewhere(x->world, x->report, x->pod, x->volume, a->elsewhere);
+        if (a->is_used_there)
+            report_fact(x->report, "node %s says that it still uses the volume", a->elsewhere);
+        if (a->forced_at_ns > now_ns)
+            report_fact(x->report, "node %s has %llu s to unmount it", a->elsewhere,
+                        (unsigned long long)((a->forced_at_ns - now_ns) / NS_PER_S));
+    } else if (a->op.complaint[0]) {
+        report_cause(x->report, "attach-failed", "volume %s cannot be attached: %s", a->volume,
+                     a->op.complaint);
+    }
+    if (!a->op.name)
+        return;
+    report_operation(x->report,
+                     &(struct report_operation){
+                         .name = a->op.name,
+                         .is_running = a->op.is_running,
+                         .failures = a->op.complaint[0] != '\0',
+                         .retry_seconds = a->op.retry_at_ns > now_ns
+                                              ? (int64_t)((a->op.retry_at_ns - now_ns) / NS_PER_S) + 1
+                                              : -1,
+                         .message = a->op.complaint });
+}
+
+void why_volume_on_node(const struct why_world *w, struct report *r, const struct pod *p,
+                        const struct volume *v)
+{
+    const struct object *n = why_get(w, KIND_NODE, "", p->node_name);
+    struct attach_look look = { w, r, p, v };
+    struct error err;
+
+    if (p->phase == POD_RUNNING)
+        return; /* it has what it needs */
+    if (n && !is_reachable(v, node_of(n), &err)) {
+        report_cause(r, reason_word(REASON_VOLUME_AFFINITY), "volume %s cannot be used from node %s: %s",
+                     v->obj.name, p->node_name, err.msg);
+        report_advise(r,
+                      "The pod was put there without the scheduler, or labels have changed: make it again.");
+    }
+    if (w->attach)
+        attach_each_wait(w->attach, p->node_name, p->obj.uid, on_attach, &look);
+    if (v->source.kind != SOURCE_CSI)
+        return;
+    if (!explain_driver(w, r, p, v->source.csi->driver) && needs_attachment(w, v->source.csi->driver))
+        explain_attachment(w, r, p, v);
+}

@@ -1,0 +1,257 @@
+#include "why/report.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+/* A line of text: cut where it is too long, at a whole character. */
+static json_ref line_new(struct report *r, const char *fmt, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static json_ref line_new(struct report *r, const char *fmt, va_list args)
+{
+    char text[WHY_LINE_BYTES_MAX];
+    int len = vsnprintf(text, sizeof text, fmt, args);
+
+    if (len < 0)
+        text[0] = '\0';
+    if (len >= (int)sizeof text) {
+        size_t end = sizeof text - 1;
+
+        while (end > 0 && ((unsigned char)text[end - 1] & 0xc0) == 0x80)
+            end--;
+        text[end > 0 ? end - 1 : 0] = '\0';
+    }
+    return json_new_string(r->d, str_of(text));
+}
+
+static json_ref array_add(struct report *r, const char *key)
+{
+    json_ref a = json_new_array(r->d);
+
+    json_set(r->d, r->json, key, a);
+    return a;
+}
+
+void report_begin(struct report *r, struct json *d, const char *kind, const char *ns, const char *name,
+                  bool shows_all)
+{
+    *r = (struct report){ .d = d, .json = json_new_object(d), .shows_all = shows_all };
+    json_set_string(d, r->json, "kind", kind);
+    json_set_string(d, r->json, "namespace", ns);
+    json_set_string(d, r->json, "name", name);
+    json_set_string(d, r->json, "state", "");
+    json_set_string(d, r->json, "cause", "");
+    json_set_string(d, r->json, "sentence", "");
+    r->facts = array_add(r, "facts");
+    r->candidates = json_new_object(d);
+    json_set(d, r->json, "candidates", r->candidates);
+    r->operations = array_add(r, "operations");
+    r->events = array_add(r, "events");
+    r->parts = array_add(r, "parts");
+    json_set_string(d, r->json, "next", "");
+    r->advice = array_add(r, "advice");
+}
+
+bool report_begin_part(struct report *r, struct report *part, const char *kind, const char *ns,
+                       const char *name)
+{
+    if (r->depth + 1 >= WHY_DEPTH_MAX || json_count(r->d, r->parts) >= WHY_PARTS_MAX)
+        return false;
+    report_begin(part, r->d, kind, ns, name, r->shows_all);
+    part->depth = r->depth + 1;
+    json_append(r->d, r->parts, part->json);
+    return true;
+}
+
+/* Of many candidates a few of each reason are examples enough. */
+static void cut_examples(struct report *r, struct report_group *g)
+{
+    json_ref last = json_at(r->d, g->examples, WHY_EXAMPLES);
+
+    while (last) {
+        json_ref next = json_next(r->d, last);
+
+        json_unlink(r->d, last);
+        last = next;
+    }
+}
+
+/* The reason that refuses most comes first; of equals, the one that was met first. */
+static void append_groups(struct report *r, json_ref groups)
+{
+    bool is_done[WHY_GROUPS_MAX] = { false };
+
+    for (size_t n = 0; n < r->groups_count; n++) {
+        size_t best = WHY_GROUPS_MAX;
+
+        for (size_t i = 0; i < r->groups_count; i++)
+            if (!is_done[i] && (best == WHY_GROUPS_MAX || r->groups[i].count > r->groups[best].count))
+                best = i;
+        assert(best < WHY_GROUPS_MAX);
+        is_done[best] = true;
+        json_set(r->d, r->groups[best].json, "count", json_new_int(r->d, (int64_t)r->groups[best].count));
+        if (!r->shows_all && r->total > WHY_FEW)
+            cut_examples(r, &r->groups[best]);
+        json_append(r->d, groups, r->groups[best].json);
+    }
+}
+
+void report_end(struct report *r)
+{
+    json_ref groups = json_new_array(r->d);
+
+    json_set(r->d, r->candidates, "total", json_new_int(r->d, (int64_t)r->total));
+    append_groups(r, groups);
+    json_set(r->d, r->candidates, "groups", groups);
+    if (!r->has_cause)
+        report_cause(r, WHY_NOTHING, "nothing is wrong");
+}
+
+static void set_line(struct report *r, const char *key, const char *fmt, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void set_line(struct report *r, const char *key, const char *fmt, va_list args)
+{
+    json_set(r->d, r->json, key, line_new(r, fmt, args));
+}
+
+void report_state(struct report *r, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    set_line(r, "state", fmt, args);
+    va_end(args);
+}
+
+void report_cause(struct report *r, const char *cause, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    if (r->has_cause) {
+        json_append(r->d, r->facts, line_new(r, fmt, args));
+    } else {
+        json_set_string(r->d, r->json, "cause", cause);
+        set_line(r, "sentence", fmt, args);
+        r->has_cause = true;
+    }
+    va_end(args);
+}
+
+bool report_has_cause(const struct report *r)
+{
+    return r->has_cause;
+}
+
+struct str report_cause_code(const struct report *r)
+{
+    return json_get_text(r->d, r->json, "cause");
+}
+
+struct str report_sentence(const struct report *r)
+{
+    return json_get_text(r->d, r->json, "sentence");
+}
+
+void report_fact(struct report *r, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    json_append(r->d, r->facts, line_new(r, fmt, args));
+    va_end(args);
+}
+
+void report_next(struct report *r, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    set_line(r, "next", fmt, args);
+    va_end(args);
+}
+
+void report_advise(struct report *r, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    json_append(r->d, r->advice, line_new(r, fmt, args));
+    va_end(args);
+}
+
+/* --- Candidates --- */
+
+static struct report_group *group_of(struct report *r, const char *reason)
+{
+    struct report_group *g;
+
+    for (size_t i = 0; i < r->groups_count; i++)
+        if (r->groups[i].reason == reason || strcmp(r->groups[i].reason, reason) == 0)
+            return &r->groups[i];
+    assert(r->groups_count < WHY_GROUPS_MAX); /* reasons are literals: there are so many and no more */
+    g = &r->groups[r->groups_count++];
+    *g = (struct report_group){ .reason = reason,
+                                .json = json_new_object(r->d),
+                                .examples = json_new_array(r->d) };
+    json_set_string(r->d, g->json, "reason", reason);
+    json_set(r->d, g->json, "count", json_new_int(r->d, 0));
+    json_set(r->d, g->json, "examples", g->examples);
+    return g;
+}
+
+bool report_count(struct report *r, const char *reason)
+{
+    struct report_group *g = group_of(r, reason);
+
+    r->total++;
+    g->count++;
+    return r->shows_all || g->shown < WHY_FEW;
+}
+
+void report_example(struct report *r, const char *reason, const char *name, const char *fmt, ...)
+{
+    struct report_group *g = group_of(r, reason);
+    json_ref example = json_new_object(r->d);
+    va_list args;
+
+    va_start(args, fmt);
+    json_set_string(r->d, example, "name", name);
+    json_set(r->d, example, "text", line_new(r, fmt, args));
+    va_end(args);
+    json_append(r->d, g->examples, example);
+    g->shown++;
+}
+
+/* --- What is done and what happened --- */
+
+void report_operation(struct report *r, const struct report_operation *o)
+{
+    json_ref x = json_new_object(r->d);
+
+    json_set_string(r->d, x, "name", o->name);
+    json_set_string(r->d, x, "state", o->is_running ? "running" : "waiting");
+    json_set(r->d, x, "failures", json_new_int(r->d, o->failures));
+    if (o->retry_seconds >= 0)
+        json_set(r->d, x, "retryInSeconds", json_new_int(r->d, o->retry_seconds));
+    json_set_string(r->d, x, "message", o->message);
+    json_append(r->d, r->operations, x);
+}
+
+void report_event(struct report *r, const struct report_event *e)
+{
+    json_ref x = json_new_object(r->d);
+
+    json_set_string(r->d, x, "type", e->type);
+    json_set_string(r->d, x, "reason", e->reason);
+    json_set_string(r->d, x, "message", e->message);
+    json_set(r->d, x, "count", json_new_int(r->d, e->count));
+    json_set_string(r->d, x, "age", e->age);
+    json_append(r->d, r->events, x);
+}

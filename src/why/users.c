@@ -1,0 +1,118 @@
+#include "why/users.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/match.h"
+#include "api/node.h"
+#include "api/pod_claims.h"
+#include "machinery/parts.h"
+
+/* A list that is being written. */
+struct list {
+    struct buf *out;
+    size_t count;
+};
+
+static void list_add(struct list *l, const char *name, const char *node)
+{
+    if (l->count < WHY_EXAMPLES)
+        (void)buf_addf(l->out, "%s%s%s%s", l->count ? ", " : "", name, node[0] ? " on " : "", node);
+    l->count++;
+}
+
+static size_t list_end(struct list *l)
+{
+    if (l->count > WHY_EXAMPLES)
+        (void)buf_addf(l->out, ", … (%zu)", l->count);
+    return l->count;
+}
+
+static size_t add_users(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
+                        bool is_placed, struct buf *out)
+{
+    struct list l = { .out = out };
+    struct informer_cursor at;
+    char key[CLAIM_KEY_BYTES_MAX];
+
+    if (!w->caches[KIND_POD])
+        return 0;
+    (void)snprintf(key, sizeof key, "%s/%s", ns, claim);
+    for (const struct object *o = informer_first_by(w->caches[KIND_POD], PODS_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at)) {
+        const struct pod *p = pod_of(o);
+
+        if (!pod_is_terminated(p) && !(except_uid && strcmp(o->uid, except_uid) == 0) &&
+            (p->node_name[0] || !is_placed))
+            list_add(&l, o->name, p->node_name);
+    }
+    return list_end(&l);
+}
+
+size_t why_users(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
+                 struct buf *out)
+{
+    return add_users(w, ns, claim, except_uid, /* is_placed= */ false, out);
+}
+
+size_t why_users_placed(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
+                        struct buf *out)
+{
+    return add_users(w, ns, claim, except_uid, /* is_placed= */ true, out);
+}
+
+size_t why_reach(const struct why_world *w, const struct volume *v, struct buf *out)
+{
+    struct list l = { .out = out };
+    struct informer_cursor at;
+    struct error ignored; /* an affinity that is wrong is one that does not match */
+
+    if (!w->caches[KIND_NODE])
+        return 0;
+    for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
+        if (node_affinity_check(v->affinity, o->labels.items, o->labels.count, &ignored) == 0)
+            list_add(&l, o->name, "");
+    return list_end(&l);
+}
+
+static const struct attachment *attachment_of(const struct object *o)
+{
+    return (const struct attachment *)(const void *)o;
+}
+
+size_t why_attached(const struct why_world *w, const char *volume, const char *except_node, struct buf *out)
+{
+    struct list l = { .out = out };
+    struct informer_cursor at;
+
+    if (!w->caches[KIND_ATTACHMENT])
+        return 0;
+    for (const struct object *o = informer_first(w->caches[KIND_ATTACHMENT], &at); o;
+         o = informer_next(&at)) {
+        const struct attachment *a = attachment_of(o);
+
+        if (strcmp(a->volume_name, volume) == 0 && !(except_node && strcmp(a->node_name, except_node) == 0))
+            list_add(&l, a->node_name, "");
+    }
+    return list_end(&l);
+}
+
+const struct attachment *why_attachment(const struct why_world *w, const char *volume, const char *node)
+{
+    struct informer_cursor at;
+
+    if (!w->caches[KIND_ATTACHMENT])
+        return NULL;
+    for (const struct object *o = informer_first(w->caches[KIND_ATTACHMENT], &at); o; o = informer_next(&at))
+        if (strcmp(attachment_of(o)->volume_name, volume) == 0 &&
+            strcmp(attachment_of(o)->node_name, node) == 0)
+            return attachment_of(o);
+    return NULL;
+}
+
+const struct claim *why_claim_of(const struct why_world *w, const struct volume *v)
+{
+    const struct object *o = v->claim.is_set ? why_get(w, KIND_CLAIM, v->claim.ns, v->claim.name) : NULL;
+
+    return o ? claim_of(o) : NULL;
+}

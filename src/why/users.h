@@ -1,0 +1,29 @@
+/* Who has a claim or a volume, and from where it can be had, in words.
+ *
+ * Lists name a few and count the rest: "web-0 on n1, web-1, … (12)". Each returns how many there are. */
+#ifndef BERTH_WHY_USERS_H
+#define BERTH_WHY_USERS_H
+
+#include "api/attachment.h"
+#include "api/claim.h"
+#include "api/pod.h"
+#include "api/volume.h"
+#include "why/world.h"
+
+/* Pods that use the claim and have not ended, but for the one of that uid; NULL: all of them. */
+size_t why_users(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
+                 struct buf *out);
+/* The same, of those that have a node. */
+size_t why_users_placed(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
+                        struct buf *out);
+/* Nodes that the volume's node affinity allows. */
+size_t why_reach(const struct why_world *w, const struct volume *v, struct buf *out);
+/* Nodes that a VolumeAttachment ties the volume to, but for that one; NULL: all of them. */
+size_t why_attached(const struct why_world *w, const char *volume, const char *except_node, struct buf *out);
+/* The attachment of the volume to the node; NULL for none. */
+const struct attachment *why_attachment(const struct why_world *w, const char *volume, const char *node);
+
+/* The claim that the volume names, whatever its uid; NULL when it is not there. */
+const struct claim *why_claim_of(const struct why_world *w, const struct volume *v);
+
+#endif

@@ -1,0 +1,253 @@
+#include "why/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "controllers/binder/binder.h"
+#include "machinery/parts.h"
+
+/* --- Caches --- */
+
+static const struct {
+    enum kind kind;
+    bool is_needed; /* without it no verdict is worth anything */
+} kinds[] = {
+    { KIND_VOLUME, true },    { KIND_CLAIM, true },       { KIND_CLASS, true },
+    { KIND_POD, true },       { KIND_NODE, false },       { KIND_ATTACHMENT, false },
+    { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_CSI_CAPACITY, false },
+};
+
+int why_world_caches(struct why_world *w, struct informers *all, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        bool is_pods = kinds[i].kind == KIND_POD;
+
+        w->caches[kinds[i].kind] = is_pods ? part_pods(all, err) : informers_get(all, kinds[i].kind, err);
+        if (!w->caches[kinds[i].kind])
+            return -(int)err->code;
+    }
+    return 0;
+}
+
+const struct kind_info *why_world_missing(const struct why_world *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (kinds[i].is_needed && !informer_is_synced(w->caches[kinds[i].kind]))
+            return kind_info(kinds[i].kind);
+    return NULL;
+}
+
+void why_world_drop_missing(struct why_world *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const struct informer **cache = &w->caches[kinds[i].kind];
+
+        if (!kinds[i].is_needed && (!informer_is_synced(*cache) || informer_is_not_served(*cache)))
+            *cache = NULL;
+    }
+}
+
+/* --- Looking things up --- */
+
+const struct object *why_get(const struct why_world *w, enum kind k, const char *ns, const char *name)
+{
+    return w->caches[k] ? informer_get(w->caches[k], ns, name) : NULL;
+}
+
+const char *why_age(const struct why_world *w, struct timestamp since, char to[static WHY_AGE_BYTES_MAX])
+{
+    struct buf text = BUF_INIT(WHY_AGE_BYTES_MAX - 1);
+
+    (void)timestamp_age(since, timestamp_of_ns(clock_real_ns(w->clock)), &text);
+    (void)snprintf(to, WHY_AGE_BYTES_MAX, "%s", buf_cstr(&text));
+    buf_done(&text);
+    return to;
+}
+
+/* --- Events --- */
+
+/* The newest so far, in no order; the events are held. */
+struct newest {
+    struct event *items[WHY_EVENTS_MAX];
+    size_t count;
+};
+
+struct timestamp why_event_at(const struct event *e)
+{
+    const struct timestamp times[] = { e->series_last, e->last, e->time, e->first, e->obj.created };
+
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        if (!timestamp_is_zero(times[i]))
+            return times[i];
+    return (struct timestamp){ 0 };
+}
+
+/* By time, then by name: events of one second have an order too. */
+static int event_cmp(const struct event *a, const struct event *b)
+{
+    int r = timestamp_cmp(why_event_at(a), why_event_at(b));
+
+    return r ? r : strcmp(a->obj.name, b->obj.name);
+}
+
+/* Keeps the list sorted, oldest first. */
+static void on_event(void *ctx, const struct event *e)
+{
+    struct newest *n = ctx;
+    size_t at = n->count;
+
+    while (at > 0 && event_cmp(n->items[at - 1], e) > 0)
+        at--;
+    if (n->count < WHY_EVENTS_MAX) {
+        memmove(&n->items[at + 1], &n->items[at], (n->count - at) * sizeof *n->items);
+        n->count++;
+    } else {
+        if (at == 0)
+            return;
+        (void)object_unref(&n->items[0]->obj);
+        at--;
+        memmove(&n->items[0], &n->items[1], at * sizeof *n->items);
+    }
+    n->items[at] = (struct event *)(void *)object_ref(&e->obj);
+}
+
+void why_add_events(const struct why_world *w, struct report *r, const struct object *about)
+{
+    struct newest n = { .count = 0 };
+    char age[WHY_AGE_BYTES_MAX];
+
+    if (!w->each_event)
+        return;
+    w->each_event(w->ctx, about, on_event, &n);
+    for (size_t i = 0; i < n.count; i++) {
+        const struct event *e = n.items[i];
+        int32_t count = e->series_count ? e->series_count : e->count;
+
+        report_event(r, &(struct report_event){ .type = e->type,
+                                                .reason = e->reason,
+                                                .message = e->message,
+                                                .count = count > 0 ? count : 1,
+                                                .age = why_age(w, why_event_at(e), age) });
+        (void)object_unref(&n.items[i]->obj);
+    }
+}
+
+/* --- Operations --- */
+
+struct why_operations {
+    const struct why_world *world;
+    struct report *report;
+};
+
+static void add_operation(void *ctx, const struct operation_state *s)
+{
+    const struct why_operations *x = ctx;
+    uint64_t now_ns = clock_mono_ns(x->world->clock);
+    bool is_waiting = s->retry_at_ns > now_ns;
+
+    report_operation(
+        x->report,
+        &(struct report_operation){
+            .name = s->name,
+            .is_running = s->is_running,
+            .failures = s->failures,
+            .retry_seconds = is_waiting ? (int64_t)((s->retry_at_ns - now_ns + NS_PER_S - 1) / NS_PER_S) : -1,
+            .message = s->message });
+}
+
+void why_add_operations(const struct why_world *w, struct report *r, const struct object *about)
+{
+    struct why_operations x = { w, r };
+
+    if (w->binder)
+        binder_each_operation(w->binder, about, add_operation, &x);
+}
+
+/* --- The whole --- */
+
+static const struct {
+    enum kind kind;
+    void (*explain)(const struct why_world *w, struct report *r, const struct object *o);
+} explainers[] = {
+    { KIND_CLAIM, why_claim },
+    { KIND_VOLUME, why_volume },
+    { KIND_POD, why_pod },
+};
+
+static int write_report(const struct why_world *w, const struct why_question *q, size_t explainer,
+                        const struct object *o, struct buf *out, struct error *err)
+{
+    struct json doc;
+    struct report r;
+    int e;
+
+    json_init(&doc, WHY_BYTES_MAX);
+    report_begin(&r, &doc, o->kind->name, q->ns, q->name, q->shows_all);
+    explainers[explainer].explain(w, &r, o);
+    report_end(&r);
+    e = json_check(&doc, err);
+    if (e == 0)
+        json_write(&doc, r.json, out);
+    json_done(&doc);
+    return e < 0 ? e : buf_check(out, "report", err);
+}
+
+int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err)
+{
+    const struct kind_info *k = kind_info(q->kind);
+    const struct object *o = why_get(w, q->kind, q->ns, q->name);
+
+    for (size_t i = 0; i < ARRAY_LEN(explainers); i++) {
+        if (explainers[i].kind != q->kind)
+            continue;
+        if (!o)
+            return error_set(err, ERR_NOT_FOUND, "%s \"%s\" not found", k->plural, q->name);
+        return write_report(w, q, i, o, out, err);
+    }
+    return error_set(err, ERR_BAD_REQUEST, "nothing explains %s", k->plural);
+}
+
+/* --- Paths --- */
+
+static const struct {
+    enum kind kind;
+    const char *type;
+} types[] = {
+    { KIND_CLAIM, "pvc" },
+    { KIND_VOLUME, "pv" },
+    { KIND_POD, "pod" },
+};
+
+const char *why_type(enum kind k)
+{
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (types[i].kind == k)
+            return types[i].type;
+    return NULL;
+}
+
+/* The parts of the path end where the slashes were. */
+int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
+                  struct error *err)
+{
+    int len = snprintf(to, WHY_PATH_BYTES_MAX, "%s", path);
+    char *name = strrchr(to, '/'), *ns = strchr(to, '/');
+
+    for (size_t i = 0; len > 0 && len < WHY_PATH_BYTES_MAX && name && i < ARRAY_LEN(types); i++) {
+        bool is_namespaced = kind_info(types[i].kind)->is_namespaced;
+
+        if (!str_eq((struct str){ to, (size_t)(ns - to) }, str_of(types[i].type)) ||
+            is_namespaced != (ns != name))
+            continue;
+        *ns = *name = '\0';
+        ret->kind = types[i].kind;
+        ret->ns = is_namespaced ? ns + 1 : "";
+        ret->name = name + 1;
+        return 0;
+    }
+    return error_set(err, ERR_NOT_FOUND,
+                     "nothing explains \"%s\": pvc/NAMESPACE/NAME, pv/NAME and pod/NAMESPACE/NAME can be",
+                     path);
+}

@@ -1,0 +1,606 @@
+/* The rules of `berth check`, one world each: what is found, how bad it is, what to do. */
+#include "tests/unit/test_inventory.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/check.h"
+
+#define WHY_PVC "see 'berth why pvc/db -n shop'\n"
+#define WHY_PV "see 'berth why pv/pv-1'\n"
+#define WHY_POD "see 'berth why pod/web -n shop'\n"
+
+static struct usages usages;
+static struct buf out = { .len_max = 1 << 20 };
+static char summary[256];
+
+/* The findings; the last line is kept apart. */
+static const char *found(const struct checkup *asked)
+{
+    struct checkup x = *asked;
+    char *end;
+
+    buf_clear(&out);
+    x.all = &world;
+    x.usages = &usages;
+    x.now = (struct timestamp){ .seconds = WORLD_NOW_SECONDS };
+    x.texts = ARENA_INIT(1 << 20);
+    x.stuck_seconds = x.stuck_seconds ? x.stuck_seconds : 300;
+    ASSERT_OK(inventory_tie(&world, &err));
+    ASSERT_OK(checkup_run(&x, &err));
+    checkup_show(&x, /* is_whole= */ false, /* paint= */ NULL, &out);
+    for (end = out.data + out.len - 1; end > out.data && end[-1] != '\n';)
+        end--;
+    (void)snprintf(summary, sizeof summary, "%s", end);
+    *end = '\0';
+    checkup_done(&x);
+    return out.data;
+}
+
+static const char *findings(void)
+{
+    const char *text = found(&(struct checkup){ 0 });
+
+    usages_done(&usages);
+    world_end();
+    return text;
+}
+
+static void begin(void)
+{
+    usages = USAGES_INIT;
+    world_begin();
+}
+
+/* A healthy pair. */
+static void put_pair(void)
+{
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put_claim("shop/db", "", "Bound", "pv-1", "");
+}
+
+TEST(all_is_well)
+{
+    begin();
+    put(KIND_CLASS, "{'metadata':{'name':'fast','annotations':{'storageclass.kubernetes.io/is-default-class':"
+                    "'true'}},'provisioner':'disk.example.com'}");
+    put(KIND_CSI_DRIVER, "{'metadata':{'name':'disk.example.com'},'spec':{}}");
+    put_pair();
+    put_pod("shop/web", "db", "n1", "Running", "");
+    put_node("n1", true, "");
+    put(KIND_LEASE,
+        "{'metadata':{'namespace':'kube-node-lease','name':'n1'},'spec':{'leaseDurationSeconds':40,"
+        "'renewTime':'2026-01-01T00:59:50.000000Z'}}");
+    ASSERT_STR("", findings());
+    ASSERT_STR("0 errors, 0 warnings, 0 hints in 1 class, 1 volume, 1 claim, 1 pod and 1 node.\n", summary);
+}
+
+TEST(the_summary_counts)
+{
+    begin();
+    put_volume("pv-1", "", "Failed", NULL, "");
+    put_volume("pv-2", "", "Failed", NULL, "");
+    put_volume("pv-3", "", "Released", NULL, "");
+    put_class("a", "kubernetes.io/no-provisioner", "");
+    put_class("b", "kubernetes.io/no-provisioner", "");
+    (void)findings();
+    ASSERT_STR("2 errors, 1 warning, 1 hint in 2 classes, 3 volumes, 0 claims, 0 pods and 0 nodes.\n",
+               summary);
+}
+
+/* --- Claims --- */
+
+TEST(lost_claims)
+{
+    begin();
+    put_claim("shop/db", "", "Lost", "pv-9", "");
+    ASSERT_STR("error: pvc/db -n shop: is Lost, and its volume pv-9 is gone; " WHY_PVC, findings());
+    begin();
+    put_claim("shop/db", "", "Bound", "pv-9", "");
+    ASSERT_STR("error: pvc/db -n shop: is Bound, and its volume pv-9 is gone; " WHY_PVC, findings());
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/other", "");
+    put_claim("shop/other", "", "Bound", "pv-1", "");
+    put_claim("shop/db", "", "Lost", "pv-1", "");
+    ASSERT_STR("error: pvc/db -n shop: is Lost: its volume pv-1 belongs to shop/other; " WHY_PVC, findings());
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put_claim("shop/db", "", "Lost", "pv-1", "");
+    ASSERT_STR("error: pvc/db -n shop: is Lost, though its volume pv-1 is there; " WHY_PVC, findings());
+    begin();
+    put_claim("shop/db", "", "Lost", "", "");
+    ASSERT_STR("error: pvc/db -n shop: is Lost: no volume is its own; " WHY_PVC, findings());
+}
+
+TEST(stuck_claims)
+{
+    begin();
+    put_claim("shop/db", "", "Pending", "", "");
+    ASSERT_STR("warning: pvc/db -n shop: has been Pending for 60m: waits for a volume that fits; " WHY_PVC,
+               findings());
+    begin(); /* within its time */
+    put_claim("shop/db", "", "Pending", "", "");
+    ASSERT_STR("", found(&(struct checkup){ .stuck_seconds = 3601 }));
+    assert_non_null(strstr(found(&(struct checkup){ .stuck_seconds = 3600 }), "Pending"));
+    usages_done(&usages);
+    world_end();
+    begin(); /* nobody wants it yet: it may be meant so */
+    put(KIND_CLASS,
+        "{'metadata':{'name':'later','annotations':{'storageclass.kubernetes.io/is-default-class':"
+        "'true'}},'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':"
+        "'WaitForFirstConsumer'}");
+    put_claim("shop/db", "later", "Pending", "", "");
+    ASSERT_STR(
+        "hint: pvc/db -n shop: has been Pending for 60m: waits for a pod that uses it; make a pod that uses "
+        "it, or delete it\n",
+        findings());
+}
+
+TEST(claims_that_cannot_grow)
+{
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put(KIND_CLAIM,
+        "{'metadata':{'namespace':'shop','name':'db','uid':'u-shop/db'},'spec':{'volumeName':'pv-1',"
+        "'storageClassName':''},'status':{'phase':'Bound','allocatedResourceStatuses':{'storage':"
+        "'ControllerResizeInfeasible'}}}");
+    ASSERT_STR(
+        "warning: pvc/db -n shop: cannot grow: ControllerResizeInfeasible; ask for less, or for more space "
+        "below it\n",
+        findings());
+}
+
+TEST(deletions_that_take_long)
+{
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put(KIND_CLAIM, "{'metadata':{'namespace':'shop','name':'db','uid':'u-shop/db','deletionTimestamp':"
+                    "'2026-01-01T00:48:00Z','finalizers':['kubernetes.io/pvc-protection','x.example/y']},"
+                    "'spec':{'volumeName':'pv-1','storageClassName':''},'status':{'phase':'Bound'}}");
+    put_pod("shop/web", "db", "", "Running", "");
+    ASSERT_STR(
+        "warning: pvc/db -n shop: has been going for 12m, held by kubernetes.io/pvc-protection, x.example/y; "
+        "pod web uses it; " WHY_PVC,
+        findings());
+    begin();
+    put(KIND_VOLUME, "{'metadata':{'name':'pv-1','deletionTimestamp':'2026-01-01T00:48:00Z','finalizers':["
+                     "'kubernetes.io/pv-protection']},'spec':{},'status':{'phase':'Available'}}");
+    put(KIND_VOLUME, "{'metadata':{'name':'pv-2','deletionTimestamp':'2026-01-01T00:59:00Z','finalizers':["
+                     "'kubernetes.io/pv-protection']},'spec':{},'status':{'phase':'Available'}}");
+    ASSERT_STR("warning: pv/pv-1: has been going for 12m, held by kubernetes.io/pv-protection; " WHY_PV,
+               findings());
+}
+
+/* --- Volumes --- */
+
+TEST(orphaned_volumes)
+{
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    ASSERT_STR("error: pv/pv-1: is Bound to claim shop/db, which does not exist; " WHY_PV, findings());
+    begin();
+    put_pair();
+    put_volume("pv-2", "", "Bound", "shop/db", "");
+    ASSERT_STR("error: pv/pv-2: is Bound to claim shop/db, which has volume pv-1; see 'berth why pv/pv-2'\n",
+               findings());
+    begin();
+    put_pair();
+    put_volume("pv-2", "", "Bound", NULL, ",'claimRef':{'namespace':'shop','name':'db','uid':'earlier'}");
+    ASSERT_STR("error: pv/pv-2: is Bound to an earlier claim shop/db; today's is another one; see 'berth why "
+               "pv/pv-2'\n",
+               findings());
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put_claim("shop/db", "", "Bound", "", "");
+    ASSERT_STR("error: pv/pv-1: is Bound to claim shop/db, which has no volume; " WHY_PV, findings());
+    begin(); /* who knows: claims could not be listed */
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    world.kinds[KIND_CLAIM].is_known = false;
+    ASSERT_STR("", findings());
+}
+
+TEST(volumes_that_are_kept_for_nobody)
+{
+    begin();
+    put_volume("pv-1", "", "Available", NULL, ",'claimRef':{'namespace':'shop','name':'db'}");
+    ASSERT_STR("hint: pv/pv-1: is kept for claim shop/db, which does not exist; make the claim, or clear "
+               "spec.claimRef\n",
+               findings());
+}
+
+TEST(failed_volumes)
+{
+    begin();
+    put_volume("pv-1", "", "Failed", NULL, "");
+    ASSERT_STR("error: pv/pv-1: has Failed: the message; " WHY_PV, findings());
+}
+
+TEST(released_volumes)
+{
+    begin();
+    put_volume("pv-1", "", "Released", "shop/db", "");
+    ASSERT_STR(
+        "warning: pv: 1 released volume holds 5Gi that no claim uses: pv-1; save what is needed, then delete "
+        "them, or clear spec.claimRef to offer them anew\n",
+        findings());
+    begin();
+    for (unsigned i = 1; i <= 5; i++) {
+        char name[8];
+
+        (void)snprintf(name, sizeof name, "pv-%u", i);
+        put_volume(name, "", "Released", "shop/db", "");
+    }
+    assert_non_null(strstr(findings(),
+                           "warning: pv: 5 released volumes hold 25Gi that no claim uses: pv-1, pv-2, pv-3 "
+                           "and 2 more; "));
+}
+
+TEST(volumes_that_should_be_gone)
+{
+    static const char row[] = "{'metadata':{'name':'%s'},'spec':{'capacity':{'storage':'5Gi'},'"
+                              "persistentVolumeReclaimPolicy':'%s'},"
+                              "'status':{'phase':'Released','lastPhaseTransitionTime':'%s'}}";
+
+    begin();
+    put(KIND_VOLUME, row, "pv-1", "Delete", "2026-01-01T00:48:00Z");
+    put(KIND_VOLUME, row, "pv-2", "Delete", "2026-01-01T00:59:00Z"); /* it may well be on its way */
+    put(KIND_VOLUME, row, "pv-3", "Recycle", "2026-01-01T00:50:00Z");
+    ASSERT_STR(
+        "warning: pv/pv-1: has been Released for 12m and should be deleted by now; " WHY_PV
+        "warning: pv/pv-3: has been Released for 10m and should be emptied by now; see 'berth why pv/pv-3'\n"
+        "warning: pv: 2 released volumes hold 10Gi that no claim uses: pv-1, pv-3; save what is needed, then "
+        "delete them, or clear spec.claimRef to offer them anew\n",
+        findings());
+}
+
+static void put_local(const char *name, const char *phase, const char *claim, const char *key,
+                      const char *value)
+{
+    char extra[512];
+
+    (void)snprintf(
+        extra, sizeof extra,
+        ",'local':{'path':'/d'},'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':["
+        "{'key':'%s','operator':'In','values':['%s']}]}]}}",
+        key, value);
+    put_volume(name, "", phase, claim, extra);
+}
+
+TEST(local_volumes_without_their_node)
+{
+    begin();
+    put_node("n1", true, "");
+    put_claim("shop/db", "", "Bound", "pv-1", "");
+    put_local("pv-1", "Bound", "shop/db", "kubernetes.io/hostname", "n9");
+    put_local("pv-2", "Available", NULL, "kubernetes.io/hostname", "n1");
+    put_local("pv-3", "Available", NULL, "zone", "a");
+    ASSERT_STR(
+        "error: pv/pv-1: is on no node that is there: its data cannot be reached; bring its node back, or "
+        "delete "
+        "the volume if its data is lost\n"
+        "warning: pv/pv-3: is on no node that is there: its data cannot be reached; bring its node back, or "
+        "delete the volume if its data is lost\n",
+        findings());
+    begin();
+    put(KIND_NODE, "{'metadata':{'name':'other','labels':{'kubernetes.io/hostname':'n9','zone':'a'}}}");
+    put_local("pv-2", "Available", NULL, "kubernetes.io/hostname", "n9");
+    put_local("pv-3", "Available", NULL, "zone", "a");
+    ASSERT_STR("", findings());
+}
+
+/* --- Classes --- */
+
+TEST(default_classes)
+{
+    static const char row[] =
+        "{'metadata':{'name':'%s','annotations':{'storageclass.kubernetes.io/is-default-class':'true'}},"
+        "'provisioner':'kubernetes.io/no-provisioner'}";
+
+    begin();
+    put_class("fast", "kubernetes.io/no-provisioner", "");
+    ASSERT_STR("hint: sc: none is the default: claims that name no class get volumes without class alone; "
+               "annotate one "
+               "with storageclass.kubernetes.io/is-default-class=true\n",
+               findings());
+    begin();
+    put(KIND_CLASS, row, "a");
+    put(KIND_CLASS, row, "b");
+    ASSERT_STR("warning: sc: 2 are the default, and the newest counts: a, b; take the annotation "
+               "storageclass.kubernetes.io/is-default-class from all but one\n",
+               findings());
+}
+
+TEST(provisioners_that_nobody_has_seen)
+{
+    static const char row[] =
+        "{'metadata':{'name':'%s','annotations':{'storageclass.kubernetes.io/is-default-class':'%s'}},"
+        "'provisioner':'%s'}";
+
+    begin();
+    put(KIND_CLASS, row, "a", "true", "nowhere.example.com");
+    put(KIND_CLASS, row, "b", "", "on-node.example.com");
+    put(KIND_CLASS, row, "c", "", "made.example.com/x");
+    put(KIND_CLASS, row, "d", "", "kubernetes.io/aws-ebs"); /* ebs.csi.aws.com does its work */
+    put(KIND_CLASS, row, "e", "", "kubernetes.io/host-path");
+    put(KIND_CSI_DRIVER, "{'metadata':{'name':'ebs.csi.aws.com'},'spec':{}}");
+    put(KIND_CSI_NODE,
+        "{'metadata':{'name':'n1'},'spec':{'drivers':[{'name':'on-node.example.com','nodeID':'n'}]}}");
+    put(KIND_VOLUME, "{'metadata':{'name':'pv-1','annotations':{'pv.kubernetes.io/provisioned-by':"
+                     "'made.example.com/x'}},'spec':{},'status':{'phase':'Available'}}");
+    ASSERT_STR(
+        "hint: sc/a: is of provisioner nowhere.example.com, and nothing shows that it runs: no CSIDriver, no "
+        "volume made by it; see to it that the provisioner runs, or correct its name in a new class\n",
+        findings());
+}
+
+/* --- Pods --- */
+
+TEST(pods_that_wait)
+{
+    begin();
+    put_pod("shop/web", "db", "", "Pending", "");
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m for claim db, which does not exist; " WHY_POD,
+               findings());
+    begin();
+    put_claim("shop/db", "", "Pending", "", "");
+    put_pod("shop/web", "db", "", "Pending", "");
+    assert_non_null(strstr(
+        findings(), "warning: pod/web -n shop: has waited 60m for claim db, which is Pending; " WHY_POD));
+    begin();
+    put_pair();
+    put_pod("shop/web", "db", "", "Pending", "");
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m for a node: no scheduler has looked at it; " WHY_POD,
+               findings());
+    begin();
+    put_pair();
+    put_pod("shop/web", "db", "", "Pending",
+            ",'conditions':[{'type':'PodScheduled','status':'False','message':'0/1 nodes'}]");
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m for a node: 0/1 nodes; " WHY_POD, findings());
+    begin();
+    put_pair();
+    put_node("n1", true, "");
+    put_pod("shop/web", "db", "n1", "Pending",
+            ",'conditions':[{'type':'volumes.berth.io/ready','status':'False','message':'mount failed',"
+            "'lastTransitionTime':'2026-01-01T00:30:00Z'}]");
+    ASSERT_STR("warning: pod/web -n shop: has waited 30m for its volumes on node n1: mount failed; " WHY_POD,
+               findings());
+}
+
+TEST(pods_that_do_not_wait)
+{
+    begin();
+    put_pair();
+    put_node("n1", true, "");
+    put_pod("shop/runs", "none", "n1", "Running", "");
+    put_pod("shop/ended", "none", "n1", "Succeeded", "");
+    put_pod("shop/ready", "db", "n1", "Pending",
+            ",'conditions':[{'type':'volumes.berth.io/ready','status':'True'}]");
+    put(KIND_POD, "{'metadata':{'namespace':'shop','name':'plain','creationTimestamp':'" WORLD_MADE
+                  "'},'spec':{},'status':{'phase':'Pending'}}"); /* it has no volumes */
+    put(KIND_POD,
+        "{'metadata':{'namespace':'shop','name':'new','creationTimestamp':'2026-01-01T00:59:00Z'},'spec':"
+        "{'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'none'}}]},'status':{'phase':"
+        "'Pending'}}");
+    ASSERT_STR("", findings());
+}
+
+/* --- Attachments and nodes --- */
+
+TEST(attachments)
+{
+    static const char row[] = "{'metadata':{'name':'%s'},'spec':{'attacher':'d','nodeName':'%s','source':{'"
+                              "persistentVolumeName':'%s'}},"
+                              "'status':{'attached':%s%s}}";
+    const char *advice = "see 'berth describe volumeattachment' and the driver's log\n";
+    char expected[2048];
+
+    begin();
+    put_pair();
+    put_node("n1", true, "");
+    put(KIND_ATTACHMENT, row, "a-fine", "n1", "pv-1", "true", "");
+    put(KIND_ATTACHMENT, row, "b", "n9", "pv-1", "true", "");
+    put(KIND_ATTACHMENT, row, "c", "n1", "pv-9", "true", "");
+    put(KIND_ATTACHMENT, row, "d", "n1", "pv-1", "false", ",'attachError':{'message':'no slot'}");
+    put(KIND_ATTACHMENT, row, "e", "n1", "pv-1", "true", ",'detachError':{'message':'busy'}");
+    (void)snprintf(expected, sizeof expected,
+                   "warning: volumeattachment/d: cannot attach volume pv-1 to node n1: no slot; %s"
+                   "warning: volumeattachment/b: is for node n9, which does not exist; %s"
+                   "warning: volumeattachment/c: is for volume pv-9, which does not exist; %s"
+                   "warning: volumeattachment/e: cannot detach volume pv-1 from node n1: busy; %s",
+                   advice, advice, advice, advice);
+    ASSERT_STR(expected, findings());
+}
+
+#define NODE_ADVICE                                                        \
+    "see 'berth describe node'; one that is off for good wants the taint " \
+    "node.kubernetes.io/out-of-service\n"
+
+TEST(nodes_that_are_down)
+{
+    begin();
+    put_node("idle", false, "");
+    put_node("n1", false, "");
+    put_node("n2", false, ",'volumesAttached':[{'name':'x','devicePath':''}]");
+    put_pair();
+    put_pod("shop/web", "db", "n1", "Running", "");
+    put_pod("shop/ended", "db", "idle", "Succeeded", "");
+    ASSERT_STR(
+        "error: node/n1: has not been ready for 12m, and pod shop/web with claims is on it; " NODE_ADVICE
+        "error: node/n2: has not been ready for 12m, and volumes are attached to it; " NODE_ADVICE,
+        findings());
+    begin();
+    put_node("n1", false, "");
+    put_pair();
+    put_pod("shop/web", "db", "n1", "Running", "");
+    put_pod("shop/api", "db", "n1", "Running", "");
+    ASSERT_STR("error: node/n1: has not been ready for 12m, and 2 pods with claims are on it: shop/api and "
+               "others; " NODE_ADVICE,
+               findings());
+}
+
+TEST(nodes_that_are_silent)
+{
+    static const char row[] = "{'metadata':{'namespace':'kube-node-lease','name':'%s'},'spec':{"
+                              "'leaseDurationSeconds':40,'renewTime':'2026-01-01T00:%s.000000Z'}}";
+
+    begin();
+    put_pair();
+    put_node("n1", true, "");
+    put_node("n2", true, "");
+    put(KIND_LEASE, row, "n1", "57:00");
+    put(KIND_LEASE, row, "n2", "58:45");
+    put_pod("shop/web", "db", "n1", "Running", "");
+    put_pod("shop/web2", "db", "n2", "Running", "");
+    ASSERT_STR("warning: node/n1: has not renewed its lease for 3m, and pod shop/web with claims is on "
+               "it; " NODE_ADVICE,
+               findings());
+}
+
+/* --- Statistics --- */
+
+static void read_usage(const char *text)
+{
+    const char *node;
+
+    ASSERT_OK(usages_read(&usages, str_of(kind_row(text)), &node, &err));
+    usages_sort(&usages);
+}
+
+TEST(volumes_that_fill_up)
+{
+    begin();
+    put_pair();
+    read_usage(
+        "{'node':'n1','pods':[{'podRef':{'name':'web','namespace':'shop'},'volumes':["
+        "{'name':'data','claim':{'name':'db','namespace':'shop'},'capacityBytes':10240,'availableBytes':1023,"
+        "'inodes':100,'inodesFree':0},"
+        "{'name':'enough','capacityBytes':10240,'availableBytes':1024,'inodes':100,'inodesFree':10},"
+        "{'name':'full','capacityBytes':10240,'availableBytes':0},"
+        "{'name':'odd','capacityBytes':0,'availableBytes':0,'inodes':0,'inodesFree':0},"
+        "{'name':'keys','plugin':'kubernetes.io/secret','capacityBytes':4096,'availableBytes':0}]},"
+        "{'podRef':{'name':'web2','namespace':'shop'},'volumes':[{'name':'data','claim':{'name':'db',"
+        "'namespace':'shop'},'capacityBytes':10240,'availableBytes':1023}]}]}");
+    ASSERT_STR("error: pvc/db -n shop: has 0 of 100 inodes left in volume data of pod web; make room, or let "
+               "its claim "
+               "ask for more\n"
+               "error: pod/web -n shop: has 0 bytes of 10Ki left in volume full of pod web; make room, or "
+               "let its claim "
+               "ask for more\n"
+               "warning: pvc/db -n shop: has 1023 of 10Ki left in volume data of pod web; make room, or let "
+               "its claim "
+               "ask for more\n",
+               findings());
+}
+
+TEST(mounts_that_are_broken)
+{
+    char dir[] = "/tmp/berth-check-XXXXXX", path[256], text[1024];
+
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/pods", dir);
+    ASSERT_INT(0, mkdir(path, 0700));
+    (void)snprintf(path, sizeof path, "%s/pods/u1", dir);
+    ASSERT_INT(0, mkdir(path, 0700));
+    (void)snprintf(text, sizeof text,
+                   "{'node':'n1','pods':[{'podRef':{'name':'web','namespace':'shop'},'volumes':["
+                   "{'name':'hung','error':'no answer','path':'/nowhere'},"
+                   "{'name':'there','path':'%s/pods/u1/'},"
+                   "{'name':'gone','path':'%s/pods/u1/volumes/x','claim':{'name':'db','namespace':'shop'}},"
+                   "{'name':'elsewhere','path':'%s/pods/u2/volumes/x'},"
+                   "{'name':'relative','path':'pods/u1/volumes/x'}]}]}",
+                   dir, dir, dir);
+    begin();
+    put_pair();
+    read_usage(text);
+    (void)snprintf(
+        text, sizeof text,
+        "error: pvc/db -n shop: should be mounted for pod web at %s/pods/u1/volumes/x, where nothing is; "
+        "see 'berth why pvc/db -n shop'\n"
+        "error: pod/web -n shop: does not answer as volume hung of pod web on node n1: no answer; see 'berth "
+        "why pod/web -n shop'\n",
+        dir);
+    ASSERT_STR(text, findings());
+    ASSERT_INT(0, rmdir(path));
+    (void)snprintf(path, sizeof path, "%s/pods", dir);
+    ASSERT_INT(0, rmdir(path));
+    ASSERT_INT(0, rmdir(dir));
+}
+
+/* --- Words --- */
+
+TEST(one_namespace)
+{
+    begin();
+    put_volume("pv-1", "", "Bound", "park/gone", "");
+    put_volume("pv-2", "", "Failed", NULL, "");
+    put_volume("pv-3", "", "Released", "park/gone", "");
+    read_usage("{'node':'n','pods':[{'podRef':{'name':'p','namespace':'park'},'volumes':[{'name':'v','error':"
+               "'e'}]}]}");
+    ASSERT_STR("error: pv/pv-2: has Failed: the message; see 'berth why pv/pv-2'\n",
+               found(&(struct checkup){ .ns = "shop" }));
+    usages_done(&usages);
+    world_end();
+}
+
+TEST(many_of_a_rule_are_counted)
+{
+    const char *text;
+    size_t lines = 0;
+
+    begin();
+    for (unsigned i = 0; i < 25; i++) {
+        char name[8];
+
+        (void)snprintf(name, sizeof name, "v%02u", i);
+        put_volume(name, "", "Failed", NULL, "");
+    }
+    text = findings();
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    ASSERT_INT(21, lines);
+    assert_non_null(strstr(text, "\nerror: 5 more like these (volume-failed); see 'berth check --all'\n"));
+}
+
+TEST(as_json)
+{
+    struct checkup x = {
+        .all = &world, .usages = &usages, .texts = ARENA_INIT(1 << 20), .stuck_seconds = 300
+    };
+
+    begin();
+    put_volume("pv-1", "", "Failed", NULL, "");
+    put_class("a", "kubernetes.io/no-provisioner", "");
+    ASSERT_OK(inventory_tie(&world, &err));
+    ASSERT_OK(checkup_run(&x, &err));
+    buf_clear(&out);
+    ASSERT_OK(checkup_show_json(&x, &out, &err));
+    ASSERT_STR(
+        "{\n"
+        "    \"errors\": 1,\n"
+        "    \"warnings\": 0,\n"
+        "    \"hints\": 1,\n"
+        "    \"findings\": [\n"
+        "        {\n"
+        "            \"severity\": \"error\",\n"
+        "            \"rule\": \"volume-failed\",\n"
+        "            \"kind\": \"PersistentVolume\",\n"
+        "            \"name\": \"pv-1\",\n"
+        "            \"message\": \"has Failed: the message\",\n"
+        "            \"advice\": \"see 'berth why pv/pv-1'\"\n"
+        "        },\n"
+        "        {\n"
+        "            \"severity\": \"hint\",\n"
+        "            \"rule\": \"class-default\",\n"
+        "            \"kind\": \"StorageClass\",\n"
+        "            \"message\": \"none is the default: claims that name no class get volumes without class "
+        "alone\",\n"
+        "            \"advice\": \"annotate one with storageclass.kubernetes.io/is-default-class=true\"\n"
+        "        }\n"
+        "    ]\n"
+        "}\n",
+        buf_cstr(&out));
+    checkup_done(&x);
+    world_end();
+}
+
+TEST_MAIN()

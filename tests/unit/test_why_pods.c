@@ -1,0 +1,667 @@
+/* Pods that are stuck, one situation a test: the true cause comes first. */
+#include "tests/unit/test_why_still.h"
+
+#define READY "True"
+
+static void assert_pod(struct scene *x, const char *cause, const char *sentence)
+{
+    assert_scene(x, KIND_POD, "p", cause, sentence);
+}
+
+/* --- Not to be scheduled --- */
+
+TEST(stuck_gated)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ",'schedulingGates':[{'name':'a.io/one'},{'name':'b'}]", PENDING);
+    assert_pod(&x, "gated", "its scheduling gates are there: a.io/one, b");
+    scene_close(&x);
+}
+
+TEST(stuck_other_scheduler)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ",'schedulerName':'mine'", PENDING);
+    assert_pod(&x, "other-scheduler", "it names scheduler \"mine\", which is not default-scheduler");
+    scene_close(&x);
+}
+
+TEST(stuck_no_nodes)
+{
+    struct scene x = { 0 };
+
+    put_pod(&x, "p", "", "", PENDING);
+    assert_pod(&x, "no-nodes", "there is no node");
+    scene_close(&x);
+}
+
+TEST(stuck_being_deleted_without_a_node)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", DELETED, "", PENDING);
+    assert_pod(&x, "deleting", "it is being deleted, and gets no node any more");
+    ASSERT_TEXT("pod default/p: Terminating, because");
+    scene_close(&x);
+}
+
+/* Without a scheduler to ask, what one wrote. */
+TEST(stuck_as_the_condition_says)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", "",
+            PENDING ",'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable',"
+                    "'message':'0/1 nodes are available: 1 Insufficient cpu.'}]");
+    scene_open(&x);
+    x.w.scheduler = NULL;
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID("unschedulable", "0/1 nodes are available: 1 Insufficient cpu.");
+    scene_close(&x);
+}
+
+/* --- Nodes --- */
+
+TEST(stuck_taints_and_selectors)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "'taints':[{'key':'a','value':'b','effect':'NoSchedule'}]", READY);
+    put_node(&x, "n2", "", "'unschedulable':true", READY);
+    put_node(&x, "n3", ",'disk':'hdd'", "", READY);
+    put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}", PENDING);
+    assert_pod(&x, "node-affinity",
+               "none of the 3 nodes will do; the nearest, n3, is excluded by the pod's nodeSelector or node "
+               "affinity: it has not disk=ssd");
+    ASSERT_TEXT("n1: has a taint that the pod does not tolerate: {a: b}\n");
+    ASSERT_TEXT("n2: is closed to new pods (cordoned)\n");
+    ASSERT_TEXT("the scheduler says: 0/3 nodes are available");
+    scene_close(&x);
+}
+
+TEST(stuck_only_node_is_full)
+{
+    struct scene x = { 0 };
+
+    scene_put(
+        &x, KIND_NODE,
+        "{'apiVersion':'v1','kind':'Node','metadata':{'name':'small','uid':'u-s','resourceVersion':'1'},"
+        "'status':{'allocatable':{'cpu':'1','memory':'1Gi','pods':'10'}}}");
+    scene_put(&x, KIND_POD,
+              "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'default','uid':'u-p',"
+              "'resourceVersion':'1'},'spec':{'schedulerName':'default-scheduler','containers':[{'name':'c',"
+              "'image':'i','resources':{'requests':{'cpu':'2'}}}]}}");
+    assert_pod(&x, "cpu", "the only node, small, has not enough free cpu");
+    scene_close(&x);
+}
+
+/* --- Claims --- */
+
+TEST(stuck_claim_missing)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "no-such-claim", "claim db does not exist");
+    ASSERT_TEXT("pvc default/db: missing, because it does not exist\n");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_unbound)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_claim(&x, "db", "", ONCE ",'storageClassName':'fast'", "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    scene_open(&x);
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_STR("claim-unbound", said_member("cause"));
+    if (strncmp(said_member("sentence"), "claim db is not bound: ", 23) != 0)
+        fail_msg("%s", said_member("sentence"));
+    ASSERT_TEXT("fast"); /* the claim's own story is told in its part */
+    ASSERT_TEXT("berth why pvc/db -n default");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_lost)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'gone'",
+              "Lost");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "claim-lost", "claim db: its volume gone was deleted");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_being_deleted)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_claim(&x, "db", DELETED ",'finalizers':['" FINALIZER_CLAIM_PROTECTION "']", ONCE, "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "claim-deleting", "claim db: it is being deleted");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_of_an_ephemeral_volume)
+{
+    static const char *const volume =
+        ",'volumes':[{'name':'scratch','ephemeral':{'volumeClaimTemplate':{'spec':"
+        "{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':"
+        "'1Gi'}}}}}}]";
+    struct scene x = { 0 }, y = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", volume, PENDING);
+    assert_pod(&x, "claim-awaited", "claim p-scratch: it is made for the pod, and is not there yet");
+    scene_close(&x);
+    put_node(&y, "n1", "", "", READY);
+    put_claim(&y, "p-scratch", "", ONCE, "Pending");
+    put_pod(&y, "p", "", volume, PENDING);
+    assert_pod(&y, "claim-not-owned",
+               "claim p-scratch: it has the name of the pod's own claim and is not the pod's");
+    scene_close(&y);
+}
+
+TEST(stuck_volume_on_a_node_that_the_selector_excludes)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", ",'disk':'ssd'", "", READY);
+    put_node(&x, "n2", "", "", READY);
+    put_pair(&x, "db", ONCE, ON_NODE("n2"));
+    put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}" USES("db"), PENDING);
+    assert_pod(
+        &x, "volume-affinity",
+        "volume pv-db of claim db can only be used from n2; n2 is excluded by the pod's nodeSelector or "
+        "node affinity: it has not disk=ssd");
+    ASSERT_TEXT("Let the pod go where its volume is");
+    scene_close(&x);
+}
+
+TEST(stuck_volume_whose_node_is_gone)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pair(&x, "db", ONCE, ON_NODE("n9"));
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "node-gone", "volume pv-db of claim db can be used from no node that is there");
+    scene_close(&x);
+}
+
+TEST(stuck_volumes_on_different_nodes)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_node(&x, "n2", "", "", READY);
+    put_pair(&x, "a", ONCE, ON_NODE("n1"));
+    put_pair(&x, "b", ONCE, ON_NODE("n2"));
+    put_pod(&x, "p", "",
+            ",'volumes':[{'name':'a','persistentVolumeClaim':{'claimName':'a'}},{'name':'b',"
+            "'persistentVolumeClaim':{'claimName':'b'}}]",
+            PENDING);
+    assert_pod(&x, "volumes-apart", "no node reaches all of its volumes: pv-a on n1, pv-b on n2");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_for_one_pod_alone)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pair(&x, "db", ",'accessModes':['ReadWriteOncePod']", NFS);
+    put_pod(&x, "other", "", ON_N1 USES("db"), "'phase':'Running'");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "in-use-by-another-pod",
+               "claim db is for one pod alone (ReadWriteOncePod), and pod other on n1 has it");
+    scene_close(&x);
+}
+
+TEST(stuck_zone)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", ",'topology.kubernetes.io/zone':'a'", "", READY);
+    put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'",
+              "Bound");
+    put_volume(&x, "pv", ",'labels':{'topology.kubernetes.io/zone':'b'}", ONCE NFS OF_CLAIM("db"), "Bound");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(
+        &x, "zone",
+        "volume pv of claim db is in topology.kubernetes.io/zone=b, and the nodes that would do are not");
+    scene_close(&x);
+}
+
+TEST(stuck_volume_limit)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    scene_put(&x, KIND_CSI_NODE,
+              "{'apiVersion':'storage.k8s.io/v1','kind':'CSINode','metadata':{'name':'n1','uid':'u-k',"
+              "'resourceVersion':'1'},'spec':{'drivers':[{'name':'d.io','nodeID':'x','allocatable':{'count':"
+              "0}}]}}");
+    put_pair(&x, "db", ONCE, CSI);
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "volume-limit", "node n1 has as many volumes as it can");
+    ASSERT_TEXT("node n1 takes 0 volumes of driver d.io\n");
+    scene_close(&x);
+}
+
+/* --- Claims that wait for the pod --- */
+
+TEST(stuck_free_volume_on_an_excluded_node)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", ",'disk':'ssd'", "", READY);
+    put_node(&x, "n2", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv-4", "", CLASSED("slow") ON_NODE("n2"), "Available");
+    put_volume(&x, "pv-5", "", CLASSED("fast") ON_NODE("n1"), "Available");
+    put_volume(&x, "pv-6", "", CLASSED("slow") ON_NODE("n9"), "Available");
+    put_volume(&x, "pv-7", "", CLASSED("slow") ON_NODE("n1") OF_CLAIM("else"), "Bound");
+    put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}" USES("db"), PENDING);
+    assert_pod(&x, "no-volume",
+               "claim db: no free volume can be had where the pod may go; the nearest is pv-4: node n2 is "
+               "excluded by the pod's nodeSelector or node affinity");
+    ASSERT_TEXT("pv-4: node n2 is excluded by the pod's nodeSelector or node affinity\n");
+    ASSERT_TEXT("pv-5: class fast \u2260 slow\n");
+    ASSERT_TEXT("pv-6: can be used from no node that is there\n");
+    ASSERT_TEXT("pv-7: bound to default/else\n");
+    scene_close(&x);
+}
+
+/* The same world, and the claim is asked for. */
+TEST(stuck_claim_waits_for_a_pod_that_cannot_go_where_its_volume_is)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", ",'disk':'ssd'", "", READY);
+    put_node(&x, "n2", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv-4", "", CLASSED("slow") ON_NODE("n2"), "Available");
+    put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}" USES("db"), PENDING);
+    assert_scene(
+        &x, KIND_CLAIM, "db", "node-affinity",
+        "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is excluded by "
+        "the pod's nodeSelector or node affinity");
+    ASSERT_TEXT("it waits for pod p to be given a node\n");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_waits_for_a_pod_that_cannot_go_anywhere)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "'unschedulable':true", READY);
+    put_class(&x, "fast", "d.io", LATER, "");
+    put_claim(&x, "db", "", CLASSED("fast"), "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_scene(&x, KIND_CLAIM, "db", "waits-for-scheduling", "it waits for pod p to be given a node");
+    ASSERT_TEXT("d.io provisions it for the node that the pod is given\n");
+    still_start_scheduler(&x.s);
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_SAID("waits-for-scheduling", "it waits for pod p to be given a node");
+    scene_close(&x);
+}
+
+TEST(stuck_two_claims_and_one_volume)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "a", "", CLASSED("slow"), "Pending");
+    put_claim(&x, "b", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv", "", CLASSED("slow") ON_NODE("n1"), "Available");
+    put_pod(&x, "p", "",
+            ",'volumes':[{'name':'a','persistentVolumeClaim':{'claimName':'a'}},{'name':'b',"
+            "'persistentVolumeClaim':{'claimName':'b'}}]",
+            PENDING);
+    assert_pod(&x, "too-few-volumes",
+               "each of its claims would find a volume, and no node has volumes for all of them");
+    scene_close(&x);
+}
+
+TEST(stuck_no_volume_at_all)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "no-volume", "claim db: there is no volume at all, and class slow provisions none");
+    scene_close(&x);
+}
+
+TEST(stuck_driver_without_space)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_class(&x, "fast", "d.io", LATER, "");
+    scene_put(&x, KIND_CSI_DRIVER,
+              "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'d.io','uid':'u-d',"
+              "'resourceVersion':'1'},'spec':{'storageCapacity':true}}");
+    put_claim(&x, "db", "", CLASSED("fast"), "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "no-space",
+               "claim db: driver d.io has not enough free storage for 2Gi where the pod may go");
+    scene_close(&x);
+}
+
+TEST(stuck_topologies_of_the_class)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", ",'zone':'a'", "", READY);
+    put_class(&x, "fast", "d.io", LATER,
+              ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'zone','values':['b']}]}]");
+    put_claim(&x, "db", "", CLASSED("fast"), "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "no-volume",
+               "claim db: class fast provisions only where its allowedTopologies are, and the pod may go "
+               "nowhere there");
+    scene_close(&x);
+}
+
+TEST(stuck_selected_node_is_closed)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "'unschedulable':true", READY);
+    put_node(&x, "n2", "", "", READY);
+    put_class(&x, "fast", "d.io", LATER, "");
+    put_claim(&x, "db", ",'annotations':{'" ANN_SELECTED_NODE "':'n1'}", CLASSED("fast"), "Pending");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    assert_pod(&x, "no-volume",
+               "claim db: it is to be provisioned for node n1, chosen before, which is closed to new pods "
+               "(cordoned)");
+    scene_close(&x);
+}
+
+/* --- The scheduler at work --- */
+
+TEST(stuck_binding_is_under_way)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv", "", CLASSED("slow") ON_NODE("n1"), "Available");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    scene_open(&x);
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID("about-to-be-scheduled", "node n1 will do, and it is about to be given it");
+    ASSERT_TEXT("no scheduler runs");
+    still_start_scheduler(&x.s);
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID("binding", "node n1 is chosen, and that is being written");
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_SAID("binding", "node n1 is chosen for pod p, and a volume is on its way");
+    scene_close(&x);
+}
+
+TEST(stuck_set_aside)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ",'nodeSelector':{'a':'b'}", PENDING);
+    scene_open(&x);
+    still_start_scheduler(&x.s);
+    manual_clock_advance(&x.s.clock, 42 * NS_PER_S);
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_STR("node-affinity", said_member("cause"));
+    ASSERT_TEXT("tried 1 time, the last time 42 s ago\n");
+    ASSERT_STR("the scheduler tries again when something changes that may help, or after 5 minutes",
+               said_member("next"));
+    scene_close(&x);
+}
+
+/* --- On its node --- */
+
+TEST(stuck_node_gone)
+{
+    struct scene x = { 0 };
+
+    put_pod(&x, "p", "", ON_N1, PENDING);
+    assert_pod(&x, "node-gone", "its node n1 is not there");
+    ASSERT_TEXT("pod default/p: Pending on n1, because");
+    scene_close(&x);
+}
+
+TEST(stuck_node_silent)
+{
+    struct scene x = { 0 }, y = { 0 };
+
+    put_node(&x, "n1", "", "", "Unknown");
+    put_pod(&x, "p", "", ON_N1, PENDING);
+    assert_pod(&x, "node-silent", "its node n1 has not been heard of for 5m");
+    scene_close(&x);
+    put_node(&y, "n1", "", "", "Unknown");
+    scene_put(&y, KIND_LEASE,
+              "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease','metadata':{'name':'n1','namespace':"
+              "'kube-node-lease','uid':'u-l','resourceVersion':'1'},'spec':{'renewTime':"
+              "'2025-12-31T23:50:00.000000Z'}}");
+    put_pod(&y, "p", "", ON_N1, PENDING);
+    assert_pod(&y, "node-silent", "its node n1 has not been heard of for 10m");
+    scene_close(&y);
+}
+
+TEST(stuck_node_not_ready)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", "False");
+    put_pod(&x, "p", "", ON_N1, "'phase':'Running'");
+    assert_pod(&x, "node-not-ready", "its node n1 is not ready: disk is full");
+    scene_close(&x);
+}
+
+#define CSI_NODE(drivers)                                                                     \
+    "{'apiVersion':'storage.k8s.io/v1','kind':'CSINode','metadata':{'name':'n1','uid':'u-k'," \
+    "'resourceVersion':'1'},'spec':{'drivers':[" drivers "]}}"
+#define HAS_DRIVER "{'name':'d.io','nodeID':'x'}"
+#define ATTACHMENT(name, node, status)                                                        \
+    "{'apiVersion':'storage.k8s.io/v1','kind':'VolumeAttachment','metadata':{'name':'" name   \
+    "','uid':'u-" name "','resourceVersion':'1'},'spec':{'attacher':'d.io','nodeName':'" node \
+    "','source':{'persistentVolumeName':'pv-db'}},'status':{" status "}}"
+
+/* A pod of n1 with a volume of a CSI driver. */
+static void put_csi_pod(struct scene *x, const char *drivers)
+{
+    put_node(x, "n1", "", "", READY);
+    scene_put(x, KIND_CSI_NODE, CSI_NODE("%s"), drivers);
+    put_pair(x, "db", ONCE, CSI);
+    put_pod(x, "p", "", ON_N1 USES("db"), PENDING);
+}
+
+TEST(stuck_driver_not_registered)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, "");
+    assert_pod(&x, "driver-not-registered", "claim db: CSI driver d.io is not registered on node n1");
+    scene_close(&x);
+}
+
+TEST(stuck_nobody_attaches)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, HAS_DRIVER);
+    assert_pod(&x, "not-attached",
+               "claim db: volume pv-db is not attached to node n1, and nobody has asked for it");
+    scene_close(&x);
+}
+
+TEST(stuck_attacher_is_silent)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, HAS_DRIVER);
+    still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("a", "n1", "'attached':false"));
+    assert_pod(&x, "attaching",
+               "claim db: volume pv-db is to be attached to node n1 by d.io, which has not said so yet");
+    scene_close(&x);
+}
+
+TEST(stuck_attach_fails)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, HAS_DRIVER);
+    still_add(&x.s, KIND_ATTACHMENT,
+              ATTACHMENT("a", "n1",
+                         "'attached':false,'attachError':{'message':'no such disk','time':'" FIVE_MINUTES_AGO
+                         "'}"));
+    assert_pod(&x, "attach-failed", "claim db: volume pv-db cannot be attached to node n1: no such disk");
+    ASSERT_TEXT("that was 5m ago\n");
+    scene_close(&x);
+}
+
+TEST(stuck_attached_to_another_node)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, HAS_DRIVER);
+    put_node(&x, "n2", "", "", READY);
+    still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("b", "n2", "'attached':true"));
+    put_pod(&x, "other", "", ",'nodeName':'n2'" USES("db"), "'phase':'Running'");
+    assert_pod(
+        &x, "attached-elsewhere",
+        "claim db: volume pv-db may be on one node at a time, and is attached to n2, for pods: other on "
+        "n2");
+    scene_close(&x);
+}
+
+TEST(stuck_attached_and_not_mounted)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, HAS_DRIVER);
+    still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("a", "n1", "'attached':true"));
+    put_event(&x, "Pod", "p", "FailedMount",
+              "MountVolume.MountDevice failed for volume pv-db : fsck found errors");
+    assert_pod(&x, "mount-failed", "MountVolume.MountDevice failed for volume pv-db : fsck found errors");
+    ASSERT_TEXT("node n1 said so 5m ago (FailedMount)\n");
+    ASSERT_TEXT("volume pv-db is attached to node n1\n");
+    scene_close(&x);
+}
+
+TEST(stuck_config_map_and_key_missing)
+{
+    struct scene x = { 0 }, y = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'conf','configMap':{'name':'settings'}}]", PENDING);
+    assert_pod(&x, "no-such-config-map", "volume conf: it does not exist");
+    ASSERT_TEXT("ConfigMap default/settings: missing");
+    scene_close(&x);
+    put_node(&y, "n1", "", "", READY);
+    scene_put(
+        &y, KIND_SECRET,
+        "{'apiVersion':'v1','kind':'Secret','metadata':{'name':'keys','namespace':'default','uid':'u-s',"
+        "'resourceVersion':'1'},'data':{'a':'YQ=='}}");
+    put_pod(&y, "p", "",
+            ON_N1 ",'volumes':[{'name':'maybe','configMap':{'name':'settings','optional':true}},"
+                  "{'name':'all','projected':{'sources':[{'secret':{'name':'keys','items':[{'key':'b',"
+                  "'path':'b'}]}}]}}]",
+            PENDING);
+    assert_pod(&y, "no-such-key", "volume all: it has no key \"b\"");
+    ASSERT_TEXT("ConfigMap default/settings: missing; it is not there, and need not be");
+    scene_close(&y);
+}
+
+TEST(stuck_condition_of_the_node)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ON_N1,
+            PENDING ",'conditions':[{'type':'volumes.berth.io/ready','status':'False','reason':"
+                    "'WaitingForVolumes','message':'unmounted volumes=[a]'}]");
+    assert_pod(&x, "volumes-not-ready", "node n1 says WaitingForVolumes: unmounted volumes=[a]");
+    scene_close(&x);
+}
+
+TEST(stuck_container_waits)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ON_N1,
+            PENDING
+            ",'containerStatuses':[{'name':'c','image':'i','imageID':'','ready':false,'restartCount':0,"
+            "'state':{'waiting':{'reason':'ImagePullBackOff'}}}]");
+    assert_pod(&x, "container-waits", "container c waits: ImagePullBackOff");
+    scene_close(&x);
+}
+
+TEST(stuck_node_has_not_started_it)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ON_N1, PENDING);
+    assert_pod(&x, "starting", "node n1 has not started it yet");
+    scene_close(&x);
+}
+
+TEST(stuck_deleting_on_its_node)
+{
+    struct scene x = { 0 }, y = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", DELETED, ON_N1, "'phase':'Running'");
+    assert_pod(&x, "deleting",
+               "it is being deleted, and node n1 has to end its containers and unmount its volumes");
+    scene_close(&x);
+    put_node(&y, "n1", "", "", READY);
+    put_pod(&y, "p", DELETED ",'finalizers':['a.io/b']", ON_N1, "'phase':'Running'");
+    assert_pod(&y, "finalizer", "it is being deleted, and waits for whoever set the finalizer a.io/b");
+    scene_close(&y);
+}
+
+/* --- Nothing is wrong --- */
+
+TEST(a_pod_that_runs_or_has_run_is_not_stuck)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pair(&x, "db", ONCE, NFS);
+    put_pod(&x, "p", "", ON_N1 USES("db"), "'phase':'Running'");
+    put_pod(&x, "q", "", ON_N1, "'phase':'Succeeded'");
+    put_pod(&x, "f", "", ON_N1, "'phase':'Failed','reason':'Evicted','message':'no memory'");
+    scene_open(&x);
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID(WHY_NOTHING, "it runs on node n1");
+    ASSERT_TEXT("pvc default/db: Bound to pv-db;");
+    scene_ask(&x, KIND_POD, "q");
+    ASSERT_SAID(WHY_NOTHING, "it has run and ended well");
+    scene_ask(&x, KIND_POD, "f");
+    ASSERT_SAID("failed", "it has failed: Evicted: no memory");
+    scene_close(&x);
+}
+
+TEST_MAIN()

@@ -1,0 +1,327 @@
+/* Volumes that nobody gets, or that do not go, one situation a test: the true cause comes first. */
+#include "tests/unit/test_why_still.h"
+
+#define RETAIN ",'persistentVolumeReclaimPolicy':'Retain'"
+#define DELETE ",'persistentVolumeReclaimPolicy':'Delete'"
+#define RECYCLE ",'persistentVolumeReclaimPolicy':'Recycle'"
+#define BY(who) ",'annotations':{'" ANN_PROVISIONED_BY "':'" who "'}"
+#define RESERVED(claim) ",'claimRef':{'namespace':'default','name':'" claim "'}"
+
+static void assert_volume(struct scene *x, const char *cause, const char *sentence)
+{
+    assert_scene(x, KIND_VOLUME, "pv", cause, sentence);
+}
+
+/* --- Nobody has it --- */
+
+TEST(stuck_no_controller)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS, "");
+    assert_volume(&x, "no-controller", "no controller has looked at it yet");
+    ASSERT_TEXT("pv pv: Pending, because");
+    scene_close(&x);
+}
+
+TEST(stuck_free_and_refused_by_every_claim)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", CLASSED("fast") NFS, "Available");
+    put_claim(&x, "far", "", ",'accessModes':['ReadWriteMany'],'storageClassName':'slow'", "Pending");
+    put_claim(&x, "near", "", CLASSED("slow"), "Pending");
+    put_claim(&x, "has", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'x'",
+              "Bound");
+    assert_volume(
+        &x, "class",
+        "none of the 2 waiting claims can take it; the nearest is default/near: class fast \u2260 slow");
+    ASSERT_TEXT(
+        "Candidates (2):\n  default/far: class fast \u2260 slow\n  default/near: class fast \u2260 slow\n");
+    ASSERT_TEXT("berth why pvc/near -n default");
+    scene_close(&x);
+}
+
+TEST(stuck_free_and_its_class_waits_for_a_pod)
+{
+    struct scene x = { 0 };
+
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_volume(&x, "pv", "", CLASSED("slow") NFS, "Available");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    assert_volume(&x, "waits-for-consumer",
+                  "none of the 1 waiting claims can take it; the nearest is default/db: free, but its class "
+                  "waits for a pod that uses the claim");
+    scene_close(&x);
+}
+
+TEST(stuck_free_and_about_to_be_bound)
+{
+    struct scene x = { 0 }, y = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS, "Available");
+    put_claim(&x, "db", "", ONCE, "Pending");
+    assert_volume(&x, "binding", "claim default/db is about to be bound to it");
+    scene_close(&x);
+    put_volume(&y, "pv", "", ONCE NFS, "Available");
+    put_volume(&y, "a", "", ONCE NFS, "Available");
+    put_claim(&y, "db", "", ONCE, "Pending");
+    assert_volume(&y, WHY_NOTHING, "it is free: claim default/db would do with it, and takes a first");
+    scene_close(&y);
+}
+
+TEST(a_volume_that_no_claim_waits_for_is_free)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS, "Available");
+    assert_volume(&x, WHY_NOTHING, "it is free, and no claim waits for a volume");
+    scene_close(&x);
+}
+
+/* --- Kept for a claim --- */
+
+TEST(stuck_kept_for_a_claim_that_is_not_there)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS RESERVED("db"), "Available");
+    assert_volume(&x, "claim-missing", "it is kept for claim default/db, which does not exist");
+    scene_close(&x);
+}
+
+TEST(stuck_kept_for_a_claim_that_it_does_not_fit)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS RESERVED("db"), "Available");
+    put_claim(&x, "db", "", ONCE ",'volumeMode':'Block'", "Pending");
+    assert_volume(&x, "volume-mode",
+                  "it is kept for claim default/db, and does not fit it: Filesystem, Block asked");
+    scene_close(&x);
+}
+
+TEST(stuck_kept_for_a_claim_that_has_another)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS RESERVED("db"), "Available");
+    put_pair(&x, "db", ONCE, NFS);
+    assert_volume(&x, "claim-has-another", "it is kept for claim default/db, which has volume pv-db");
+    scene_close(&x);
+}
+
+/* --- A claim's --- */
+
+TEST(a_bound_volume_says_who_has_it)
+{
+    struct scene x = { 0 };
+
+    put_pair(&x, "db", ONCE, CSI);
+    put_node(&x, "n1", "", "", "True");
+    put_pod(&x, "web", "", ON_N1 USES("db"), "'phase':'Running'");
+    put_pod(&x, "over", "", ON_N1 USES("db"), "'phase':'Succeeded'");
+    scene_put(
+        &x, KIND_ATTACHMENT,
+        "{'apiVersion':'storage.k8s.io/v1','kind':'VolumeAttachment','metadata':{'name':'a','uid':'u-a',"
+        "'resourceVersion':'1'},'spec':{'attacher':'d.io','nodeName':'n1','source':"
+        "{'persistentVolumeName':'pv-db'}},'status':{'attached':true}}");
+    scene_open(&x);
+    scene_ask(&x, KIND_VOLUME, "pv-db");
+    ASSERT_SAID(WHY_NOTHING, "claim default/db has it");
+    ASSERT_TEXT("pv pv-db: Bound to default/db; claim default/db has it\n");
+    ASSERT_TEXT("used by pods: web on n1\n");
+    ASSERT_TEXT("attached to: n1\n");
+    scene_close(&x);
+}
+
+TEST(stuck_bound_and_the_claim_is_another)
+{
+    struct scene x = { 0 }, y = { 0 }, z = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS OF_CLAIM("db"), "Bound");
+    assert_volume(&x, "claim-gone", "its claim default/db is gone, and nobody has released it yet");
+    scene_close(&x);
+    put_volume(&y, "pv", "", ONCE NFS ",'claimRef':{'namespace':'default','name':'db','uid':'u-old'}",
+               "Bound");
+    put_claim(&y, "db", "", ONCE, "Pending");
+    assert_volume(&y, "claim-recreated", "its claim default/db was deleted; the one of that name is another");
+    scene_close(&y);
+    put_volume(&z, "pv", "", ONCE NFS OF_CLAIM("db"), "Bound");
+    put_claim(&z, "db", "", ONCE, "Pending");
+    assert_volume(&z, "half-bound", "it is claim default/db's, and the claim does not say so yet");
+    scene_close(&z);
+}
+
+TEST(stuck_local_volume_without_its_node)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", "True");
+    put_pair(&x, "db", ONCE, ON_NODE("n9"));
+    scene_open(&x);
+    scene_ask(&x, KIND_VOLUME, "pv-db");
+    ASSERT_SAID("node-gone", "no node matches its node affinity: its data cannot be reached");
+    ASSERT_TEXT("claim default/db has it\n");
+    ASSERT_TEXT("berth delete pvc db -n default");
+    scene_close(&x);
+}
+
+/* --- Its claim is gone --- */
+
+TEST(stuck_retained)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS RETAIN ",'claimRef':{'namespace':'default','name':'db','uid':'u-old'}",
+               "Released");
+    put_claim(&x, "db", "", ONCE, "Pending");
+    assert_volume(&x, "retained", "its claim default/db is gone, and reclaim policy Retain keeps its data");
+    ASSERT_TEXT("there is a claim default/db again, but it is another: uid u-db, not u-old\n");
+    ASSERT_TEXT("berth patch pv pv --type=merge -p '{\"spec\":{\"claimRef\":null}}'");
+    scene_close(&x);
+}
+
+TEST(stuck_nobody_deletes)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS DELETE OF_CLAIM("db"), "Released");
+    scene_open(&x);
+    scene_ask(&x, KIND_VOLUME, "pv");
+    ASSERT_STR("no-deleter", said_member("cause"));
+    ASSERT_TEXT("its claim is gone, and nobody can delete its storage: error getting deleter volume plugin");
+    scene_close(&x);
+}
+
+TEST(stuck_external_provisioner_deletes)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", BY("d.io"), ONCE CSI DELETE OF_CLAIM("db"), "Released");
+    assert_volume(&x, "external-deleter", "its claim default/db is gone, and d.io has to delete its storage");
+    scene_close(&x);
+}
+
+TEST(stuck_attached_while_to_be_deleted)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", BY("d.io"), ONCE CSI DELETE OF_CLAIM("db"), "Released");
+    scene_put(
+        &x, KIND_ATTACHMENT,
+        "{'apiVersion':'storage.k8s.io/v1','kind':'VolumeAttachment','metadata':{'name':'a','uid':'u-a',"
+        "'resourceVersion':'1'},'spec':{'attacher':'d.io','nodeName':'n1','source':"
+        "{'persistentVolumeName':'pv'}},'status':{'attached':true}}");
+    assert_volume(&x, "attached", "its claim is gone, and it cannot be deleted while it is attached to n1");
+    scene_close(&x);
+}
+
+TEST(stuck_local_volume_is_cleaned)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", "True");
+    put_volume(&x, "pv", BY("local-volume-provisioner-n1-u"), ONCE ON_NODE("n1") DELETE OF_CLAIM("db"),
+               "Released");
+    put_event(&x, "PersistentVolume", "pv", "VolumeDelete", "Cleanup of Block PV pv: 3 of 9 MiB");
+    assert_volume(&x, "cleaning",
+                  "its claim default/db is gone, and the node it is on has to clean it: "
+                  "local-volume-provisioner-n1-u");
+    ASSERT_TEXT("Cleanup of Block PV pv: 3 of 9 MiB");
+    ASSERT_TEXT("it can be used from: n1\n");
+    scene_close(&x);
+}
+
+TEST(stuck_recycling_has_failed)
+{
+    struct scene x = { 0 };
+
+    scene_put(
+        &x, KIND_VOLUME,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'pv','uid':'u-pv',"
+        "'resourceVersion':'1'},'spec':{'capacity':{'storage':'1Gi'}" ONCE NFS RECYCLE OF_CLAIM(
+            "db") "},'status':{'phase':'Failed','message':'No recycler plugin found for the volume!'}}");
+    assert_volume(&x, "failing", "recycling it fails: No recycler plugin found for the volume!");
+    ASSERT_TEXT("its status says: No recycler plugin found for the volume!\n");
+    scene_close(&x);
+}
+
+TEST(stuck_recycling_has_not_begun)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", "", ONCE NFS RECYCLE OF_CLAIM("db"), "Released");
+    assert_volume(&x, "reclaiming", "its claim is gone, and recycling it is about to begin");
+    scene_close(&x);
+}
+
+/* With the binder at work: the plugin fails, and it is tried again. */
+TEST(stuck_deleting_fails_again_and_again)
+{
+    struct world w;
+
+    world_init(&w);
+    scripted.fails = 100;
+    scripted.fails_with = ERR_IO;
+    scripted.says = "the disk is on fire";
+    world_start(&w);
+    add_volume(&w, "pv", "1Gi", RWO, ",'persistentVolumeReclaimPolicy':'Delete'");
+    add_claim(&w, "c", "1Gi", RWO, "");
+    world_settle_for(&w, 5);
+    drop_claim(&w, "c");
+    world_settle_for(&w, 5);
+    ask_about(&w, KIND_VOLUME, "", "pv", false);
+    ASSERT_SAID("failing", "deleting it fails: the disk is on fire");
+    ASSERT_TEXT("delete");
+    said_clear();
+    world_done(&w);
+}
+
+/* --- It does not go --- */
+
+TEST(stuck_deleting_while_bound)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", DELETED ",'finalizers':['" FINALIZER_VOLUME_PROTECTION "']", ONCE NFS OF_CLAIM("db"),
+               "Bound");
+    put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'",
+              "Bound");
+    assert_volume(&x, "bound", "it is being deleted, and stays as long as claim default/db has it");
+    ASSERT_TEXT("pv pv: Terminating, because");
+    scene_close(&x);
+}
+
+/* {finalizers, what holds it} */
+TEST(stuck_finalizers)
+{
+    static const struct {
+        const char *finalizers;
+        const char *cause;
+        const char *sentence;
+    } rows[] = {
+        { "'" FINALIZER_VOLUME_PROTECTION "'", "protection",
+          "it is being deleted, and the controllers have to take the finalizer " FINALIZER_VOLUME_PROTECTION
+          " away" },
+        { "'" FINALIZER_VOLUME_PROTECTION "','a.io/b'", "finalizer",
+          "it is being deleted, and waits for whoever set the finalizer a.io/b" },
+        { "'" FINALIZER_EXTERNAL_RECLAIM "'", "storage-there",
+          "it is being deleted, and its storage has to be deleted before: by d.io" },
+        { "'" FINALIZER_RECLAIM "'", "storage-there",
+          "it is being deleted, and its storage has to be deleted before: by d.io" },
+        { "", "going", "it is being deleted, and nothing holds it any more" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct scene x = { 0 };
+        char meta[512];
+
+        (void)snprintf(meta, sizeof meta, DELETED BY("d.io") ",'finalizers':[%s]", rows[i].finalizers);
+        put_volume(&x, "pv", meta, ONCE CSI RETAIN, "Available");
+        assert_volume(&x, rows[i].cause, rows[i].sentence);
+        scene_close(&x);
+    }
+}
+
+TEST_MAIN()
