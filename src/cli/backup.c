@@ -28,7 +28,7 @@ const struct cli_verb cli_verb_backup = {
     .about = "The file has the objects alone: neither the data in volumes nor the keys and certificates. It "
              "appears whole or not at all; one that is there is replaced.",
     .flags = cli_data_flags,
-    .examples = "  berth backup berth.db                    # of the default data directory\n"
+    .examples = "  berth backup berth.db  # of the default data directory\n"
                 "  berth backup --data /srv/berth /backup/berth-monday.db\n",
     .run = backup_run,
 };

@@ -14,7 +14,7 @@ enum cli_exit {
 struct flag;
 
 /* Where `berth help` lists a verb. */
-enum cli_group { CLI_OBJECTS, CLI_SERVERS, CLI_DATA, CLI_TOOLS, CLI_GROUP_COUNT };
+enum cli_group { CLI_OBJECTS, CLI_ANSWERS, CLI_SERVERS, CLI_DATA, CLI_TOOLS, CLI_GROUP_COUNT };
 
 /* A list in a verb's help: what its first argument may be, and the like. Both end with a NULL. */
 struct cli_term {

@@ -410,9 +410,9 @@ const struct cli_verb cli_verb_get = {
              "classes), po, "
              "no, ns, ev (events), cm, sa, secrets, leases, volumeattachments, csinodes, csidrivers, "
              "csistoragecapacities, vac, vs, vsc, vsclass.",
-    .examples = "  berth get pv,pvc -A                    # volumes and claims, of all namespaces\n"
-                "  berth get pvc data -o yaml             # one claim, as it is stored\n"
-                "  berth get pv -w                        # volumes, and what becomes of them\n"
+    .examples = "  berth get pv,pvc -A         # volumes and claims, of all namespaces\n"
+                "  berth get pvc data -o yaml  # one claim, as it is stored\n"
+                "  berth get pv -w             # volumes, and what becomes of them\n"
                 "  berth get pv --sort-by=.spec.capacity.storage\n"
                 "  berth get pvc -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n"
                 "  berth get pv -o custom-columns=NAME:.metadata.name,CLAIM:.spec.claimRef.name\n",

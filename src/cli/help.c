@@ -13,10 +13,8 @@
 #define HEAD_COLUMN_MAX 32
 
 const char *const help_group_titles[CLI_GROUP_COUNT] = {
-    [CLI_OBJECTS] = "Objects",
-    [CLI_SERVERS] = "Control plane",
-    [CLI_DATA] = "Data",
-    [CLI_TOOLS] = "Other",
+    [CLI_OBJECTS] = "Objects", [CLI_ANSWERS] = "Answers", [CLI_SERVERS] = "Control plane",
+    [CLI_DATA] = "Data",       [CLI_TOOLS] = "Other",
 };
 
 /* --- Lines --- */
@@ -338,9 +336,9 @@ const struct cli_verb cli_verb_help = {
     .usage = "help [COMMAND] | --reference[=FORM]",
     .summary = "List the commands, or explain one",
     .flags = help_flags,
-    .examples = "  berth help                       # all commands\n"
-                "  berth help get                   # one, with its flags and examples\n"
-                "  berth get --help                 # the same\n"
-                "  berth help --reference           # everything, in Markdown\n",
+    .examples = "  berth help              # all commands\n"
+                "  berth help get          # one, with its flags and examples\n"
+                "  berth get --help        # the same\n"
+                "  berth help --reference  # everything, in Markdown\n",
     .run = help_run,
 };

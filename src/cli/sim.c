@@ -213,9 +213,9 @@ const struct cli_verb cli_verb_sim = {
              "seed gives the same run. A seed that fails is told, with the command that shows it again.",
     .lists = sim_lists,
     .flags = sim_flags,
-    .examples = "  berth sim                                       # seed 1 of every scenario\n"
-                "  berth sim --seeds 1000                          # about two minutes\n"
-                "  berth sim --scenario binder --seed 4711 --trace # one run, step by step\n"
-                "  berth sim --faults lose,crash                   # these alone\n",
+    .examples = "  berth sim                                        # seed 1 of every scenario\n"
+                "  berth sim --seeds 1000                           # about two minutes\n"
+                "  berth sim --scenario binder --seed 4711 --trace  # one run, step by step\n"
+                "  berth sim --faults lose,crash                    # these alone\n",
     .run = sim_verb_run,
 };
