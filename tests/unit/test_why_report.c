@@ -245,7 +245,8 @@ TEST(what_a_server_sends_is_taken_for_hostile)
         { "{\"candidates\":{\"total\":9223372036854775807,\"groups\":[{\"reason\":\"r\",\"count\":-1}]}}",
           " : , because \nCandidates (9223372036854775807):\n  r: -1\n" },
         { "{\"parts\":[{\"parts\":[{\"parts\":[{\"parts\":[{\"name\":\"deep\"}]}]}]}]}",
-          " : , because \n   : , because \n     : , because \n       : , because \n" },
+          " : , because \nVolumes:\n   : , because \n  Volumes:\n     : , because \n    Volumes:\n"
+          "       : , because \n" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
