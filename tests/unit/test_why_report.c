@@ -165,7 +165,8 @@ TEST(parts_are_bounded_in_number_and_depth)
         count++;
     }
     ASSERT_INT(WHY_PARTS_MAX - 1, count);
-    assert_non_null(strstr(paper_text(&p), "\n  pod shop/web: Running; nothing is wrong\n"
+    assert_non_null(strstr(paper_text(&p), "\nVolumes:\n  pod shop/web: Running; nothing is wrong\n"
+                                           "  Volumes:\n"
                                            "    pod shop/web: Running; nothing is wrong\n"));
     assert_non_null(strstr(buf_cstr(&p.text), "\n  pv pv: Bound; nothing is wrong\n"));
     paper_done(&p);
