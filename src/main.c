@@ -3,7 +3,8 @@
 
 #include "cli/cli.h"
 
-/* In the order in which `berth help` lists them. */
+/* In the order in which `berth help` lists them; a verb a line. */
+/* clang-format off */
 const struct cli_verb *const cli_verbs[] = {
     &cli_verb_get,
     &cli_verb_describe,
@@ -25,10 +26,12 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_restore,
     &cli_verb_bench,
     &cli_verb_sim,
+    &cli_verb_completion,
     &cli_verb_version,
     &cli_verb_help,
     NULL,
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

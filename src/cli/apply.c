@@ -13,6 +13,7 @@
 #include "cli/deed.h"
 #include "cli/manifests.h"
 #include "cli/three_way.h"
+#include "io/status_line.h"
 
 struct apply_settings {
     struct session_settings session;
@@ -29,6 +30,7 @@ struct apply {
     struct deed deed;
     struct reply reply;
     VEC(json_ref) written; /* for one List at the end */
+    struct progress progress;
 };
 
 static int fail_source(const struct manifest *m, const struct error *err)
@@ -67,6 +69,7 @@ static int read_last_applied(struct apply *a, const struct manifest *m, json_ref
 
     *ret = 0;
     if (text.len == 0) {
+        status_line_clear();
         fprintf(
             stderr,
             "Warning: resource %s/%s is missing the %s annotation which is required by berth apply. berth "
@@ -134,9 +137,11 @@ static int apply_change(struct apply *a, const struct manifest *m, json_ref ther
         return fail_source(m, &err);
     if (!json_first(d, patch))
         return tell(a, m, there, "unchanged");
-    if (json_path(d, there, "metadata", "deletionTimestamp"))
+    if (json_path(d, there, "metadata", "deletionTimestamp")) {
+        status_line_clear();
         fprintf(stderr, "Warning: Detected changes to resource %s which is currently being deleted.\n",
                 m->name);
+    }
     if (a->deed.dry != DEED_DRY_CLIENT &&
         write_object(a, m, &q, patch, "applying patch from", &object) != CLI_OK)
         return CLI_FAILED;
@@ -208,12 +213,15 @@ static int apply_all(struct apply *a)
         return session_complain(
             "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server "
             "instead?)");
+    manifests_progress_begin(&a->progress, &a->session, "apply");
     for (size_t i = 0; i < a->manifests.items.count; i++) {
         const struct manifest *m = &a->manifests.items.items[i];
 
+        progress_set(&a->progress, i, a->manifests.items.count);
         if ((a->settings.is_server_side ? apply_there(a, m) : apply_here(a, m)) != CLI_OK)
             status = CLI_FAILED;
     }
+    progress_end(&a->progress, status == CLI_OK);
     return show_written(a) == CLI_OK ? status : CLI_FAILED;
 }
 

@@ -7,14 +7,17 @@
 
 static int backup_run(int argc, char **argv)
 {
-    struct cli_verb verb = cli_verb_backup;
     struct cli_data_args args;
+    struct cli_data_progress progress;
     struct error err = { 0 };
-    int r = cli_data_args_read(&verb, argc, argv, &args);
+    int r = cli_data_args_read(&cli_verb_backup, argc, argv, &args);
 
     if (r != CLI_OK)
         return r;
-    if (store_backup(args.dir, args.file, cli_show_progress, &verb, &err) < 0)
+    cli_data_progress_begin(&progress, &cli_verb_backup);
+    r = store_backup(args.dir, args.file, cli_data_progress_show, &progress, &err);
+    cli_data_progress_end(&progress, r == 0);
+    if (r < 0)
         return cli_fail("backup: %s", err.msg);
     printf("saved %s to %s\n", args.dir, args.file);
     return CLI_OK;
@@ -30,5 +33,6 @@ const struct cli_verb cli_verb_backup = {
     .flags = cli_data_flags,
     .examples = "  berth backup berth.db  # of the default data directory\n"
                 "  berth backup --data /srv/berth /backup/berth-monday.db\n",
+    .args = "FILE",
     .run = backup_run,
 };

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/omap.h"
 #include "base/rng.h"
+#include "cli/bench_wait.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "io/clock.h"
@@ -227,13 +228,16 @@ static double bench_ns(struct bench *b, bench_fn *work, uint64_t count)
 {
     double best = 0;
 
+    bench_phase("rounds", BENCH_ROUNDS);
     for (int round = 0; round < BENCH_ROUNDS && b->r == 0; round++) {
+        bench_step((uint64_t)round);
         uint64_t start_ns = clock_mono_ns(b->clock);
         work(b, count);
         double ns = (double)(clock_mono_ns(b->clock) - start_ns) / (double)count;
         if (round == 0 || ns < best)
             best = ns;
     }
+    bench_phase_end();
     return best;
 }
 
@@ -460,5 +464,6 @@ const struct cli_verb cli_verb_bench = {
     .examples = "  berth bench micro\n"
                 "  berth bench bind --pairs 5000\n"
                 "  berth bench schedule --pods 500 --nodes 100 --volumes 1000\n",
+    .args = "micro match store informer bind volumes schedule attach",
     .run = bench_run,
 };

@@ -74,11 +74,14 @@ static void await_bound(struct pairs *p)
 
 static void make_backlog(struct pairs *p, enum pairs_way way)
 {
+    bench_phase("pairs are made", p->count);
     for (uint64_t n = 0; n < p->count && p->r == 0; n++) {
         pairs_create(p, n, way);
         pairs_await_answers(p, CREATES_IN_FLIGHT);
+        bench_step(n);
     }
     pairs_await_answers(p, 0);
+    bench_phase_end();
 }
 
 static void run_burst(struct pairs *p, enum pairs_way way)

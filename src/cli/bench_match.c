@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "cli/bench_wait.h"
 #include "controllers/binder/index.h"
 #include "io/clock.h"
 
@@ -205,7 +206,9 @@ static int run_rounds(struct bench_match *b, struct error *err)
     size_t before = memory_in_use(), bytes = 0;
     int r = 0;
 
+    bench_phase(b->is_varied ? "rounds of all sizes" : "rounds", ROUNDS);
     for (int round = 0; round < ROUNDS && r == 0; round++) {
+        bench_step((uint64_t)round);
         for (int i = 0; i < count && r == 0; i++) {
             r = measure(b, (enum figure)i, &best_ns[i], err);
             if (round == 0 && i == PUT)
@@ -213,6 +216,7 @@ static int run_rounds(struct bench_match *b, struct error *err)
         }
         (void)remove_all(b, err); /* whoever has not been removed in measuring */
     }
+    bench_phase_end();
     if (r < 0)
         return r;
     print_figures(b, best_ns, count);

@@ -11,6 +11,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/local_client.h"
 #include "apiserver/store_facts.h"
+#include "cli/bench_wait.h"
 #include "controllers/attach/attach.h"
 #include "io/path.h"
 #include "machinery/metrics.h"
@@ -277,8 +278,12 @@ void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
 
     if (!b)
         return;
-    for (uint64_t n = 0; n < released + bound && p->r == 0; n++)
+    bench_phase("old volumes are stored", released + bound);
+    for (uint64_t n = 0; n < released + bound && p->r == 0; n++) {
         add_old_volume(b, n, /* is_bound= */ n >= released);
+        bench_step(n);
+    }
+    bench_phase_end();
     batch_free(b);
 }
 
@@ -289,8 +294,12 @@ void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_
 
     if (!b)
         return;
-    for (uint64_t n = 0; n < count && p->r == 0; n++)
+    bench_phase("objects are stored", count);
+    for (uint64_t n = 0; n < count && p->r == 0; n++) {
         batch_add(b, k, make(ctx, n, body));
+        bench_step(n);
+    }
+    bench_phase_end();
     batch_free(b);
 }
 

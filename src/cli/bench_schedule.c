@@ -113,12 +113,15 @@ static void make_backlog(struct schedule *s)
     pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, s);
     pairs_add_stored(p, KIND_VOLUME, s->size->volumes, write_volume, s);
     create_class(p);
+    bench_phase("pods are made", s->size->pods);
     for (uint64_t n = 0; n < s->size->pods && p->r == 0; n++) {
         create_claim(p, n);
         create_pod(p, n);
         pairs_await_answers(p, CREATES_IN_FLIGHT);
+        bench_step(n);
     }
     pairs_await_answers(p, 0);
+    bench_phase_end();
 }
 
 /* --- The table --- */

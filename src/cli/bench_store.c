@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "cli/bench_wait.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/loop.h"
@@ -124,8 +125,12 @@ static int write_volumes(struct bench_run *b, unsigned in_flight, uint64_t count
         b->slots[i].run = b;
         submit_next(&b->slots[i]);
     }
-    while (b->in_flight > 0)
+    bench_phase("volumes are written", ns ? 0 : count);
+    while (b->in_flight > 0) {
         loop_run_once(b->loop);
+        bench_step(b->done);
+    }
+    bench_phase_end();
     seconds = (double)(clock_mono_ns(b->clock) - start_ns) / (double)NS_PER_S;
     if (b->r == 0)
         printf("durable writes, %3u in flight: %8.0f/s   (%" PRIu64 " in %.2f s)\n", in_flight,

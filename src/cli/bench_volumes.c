@@ -19,6 +19,7 @@
 #include "api/pod.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/bench_wait.h"
 #include "host/fs.h"
 #include "host/mount.h"
 #include "host/remove.h"
@@ -145,8 +146,12 @@ static int measure(struct bench_volumes *b, const struct round *x, round_fn *one
     uint64_t start_ns = clock_mono_ns(b->env.clock), cpu_start_ns = clock_thread_cpu_ns(), ns;
     int r = 0;
 
-    for (uint64_t i = 0; i < b->count && r == 0; i++)
+    bench_phase(x->kind->what, b->count);
+    for (uint64_t i = 0; i < b->count && r == 0; i++) {
         r = one(b, x, i, err);
+        bench_step(i);
+    }
+    bench_phase_end();
     ns = clock_mono_ns(b->env.clock) - start_ns;
     ret->per_s = ns ? (double)b->count * (double)NS_PER_S / (double)ns : 0;
     ret->cpu_us = (double)(clock_thread_cpu_ns() - cpu_start_ns) / (double)b->count / (double)NS_PER_US;

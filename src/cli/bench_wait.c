@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "cli/progress.h"
 #include "io/clock.h"
 #include "io/proc_self.h"
 
@@ -16,6 +17,34 @@ struct spent spent_now(const struct clock *clock)
     return (struct spent){ clock_mono_ns(clock), clock_thread_cpu_ns(), s.cpu_seconds, s.resident_bytes };
 }
 
+/* --- How far it is --- */
+
+/* There is one benchmark in a process, and one terminal. */
+static struct {
+    struct progress progress;
+    uint64_t total;
+} phase;
+
+void bench_phase(const char *what, uint64_t total)
+{
+    const struct progress_work work = { .label = what, .kind = PROGRESS_THINGS };
+
+    phase.total = total;
+    progress_begin(&phase.progress, progress_stderr(), &work);
+}
+
+void bench_step(uint64_t done)
+{
+    progress_set(&phase.progress, done, phase.total);
+}
+
+void bench_phase_end(void)
+{
+    progress_end(&phase.progress, /* has_succeeded= */ false);
+}
+
+/* --- Waiting --- */
+
 static void on_tick(void *ctx)
 {
     (void)ctx; /* a turn of the loop is all it is for */
@@ -29,6 +58,7 @@ int bench_await(struct loop *l, const struct clock *clock, const uint64_t *done,
     int r = 0;
 
     timer_init(&tick, l, on_tick, /* ctx= */ NULL);
+    bench_phase(what, count);
     while (*done < count && r == 0) {
         uint64_t now_ns = clock_mono_ns(clock);
 
@@ -40,7 +70,9 @@ int bench_await(struct loop *l, const struct clock *clock, const uint64_t *done,
             r = error_set(err, ERR_TIMEOUT, "only %" PRIu64 " of %" PRIu64 " %s", *done, count, what);
         timer_arm(&tick, until_ns);
         loop_run_once(l);
+        bench_step(*done);
     }
+    bench_phase_end();
     timer_disarm(&tick);
     return r;
 }

@@ -1,4 +1,4 @@
-/* Waiting for the work of a benchmark, and what it has cost by now. */
+/* Waiting for the work of a benchmark, how far it is, and what it has cost by now. */
 #ifndef BERTH_CLI_BENCH_WAIT_H
 #define BERTH_CLI_BENCH_WAIT_H
 
@@ -17,6 +17,13 @@ struct spent {
 
 /* To be asked on the loop's thread. */
 struct spent spent_now(const struct clock *clock);
+
+/* What is being done and how much of it, on standard error (progress.h): one thing at a time. total 0: nobody
+ * knows how much there is. A step costs a look at the clock. What came of it is in the table, so nothing is
+ * summed up. */
+void bench_phase(const char *what, uint64_t total);
+void bench_step(uint64_t done);
+void bench_phase_end(void);
 
 /* Turns the loop until *done is count; ERR_TIMEOUT when it does not grow for 20 seconds: then something was
  * forgotten. what: "claims were bound". */

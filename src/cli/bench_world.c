@@ -7,6 +7,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/store_facts.h"
 #include "cli/bench.h"
+#include "cli/bench_wait.h"
 #include "machinery/metrics.h"
 
 #define CLASSES 4
@@ -101,12 +102,15 @@ void world_write_all(struct world *w)
 {
     struct object *batch[WORLD_BATCH];
 
+    bench_phase("volumes are made", w->volumes);
     for (uint64_t at = 0; at < w->volumes && w->r == 0; at += WORLD_BATCH) {
         size_t count = world_make_batch(w, at, batch);
 
         world_submit_batch(w, batch, count);
         world_free_batch(batch, count);
+        bench_step(at);
     }
+    bench_phase_end();
 }
 
 int world_open(struct world *w)

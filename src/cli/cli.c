@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/suggest.h"
+#include "io/status_line.h"
 
 /* What people type before they have read anything. */
 static const struct {
@@ -40,6 +41,7 @@ __attribute__((format(printf, 2, 0))) static int cli_complain(enum cli_exit stat
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = '?';
+    status_line_clear();
     fprintf(stderr, "berth: %s\n", line);
     return (int)status;
 }
@@ -116,7 +118,7 @@ static int cli_dispatch(int argc, char **argv)
         if (!name)
             return cli_fail_usage("unknown flag '%s': see 'berth help'", argv[0]);
     }
-    verb = cli_find_verb(name);
+    verb = strcmp(name, cli_verb_complete.name) == 0 ? &cli_verb_complete : cli_find_verb(name);
     if (!verb)
         return cli_fail_unknown_verb(name);
     if (cli_wants_help(argc, argv))

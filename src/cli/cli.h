@@ -35,7 +35,10 @@ struct cli_verb {
     const char *about;            /* more of it, a paragraph a line; NULL for none */
     const struct cli_list *lists; /* NULL for none */
     const struct flag *flags;     /* flags.h; NULL for none */
-    const char *examples;         /* for a shell: lines, each indented by two and ended; NULL for none */
+    /* What its arguments are, for shells that complete them: "TYPE" (types, then names), "TYPE/NAME" (behind
+     * it the types, when not all will do), "FILE", "COMMAND", or the words themselves; NULL for none. */
+    const char *args;
+    const char *examples; /* for a shell: lines, each indented by two and ended; NULL for none */
     /* argv[0] is the verb itself. Returns the exit status, an enum cli_exit. `--help` never arrives here. */
     int (*run)(int argc, char **argv);
 };
@@ -47,6 +50,7 @@ extern const struct cli_verb cli_verb_apply;
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
 extern const struct cli_verb cli_verb_check;
+extern const struct cli_verb cli_verb_completion;
 extern const struct cli_verb cli_verb_controllers;
 extern const struct cli_verb cli_verb_create;
 extern const struct cli_verb cli_verb_delete;
@@ -65,6 +69,9 @@ extern const struct cli_verb cli_verb_tree;
 extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
 extern const struct cli_verb cli_verb_why;
+
+/* What shells ask for candidates; in no list. */
+extern const struct cli_verb cli_verb_complete;
 
 /* Runs the verb that argv names and returns the process's exit status. */
 int cli_main(int argc, char **argv);

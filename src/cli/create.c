@@ -20,6 +20,7 @@ struct create {
     struct manifests manifests;
     struct deed deed;
     struct reply reply;
+    struct progress progress;
 };
 
 static int create_one(struct create *c, const struct manifest *m)
@@ -76,9 +77,13 @@ static int create_all(struct create *c, int args, char **argv)
         (args ? make_namespace(c, args, argv, &err)
               : manifests_read(&c->settings.manifests, &c->session, &c->manifests, &err)) < 0)
         return session_complain("%s", err.msg);
-    for (size_t i = 0; i < c->manifests.items.count; i++)
+    manifests_progress_begin(&c->progress, &c->session, "create");
+    for (size_t i = 0; i < c->manifests.items.count; i++) {
+        progress_set(&c->progress, i, c->manifests.items.count);
         if (create_one(c, &c->manifests.items.items[i]) != CLI_OK)
             status = CLI_FAILED;
+    }
+    progress_end(&c->progress, status == CLI_OK);
     return status;
 }
 
@@ -116,5 +121,6 @@ const struct cli_verb cli_verb_create = {
                 "  berth create -f - < claim.yaml         # the same from standard input\n"
                 "  berth create -f . -R --dry-run=server  # would the server take them?\n"
                 "  berth create namespace shop            # a namespace\n",
+    .args = "namespace",
     .run = create_run,
 };

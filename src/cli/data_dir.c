@@ -1,11 +1,12 @@
 #include "cli/data_dir.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "io/env.h"
 
 int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err)
@@ -55,11 +56,35 @@ int cli_data_args_read(const struct cli_verb *verb, int argc, char **argv, struc
     return CLI_OK;
 }
 
-void cli_show_progress(void *verb, unsigned done, unsigned total)
+static void enter_phase(struct cli_data_progress *p, enum store_phase phase)
 {
-    const struct cli_verb *v = verb;
+    static const char *const names[] = { [STORE_CHECKING] = "checking", [STORE_COPYING] = "copying" };
+    static_assert(ARRAY_LEN(names) == STORE_PHASE_COUNT, "name every phase");
+    const struct progress_work work = { .label = p->label, .kind = PROGRESS_BYTES };
 
-    if (io_stderr_is_terminal())
-        fprintf(stderr, "\r%s: %3u%%%s", v->name, (unsigned)((uint64_t)done * 100 / total),
-                done == total ? "\n" : "");
+    p->phase = phase;
+    (void)snprintf(p->label, sizeof p->label, "%s: %s", p->verb->name, names[phase]);
+    progress_begin(&p->progress, progress_stderr(), &work);
+}
+
+void cli_data_progress_begin(struct cli_data_progress *p, const struct cli_verb *verb)
+{
+    p->verb = verb;
+    enter_phase(p, STORE_CHECKING);
+}
+
+void cli_data_progress_show(void *ctx, enum store_phase phase, uint64_t done, uint64_t total)
+{
+    struct cli_data_progress *p = ctx;
+
+    if (phase != p->phase) {
+        progress_end(&p->progress, /* has_succeeded= */ true);
+        enter_phase(p, phase);
+    }
+    progress_set(&p->progress, done, total);
+}
+
+void cli_data_progress_end(struct cli_data_progress *p, bool has_succeeded)
+{
+    progress_end(&p->progress, has_succeeded);
 }

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "cli/progress.h"
+#include "store/store.h"
 
 /* What --data says (flag; NULL when it was not given), else $BERTH_DATA, else /var/lib/berth for root and
  * $HOME/.local/share/berth for everybody else. */
@@ -22,8 +24,17 @@ struct cli_data_args {
 /* Reads `VERB [--data DIR] FILE`: CLI_OK, or the exit status with the complaint made. */
 int cli_data_args_read(const struct cli_verb *verb, int argc, char **argv, struct cli_data_args *ret);
 
-/* For store_backup() and store_restore(): the share that is done, on standard error, when that is a terminal.
- */
-void cli_show_progress(void *verb, unsigned done, unsigned total);
+/* How far a backup or a restore is, on standard error. */
+struct cli_data_progress {
+    const struct cli_verb *verb;
+    enum store_phase phase;
+    struct progress progress;
+    char label[64];
+};
+
+void cli_data_progress_begin(struct cli_data_progress *p, const struct cli_verb *verb);
+/* For store_backup() and store_restore(); ctx is the progress. */
+void cli_data_progress_show(void *ctx, enum store_phase phase, uint64_t done, uint64_t total);
+void cli_data_progress_end(struct cli_data_progress *p, bool has_succeeded);
 
 #endif

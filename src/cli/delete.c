@@ -8,6 +8,7 @@
 #include "cli/deed.h"
 #include "cli/manifests.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "cli/resources.h"
 
 struct delete_settings {
@@ -51,6 +52,7 @@ struct deletion {
     uint64_t timeout_ns;
     bool waits;
     bool has_found; /* something to delete */
+    struct progress progress;
     int status;
 };
 
@@ -194,6 +196,23 @@ static void await_gone(struct deletion *x, const struct doomed *o)
         x->status = reply_complain(&x->reply, NULL, NULL);
 }
 
+/* Each has the whole time to go, so the time that is shown has no end. */
+static void await_all_gone(struct deletion *x)
+{
+    const struct progress_work work = { .label = "deleting",
+                                        .kind = PROGRESS_WAIT,
+                                        .timeout_ns =
+                                            x->doomed.count == 1 ? x->timeout_ns : PROGRESS_FOREVER };
+
+    progress_begin(&x->progress, progress_stderr(), &work);
+    x->session.progress = &x->progress;
+    for (size_t i = 0; i < x->doomed.count; i++) {
+        progress_set(&x->progress, i, x->doomed.count);
+        await_gone(x, &x->doomed.items[i]);
+    }
+    progress_end(&x->progress, x->status == CLI_OK);
+}
+
 /* --- All of it --- */
 
 static void delete_all(struct deletion *x)
@@ -214,8 +233,7 @@ static void delete_all(struct deletion *x)
     }
     if (!x->has_found && x->status == CLI_OK)
         printf("No resources found\n");
-    for (size_t i = 0; i < x->doomed.count; i++)
-        await_gone(x, &x->doomed.items[i]);
+    await_all_gone(x);
 }
 
 static int read_grace(struct deletion *x, struct error *err)
@@ -358,5 +376,6 @@ const struct cli_verb cli_verb_delete = {
                 "  berth delete pvc data --wait=false  # without waiting\n"
                 "  berth delete pv -l set=old          # all with that label\n"
                 "  berth delete -f claim.yaml --ignore-not-found\n",
+    .args = "TYPE",
     .run = delete_run,
 };

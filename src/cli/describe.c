@@ -256,5 +256,6 @@ const struct cli_verb cli_verb_describe = {
     .flags = describe_flags,
     .examples = "  berth describe pvc data         # one claim, who uses it, its events\n"
                 "  berth describe pv -l tier=gold  # volumes with that label\n",
+    .args = "TYPE",
     .run = describe_run,
 };

@@ -6,16 +6,15 @@
 #include "cli/cli.h"
 #include "cli/suggest.h"
 
-static const struct flag *flag_find(const struct flag *flags, const char *name, size_t len)
+const struct flag *flag_find(const struct flag *flags, struct str name)
 {
-    for (const struct flag *f = flags; f && f->name; f++) {
-        if (strlen(f->name) == len && memcmp(f->name, name, len) == 0)
+    for (const struct flag *f = flags; f && f->name; f++)
+        if (str_is(name, f->name))
             return f;
-    }
     return NULL;
 }
 
-static const struct flag *flag_of_letter(const struct flag *flags, char letter)
+const struct flag *flag_of_letter(const struct flag *flags, char letter)
 {
     for (const struct flag *f = flags; f && f->name; f++)
         if (f->letter == letter)
@@ -88,7 +87,7 @@ static int set_value(const struct cli_verb *verb, const struct flag *f, void *se
     return CLI_OK;
 }
 
-static bool needs_value(const struct flag *f)
+bool flag_needs_value(const struct flag *f)
 {
     return f->type == FLAG_TEXT || f->type == FLAG_LIST;
 }
@@ -99,7 +98,7 @@ static int take_value(const struct cli_verb *verb, const struct flag *f, const c
 {
     int taken = 1;
 
-    if (!value && needs_value(f)) {
+    if (!value && flag_needs_value(f)) {
         if (!next_argument) {
             (void)cli_fail_usage("%s: --%s needs a value (%s): see 'berth help %s'", verb->name, f->name,
                                  f->value, verb->name);
@@ -161,7 +160,7 @@ static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at,
     if (argv[at][1] != '-')
         return parse_letters(verb, argv[at], next, settings);
     equals = strchr(name, '=');
-    f = flag_find(verb->flags, name, equals ? (size_t)(equals - name) : strlen(name));
+    f = flag_find(verb->flags, (struct str){ name, equals ? (size_t)(equals - name) : strlen(name) });
     if (!f)
         return complain_unknown(verb, argv[at], name);
     return take_value(verb, f, equals ? equals + 1 : NULL, next, settings);
@@ -193,7 +192,7 @@ int flags_parse(const struct cli_verb *verb, int argc, char **argv, void *settin
 int flags_set_default(const struct flag *flags, void *settings, const char *name, const char *value,
                       struct error *err)
 {
-    const struct flag *f = flag_find(flags, name, strlen(name));
+    const struct flag *f = flag_find(flags, str_of(name));
     const char *text;
     bool is_on;
 

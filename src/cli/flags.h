@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 enum flag_type {
     FLAG_TEXT,
@@ -88,6 +89,12 @@ struct flag {
  * flags without one come first: their group is NULL. */
 const char *flags_group_after(const struct flag *flags, const char *group);
 bool flag_is_in_group(const struct flag *f, const char *group);
+
+/* NULL when the table has none of that name, or letter. */
+const struct flag *flag_find(const struct flag *flags, struct str name);
+const struct flag *flag_of_letter(const struct flag *flags, char letter);
+/* True when the next argument is its value, unless there is one behind an '='. */
+bool flag_needs_value(const struct flag *f);
 
 struct cli_verb;
 

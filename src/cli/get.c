@@ -416,5 +416,6 @@ const struct cli_verb cli_verb_get = {
                 "  berth get pv --sort-by=.spec.capacity.storage\n"
                 "  berth get pvc -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n"
                 "  berth get pv -o custom-columns=NAME:.metadata.name,CLAIM:.spec.claimRef.name\n",
+    .args = "TYPE",
     .run = get_run,
 };

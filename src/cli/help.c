@@ -340,5 +340,6 @@ const struct cli_verb cli_verb_help = {
                 "  berth help get          # one, with its flags and examples\n"
                 "  berth get --help        # the same\n"
                 "  berth help --reference  # everything, in Markdown\n",
+    .args = "COMMAND",
     .run = help_run,
 };

@@ -10,6 +10,8 @@
 #include "io/path.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
+/* So many take long enough for a progress bar. */
+#define MANIFESTS_MANY 50
 
 struct reading {
     const struct manifest_settings *which;
@@ -217,4 +219,14 @@ void manifests_done(struct manifests *m)
     json_done(&m->doc);
     vec_done(&m->items);
     arena_done(&m->arena);
+}
+
+void manifests_progress_begin(struct progress *p, struct session *s, const char *verb)
+{
+    const struct progress_work work = {
+        .label = verb, .kind = PROGRESS_THINGS, .total_min = MANIFESTS_MANY, .is_terminal_only = true
+    };
+
+    progress_begin(p, progress_stderr(), &work);
+    s->progress = p;
 }

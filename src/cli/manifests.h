@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "cli/flags.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 
 #define MANIFEST_BYTES_MAX ((size_t)64 << 20)
@@ -49,6 +50,9 @@ struct manifests {
 int manifests_read(const struct manifest_settings *which, const struct session *s, struct manifests *ret,
                    struct error *err);
 void manifests_done(struct manifests *m);
+
+/* The way through all of them, on a terminal, when they are many. The session's questions tick it. */
+void manifests_progress_begin(struct progress *p, struct session *s, const char *verb);
 
 static inline void manifests_done_p(struct manifests *m)
 {

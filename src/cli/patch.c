@@ -210,5 +210,6 @@ const struct cli_verb cli_verb_patch = {
         "  berth patch pv disk-1 -p '{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Retain\"}}'\n"
         "  berth patch pvc/data --type=merge -p '{\"metadata\":{\"labels\":{\"tier\":\"gold\"}}}'\n"
         "  berth patch pv disk-1 --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'\n",
+    .args = "TYPE",
     .run = patch_run,
 };

@@ -7,6 +7,7 @@
 #include "api/patch.h"
 #include "api/yaml.h"
 #include "cli/session.h"
+#include "io/status_line.h"
 
 /* --- What -o says --- */
 
@@ -292,5 +293,6 @@ int print_objects(const struct print *p, struct json *d, const json_ref *objects
 
 void print_out(const struct buf *text)
 {
+    status_line_clear();
     (void)fwrite(buf_cstr(text), 1, text->len, stdout); /* cli_main() asks whether it came through */
 }

@@ -7,14 +7,17 @@
 
 static int restore_run(int argc, char **argv)
 {
-    struct cli_verb verb = cli_verb_restore;
     struct cli_data_args args;
+    struct cli_data_progress progress;
     struct error err = { 0 };
-    int r = cli_data_args_read(&verb, argc, argv, &args);
+    int r = cli_data_args_read(&cli_verb_restore, argc, argv, &args);
 
     if (r != CLI_OK)
         return r;
-    if (store_restore(args.file, args.dir, cli_show_progress, &verb, &err) < 0)
+    cli_data_progress_begin(&progress, &cli_verb_restore);
+    r = store_restore(args.file, args.dir, cli_data_progress_show, &progress, &err);
+    cli_data_progress_end(&progress, r == 0);
+    if (r < 0)
         return cli_fail("restore: %s", err.msg);
     printf("restored %s from %s\n", args.dir, args.file);
     return CLI_OK;
@@ -31,5 +34,6 @@ const struct cli_verb cli_verb_restore = {
     .flags = cli_data_flags,
     .examples = "  berth restore --data /srv/berth-new /backup/berth-monday.db\n"
                 "  berth serve --data /srv/berth-new\n",
+    .args = "FILE",
     .run = restore_run,
 };

@@ -7,12 +7,15 @@
 
 #include "cli/cli.h"
 #include "cli/data_dir.h"
+#include "cli/progress.h"
 #include "client/http.h"
 #include "io/clock.h"
 #include "io/env.h"
 #include "io/path.h"
+#include "io/status_line.h"
 
 #define ASK_DEADLINE_NS (60 * NS_PER_S)
+#define TICK_NS (100 * NS_PER_MS)
 #define COMPLAINT_BYTES_MAX ((size_t)4 << 20)
 
 /* --- Which server --- */
@@ -41,6 +44,19 @@ static int find_kubeconfig(const struct session_settings *x, char ret[PATH_MAX],
     return 0;
 }
 
+int session_contexts(const struct session_settings *settings, config_context_fn *fn, void *ctx,
+                     struct error *err)
+{
+    char path[PATH_MAX];
+    bool is_found;
+    int r = find_kubeconfig(settings, path, &is_found, err);
+
+    if (r < 0)
+        return r;
+    return config_each_context(&(struct config_options){ .file = is_found ? path : settings->kubeconfig }, fn,
+                               ctx, err);
+}
+
 static int load_config(const struct session_settings *x, struct session *s, struct error *err)
 {
     char path[PATH_MAX];
@@ -56,6 +72,7 @@ static int load_config(const struct session_settings *x, struct session *s, stru
 
 static void on_warning(struct str text)
 {
+    status_line_clear();
     (void)fputs("Warning: ", stderr);
     session_print_error_text(text);
     (void)fputs("\n", stderr);
@@ -157,6 +174,7 @@ struct asked {
     struct client_call call;
     struct reply *reply;
     bool is_over;
+    struct timer tick; /* of session->progress */
     /* Of a watch: */
     struct timer timer;
     session_event_fn *on_event;
@@ -178,10 +196,22 @@ static void on_answer(void *ctx, const struct client_answer *a)
     asked_end(x);
 }
 
+static void on_tick(void *ctx)
+{
+    struct asked *x = ctx;
+
+    progress_tick(x->session->progress);
+    timer_arm_after(&x->tick, TICK_NS);
+}
+
 static void run(struct asked *x)
 {
+    timer_init(&x->tick, x->session->loop, on_tick, x);
+    if (x->session->progress)
+        timer_arm_after(&x->tick, TICK_NS);
     while (!x->is_over)
         loop_run(x->session->loop);
+    timer_disarm(&x->tick);
 }
 
 int session_ask(struct session *s, const struct client_request *q, struct reply *ret)
@@ -192,7 +222,7 @@ int session_ask(struct session *s, const struct client_request *q, struct reply 
     reply_clear(ret);
     if (!asking.accept)
         asking.accept = ACCEPT_OBJECT;
-    asking.deadline_ns = ASK_DEADLINE_NS;
+    asking.deadline_ns = s->deadline_ns ? s->deadline_ns : ASK_DEADLINE_NS;
     client_send(s->client, &x.call, &asking, on_answer, &x);
     run(&x);
     return ret->r;
@@ -263,6 +293,7 @@ int reply_complain(const struct reply *a, const char *doing, const char *source)
             (void)buf_addf(&line, "error when %s \"%s\": ", doing, source);
         (void)buf_add_str(&line, buf_str(&a->text));
     }
+    status_line_clear();
     session_print_error_text(line.failed ? STR_LIT("error: the complaint is too long") : buf_str(&line));
     (void)fputs("\n", stderr);
     return CLI_FAILED;
@@ -276,6 +307,7 @@ int session_complain(const char *fmt, ...)
     va_start(args, fmt);
     (void)buf_addv(&line, fmt, args);
     va_end(args);
+    status_line_clear();
     (void)fputs("error: ", stderr);
     session_print_error_text(buf_str(&line));
     (void)fputs("\n", stderr);

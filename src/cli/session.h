@@ -40,6 +40,8 @@ struct session_settings {
         FLAG_IN(FLAGS_SERVER, settings, member.context, "context", "NAME",                              \
                 "a context other than the file's current one")
 
+struct progress;
+
 struct session {
     struct loop *loop;
     struct client_config config;
@@ -47,6 +49,8 @@ struct session {
     const struct clock *clock;
     const char *ns; /* of --namespace, else of the context */
     bool was_ns_given;
+    struct progress *progress; /* ticks while an answer is waited for; NULL for none */
+    uint64_t deadline_ns;      /* of each question; 0: the usual */
 };
 
 /* Zeroed before; session_close() also after a failure. Asks nobody anything.
@@ -55,6 +59,10 @@ struct session {
  * kubeconfig in the default data directory, where there is one; of ~/.kube/config, or the pod's. */
 int session_open(const struct session_settings *settings, struct session *ret, struct error *err);
 void session_close(struct session *s);
+
+/* The names of the contexts in the files that session_open() would read, as often as they stand there. */
+int session_contexts(const struct session_settings *settings, config_context_fn *fn, void *ctx,
+                     struct error *err);
 
 static inline void session_close_p(struct session *s)
 {

@@ -266,5 +266,6 @@ const struct cli_verb cli_verb_top = {
     .examples = "  berth top claims -A --sort-by percent  # the fullest first\n"
                 "  berth top volumes -o wide              # of each pod, with inodes\n"
                 "  berth top claims --all                 # those that nobody mounts, too\n",
+    .args = "volumes claims",
     .run = top_run,
 };

@@ -134,5 +134,6 @@ const struct cli_verb cli_verb_tree = {
     .examples = "  berth tree -A                # of all namespaces\n"
                 "  berth tree class/fast        # one class\n"
                 "  berth tree pvc/data -n shop  # one claim: where it is and who uses it\n",
+    .args = "TYPE/NAME class pv pvc",
     .run = tree_run,
 };

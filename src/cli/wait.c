@@ -9,6 +9,7 @@
 #include "cli/jsonpath.h"
 #include "cli/manifests.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "cli/resources.h"
 
 #define WEEK_NS (UINT64_C(604800) * NS_PER_S)
@@ -49,6 +50,7 @@ struct wait {
     struct jsonpath *path;
     uint64_t timeout_ns;
     uint64_t started_ns;
+    struct progress progress;
     int status;
 };
 
@@ -284,6 +286,16 @@ static int check_combination(const struct wait *w)
     return CLI_OK;
 }
 
+static void begin_progress(struct wait *w)
+{
+    const struct progress_work work = { .label = "waiting",
+                                        .kind = PROGRESS_WAIT,
+                                        .timeout_ns = w->timeout_ns };
+
+    progress_begin(&w->progress, progress_stderr(), &work);
+    w->session.progress = &w->progress;
+}
+
 static void wait_all(struct wait *w)
 {
     bool is_named = w->resources.has_names || w->manifests.items.count;
@@ -298,8 +310,12 @@ static void wait_all(struct wait *w)
     }
     if (w->objects.count == 0 && w->status == CLI_OK && !is_named && w->until != UNTIL_DELETED)
         w->status = session_complain("no matching resources found");
-    for (size_t i = 0; i < w->objects.count; i++)
+    begin_progress(w);
+    for (size_t i = 0; i < w->objects.count; i++) {
+        progress_set(&w->progress, i, w->objects.count);
         wait_for(w, &w->objects.items[i]);
+    }
+    progress_end(&w->progress, w->status == CLI_OK);
 }
 
 static int wait_open(struct wait *w, int args, char **argv)
@@ -365,5 +381,6 @@ const struct cli_verb cli_verb_wait = {
     .examples = "  berth wait pvc/data --for=jsonpath='{.status.phase}'=Bound --timeout=2m\n"
                 "  berth wait pod/web --for=condition=Ready\n"
                 "  berth wait pvc/data --for=delete\n",
+    .args = "TYPE",
     .run = wait_run,
 };

@@ -160,5 +160,6 @@ const struct cli_verb cli_verb_why = {
                 "  berth why pvc/data -n shop --all  # the same, with every volume there is\n"
                 "  berth why pv/disk-3               # who has the volume, or why nobody can\n"
                 "  berth why pod/web-0 -o json       # for scripts: {\"cause\":\"too-small\",...}\n",
+    .args = "TYPE/NAME pvc pv pod",
     .run = why_run,
 };

@@ -167,6 +167,21 @@ int config_load(const struct config_options *o, struct client_config *ret, struc
     return 0;
 }
 
+int config_each_context(const struct config_options *o, config_context_fn *fn, void *ctx, struct error *err)
+{
+    _cleanup_(kubeconfigs_done_p) struct kubeconfigs k = { 0 };
+    int r = read_files(o, &k, err);
+
+    for (size_t i = 0; i < k.files.count && r == 0; i++) {
+        const struct kubeconfig_file *f = &k.files.items[i];
+
+        for (json_ref c = json_first(&f->doc, json_get(&f->doc, f->root, "contexts")); c;
+             c = json_next(&f->doc, c))
+            fn(ctx, json_get_text(&f->doc, c, "name"));
+    }
+    return r;
+}
+
 void config_done(struct client_config *c)
 {
     arena_done(&c->arena);

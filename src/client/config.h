@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/str.h"
 
 /* Where to look. NULL texts are asked from the environment; tests set them. "" is none. */
 struct config_options {
@@ -60,5 +61,9 @@ struct client_config {
 /* Zeroed before. On failure nothing is left to release. */
 int config_load(const struct config_options *o, struct client_config *ret, struct error *err);
 void config_done(struct client_config *c);
+
+/* Tells the name of each context in the files, checked or not, as often as it stands there. */
+typedef void config_context_fn(void *ctx, struct str name);
+int config_each_context(const struct config_options *o, config_context_fn *fn, void *ctx, struct error *err);
 
 #endif

@@ -14,6 +14,8 @@
 
 /* 8 MiB between two reports of progress. */
 #define BACKUP_STEP_PAGES 512
+/* Of SQLite's machine: some milliseconds between two reports of checking. */
+#define CHECK_STEPS 100000
 /* Above every revision that the lost server may have given out since the backup: a day at 10,000 a second. */
 #define RESTORE_REVISION_GAP "1000000000"
 
@@ -22,26 +24,54 @@ struct progress {
     void *ctx;
 };
 
-static void progress_tell(const struct progress *p, sqlite3_backup *b)
+static void progress_tell(const struct progress *p, sqlite3_backup *b, int64_t page_bytes)
 {
     int total = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
 
     if (p->fn && total > 0 && left >= 0 && left <= total)
-        p->fn(p->ctx, (unsigned)(total - left), (unsigned)total);
+        p->fn(p->ctx, STORE_COPYING, (uint64_t)(total - left) * (uint64_t)page_bytes,
+              (uint64_t)total * (uint64_t)page_bytes);
+}
+
+/* Anything but 0 would stop the check. */
+static int on_check_step(void *ctx)
+{
+    const struct progress *p = ctx;
+
+    p->fn(p->ctx, STORE_CHECKING, /* done= */ 0, /* total= */ 0);
+    return 0;
+}
+
+static int check_deeply(struct db *d, const struct progress *p, struct error *err)
+{
+    struct progress told = *p;
+    int r;
+
+    if (p->fn) {
+        p->fn(p->ctx, STORE_CHECKING, /* done= */ 0, /* total= */ 0);
+        sqlite3_progress_handler(d->sql, CHECK_STEPS, on_check_step, &told);
+    }
+    r = db_check_deeply(d, err);
+    sqlite3_progress_handler(d->sql, 0, NULL, NULL);
+    return r;
 }
 
 /* The source is in a read transaction. */
 static int copy_pages(struct db *from, struct db *to, const struct progress *p, struct error *err)
 {
-    sqlite3_backup *b = sqlite3_backup_init(to->sql, "main", from->sql, "main");
-    int r;
+    sqlite3_backup *b;
+    int64_t page_bytes;
+    int r = db_number(from, "PRAGMA page_size", &page_bytes, err);
 
+    if (r < 0)
+        return r;
+    b = sqlite3_backup_init(to->sql, "main", from->sql, "main");
     if (!b)
         return db_fail(to, "write", err);
     do {
         r = sqlite3_backup_step(b, BACKUP_STEP_PAGES);
         if (r == SQLITE_OK || r == SQLITE_DONE)
-            progress_tell(p, b);
+            progress_tell(p, b, page_bytes);
     } while (r == SQLITE_OK);
     /* The failure is the target's, with the code of whichever side failed. */
     if (sqlite3_backup_finish(b) != SQLITE_OK || r != SQLITE_DONE)
@@ -172,7 +202,7 @@ int store_restore(const char *file, const char *dir, store_progress_fn *progress
     r = open_checked(file, SQLITE_OPEN_READONLY, &from, err);
     if (r < 0)
         return r;
-    r = db_check_deeply(from, err);
+    r = check_deeply(from, &p, err);
     if (r == 0)
         r = io_mkdirs(dir, 0700, err);
     if (r == 0)

@@ -169,8 +169,15 @@ int64_t store_history_start(const struct store *s);
 
 /* --- Backup: these block, and need no loop --- */
 
-/* Copied and total pages, again and again. */
-typedef void store_progress_fn(void *ctx, unsigned done, unsigned total);
+/* What a backup, or a restore, is at. */
+enum store_phase {
+    STORE_CHECKING, /* of a restore: reads the whole backup; total is 0, since nobody knows how far it is */
+    STORE_COPYING,
+    STORE_PHASE_COUNT,
+};
+
+/* So many bytes of the total are done, again and again. The phases come in their order. */
+typedef void store_progress_fn(void *ctx, enum store_phase phase, uint64_t done, uint64_t total);
 
 /* A copy of the data directory's database as it is at this moment, also while a server runs on it, which goes
  * on writing. The file appears whole or not at all; one that is there is replaced. progress may be NULL. */

@@ -140,15 +140,14 @@ static void explain_no_class(struct report *r, const struct claim *c, const stru
 /* --- It waits for a pod --- */
 
 struct consumers {
-    unsigned waiting;        /* not scheduled */
-    unsigned placed;         /* on a node */
-    const struct pod *first; /* of those that wait, else of the others; NULL */
-    struct buf names;        /* of those that wait */
+    const struct pod *waiting; /* the first that has no node; NULL */
+    const struct pod *placed;  /* the first that has one; NULL */
+    unsigned count;            /* of those that wait */
+    struct buf names;          /* of a few of them */
 };
 
 static void find_consumers(const struct why_world *w, const struct claim *c, struct consumers *ret)
 {
-    const struct pod *placed = NULL;
     struct informer_cursor at;
     char key[CLAIM_KEY_BYTES_MAX];
 
@@ -158,15 +157,13 @@ static void find_consumers(const struct why_world *w, const struct claim *c, str
         const struct pod *p = pod_of(o);
 
         if (decide_is_waiting_pod(p)) {
-            ret->first = ret->waiting++ ? ret->first : p;
-            if (ret->waiting <= WHY_EXAMPLES)
-                (void)buf_addf(&ret->names, "%s%s", ret->waiting > 1 ? ", " : "", o->name);
+            ret->waiting = ret->waiting ? ret->waiting : p;
+            if (++ret->count <= WHY_EXAMPLES)
+                (void)buf_addf(&ret->names, "%s%s", ret->count > 1 ? ", " : "", o->name);
         } else if (!pod_is_terminated(p)) {
-            placed = ret->placed++ ? placed : p;
+            ret->placed = ret->placed ? ret->placed : p;
         }
     }
-    if (!ret->first)
-        ret->first = placed;
 }
 
 /* Volumes as the scheduler judges them, for the pod: where it may go counts too. False when it cannot be
@@ -199,21 +196,22 @@ static void explain_await_pod(const struct why_world *w, struct report *r, const
     struct candidates candidates;
 
     find_consumers(w, c, &x);
-    if (x.waiting == 0 || !add_for_pod(w, r, x.first, c)) {
+    if (!x.waiting || !add_for_pod(w, r, x.waiting, c)) {
         report_fact(
             r, "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
             c->class);
         why_add_candidates(w, r, c, /* is_delayed= */ true, &candidates);
     }
-    if (x.waiting > 0) {
+    if (x.waiting) {
         report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
-                     x.waiting > 1 ? "s" : "", buf_cstr(&x.names), x.waiting > WHY_EXAMPLES ? ", …" : "");
-        report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", x.first->obj.name, c->obj.ns);
+                     x.count > 1 ? "s" : "", buf_cstr(&x.names), x.count > WHY_EXAMPLES ? ", …" : "");
+        report_advise(r, "See why the pod has no node: berth why pod/%s -n %s", x.waiting->obj.name,
+                      c->obj.ns);
         report_next(r, "the scheduler chooses a node and with it a volume, or has one provisioned there");
-    } else if (x.placed > 0) {
+    } else if (x.placed) {
         report_cause(r, "pod-not-scheduled",
                      "pod %s was put on node %s without the scheduler, and nobody else chooses a volume",
-                     x.first->obj.name, x.first->node_name);
+                     x.placed->obj.name, x.placed->node_name);
         report_advise(r, "Leave spec.nodeName out of the pod; a nodeSelector keeps it on the node.");
         report_next(r, "it waits for a pod that goes through the scheduler");
     } else {

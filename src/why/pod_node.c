@@ -1,7 +1,6 @@
 /* Why a pod that has its node does not run: the node, then its volumes, then what the node says of it. */
 #include "why/pod.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "api/lease.h"
@@ -10,6 +9,7 @@
 #include "base/cleanup.h"
 #include "node/agent.h"
 #include "node/pod_tell.h"
+#include "why/users.h"
 
 #define NODE_LEASES "kube-node-lease"
 
@@ -56,53 +56,19 @@ static void explain_node(const struct why_world *w, struct report *r, const stru
 
 /* --- What the node says --- */
 
-/* The newest failure about volumes that was told on the pod. */
-struct failure {
-    struct timestamp at;
-    char reason[64];
-    char message[WHY_LINE_BYTES_MAX];
-};
-
-static bool is_of_volumes(const char *reason)
-{
-    static const char *const reasons[] = { "FailedMount",
-                                           "FailedAttachVolume",
-                                           "FailedMapVolume",
-                                           "FailedUnMount",
-                                           "FailedMountOnFilesystemMismatch",
-                                           "VolumeResizeFailed" };
-
-    for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-        if (strcmp(reason, reasons[i]) == 0)
-            return true;
-    return false;
-}
-
-static void on_event(void *ctx, const struct event *e)
-{
-    struct failure *f = ctx;
-    struct timestamp at = why_event_at(e);
-
-    if (strcmp(e->type, "Warning") != 0 || !is_of_volumes(e->reason) || timestamp_cmp(at, f->at) < 0)
-        return;
-    f->at = at;
-    (void)snprintf(f->reason, sizeof f->reason, "%s", e->reason);
-    (void)snprintf(f->message, sizeof f->message, "%s", e->message);
-}
-
 static void explain_events(const struct why_world *w, struct report *r, const struct pod *p)
 {
-    struct failure f = { .at = { 0 } };
+    static const char *const reasons[] = { "FailedMount", "FailedAttachVolume", "FailedMapVolume",
+                                           "FailedMountOnFilesystemMismatch", NULL };
+    struct why_warning said;
     char age[WHY_AGE_BYTES_MAX];
 
-    if (!w->each_event)
+    /* Where there is a cause already, they are among the events anyway. */
+    if (report_has_cause(r) || !why_last_warning(w, &p->obj, reasons, &said))
         return;
-    w->each_event(w->ctx, &p->obj, on_event, &f);
-    if (!f.reason[0] || report_has_cause(r)) /* it is among the events anyway */
-        return;
-    report_cause(r, strcmp(f.reason, "FailedAttachVolume") == 0 ? "attach-failed" : "mount-failed", "%s",
-                 f.message);
-    report_fact(r, "node %s said so %s ago (%s)", p->node_name, why_age(w, f.at, age), f.reason);
+    report_cause(r, strcmp(said.reason, "FailedAttachVolume") == 0 ? "attach-failed" : "mount-failed", "%s",
+                 said.message);
+    report_fact(r, "node %s said so %s ago (%s)", p->node_name, why_age(w, said.at, age), said.reason);
     report_advise(r, "Mend what the message says.");
     report_next(r, "the node tries again by itself");
 }

@@ -116,3 +116,38 @@ const struct claim *why_claim_of(const struct why_world *w, const struct volume 
 
     return o ? claim_of(o) : NULL;
 }
+
+/* --- Complaints --- */
+
+struct warning_search {
+    const char *const *reasons;
+    struct why_warning *found;
+    bool is_found;
+};
+
+static void on_event(void *ctx, const struct event *e)
+{
+    struct warning_search *x = ctx;
+    struct timestamp at = why_event_at(e);
+
+    if (strcmp(e->type, "Warning") != 0 || (x->is_found && timestamp_cmp(at, x->found->at) < 0))
+        return;
+    for (const char *const *reason = x->reasons; *reason; reason++) {
+        if (strcmp(e->reason, *reason) != 0)
+            continue;
+        x->is_found = true;
+        x->found->at = at;
+        (void)snprintf(x->found->reason, sizeof x->found->reason, "%s", e->reason);
+        (void)snprintf(x->found->message, sizeof x->found->message, "%s", e->message);
+    }
+}
+
+bool why_last_warning(const struct why_world *w, const struct object *about, const char *const *reasons,
+                      struct why_warning *ret)
+{
+    struct warning_search x = { .reasons = reasons, .found = ret };
+
+    if (w->each_event)
+        w->each_event(w->ctx, about, on_event, &x);
+    return x.is_found;
+}

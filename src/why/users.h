@@ -1,4 +1,4 @@
-/* Who has a claim or a volume, and from where it can be had, in words.
+/* Who has a claim or a volume, from where it can be had, and what was last complained of, in words.
  *
  * Lists name a few and count the rest: "web-0 on n1, web-1, … (12)". Each returns how many there are. */
 #ifndef BERTH_WHY_USERS_H
@@ -25,5 +25,14 @@ const struct attachment *why_attachment(const struct why_world *w, const char *v
 
 /* The claim that the volume names, whatever its uid; NULL when it is not there. */
 const struct claim *why_claim_of(const struct why_world *w, const struct volume *v);
+
+/* The newest Warning about an object that has one of these reasons; they end with NULL. */
+struct why_warning {
+    struct timestamp at;
+    char reason[64];
+    char message[WHY_LINE_BYTES_MAX];
+};
+bool why_last_warning(const struct why_world *w, const struct object *about, const char *const *reasons,
+                      struct why_warning *ret);
 
 #endif

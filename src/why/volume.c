@@ -303,9 +303,15 @@ static void explain_retained(const struct why_world *w, struct report *r, const 
 /* Somebody else's to delete: whoever provisioned it, or serves its driver. */
 static void explain_outside(const struct why_world *w, struct report *r, const struct volume *v)
 {
+    static const char *const reasons[] = { "VolumeFailedDelete", NULL };
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct why_warning said;
 
+    if (why_last_warning(w, &v->obj, reasons, &said)) {
+        report_cause(r, "failing", "deleting it fails: %s", said.message);
+        report_advise(r, "Mend what the message says; it is tried again by itself.");
+    }
     if (!by)
         by = v->source.kind == SOURCE_CSI ? v->source.csi->driver : "its provisioner";
     if (strncmp(by, LOCAL_PROVISIONER, strlen(LOCAL_PROVISIONER)) == 0) {

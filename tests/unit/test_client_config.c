@@ -721,4 +721,34 @@ TEST(half_a_pod_is_none)
     ASSERT_STR(NO_CONFIG, err.msg);
 }
 
+static void on_context(void *ctx, struct str name)
+{
+    (void)buf_addf(ctx, "%.*s;", STR_ARG(name));
+}
+
+/* For people who choose: all of them, also in files that would be refused otherwise. */
+TEST(contexts_are_listed)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(buf_done_p) struct buf names = BUF_INIT(4096);
+    struct config_options o = nowhere();
+    char list[TEST_PATH_BYTES * 4];
+
+    put_file(in_dir(&d, "a"), "{contexts: [{name: one}, {name: two, context: {}}]}");
+    put_file(in_dir(&d, "b"), "{contexts: [{name: one}, {name: three}]}");
+    (void)snprintf(list, sizeof list, "%s/a:%s/b:%s/c", d.path, d.path, d.path);
+    o.env = list;
+    ASSERT_OK(config_each_context(&o, on_context, &names, &err));
+    ASSERT_STR("one;two;one;three;", buf_cstr(&names));
+    buf_clear(&names);
+    o.file = in_dir(&d, "b");
+    ASSERT_OK(config_each_context(&o, on_context, &names, &err));
+    ASSERT_STR("one;three;", buf_cstr(&names));
+    o.file = in_dir(&d, "c");
+    ASSERT_ERR(ERR_NOT_FOUND, config_each_context(&o, on_context, &names, &err));
+    o = nowhere();
+    ASSERT_OK(config_each_context(&o, on_context, &names, &err));
+    ASSERT_STR("one;three;", buf_cstr(&names)); /* no file, no context */
+}
+
 TEST_MAIN()

@@ -3,6 +3,7 @@
 
 #include "tests/unit/test_provisioner.h"
 
+#include "base/log.h"
 #include "controllers/local/local_int.h"
 #include "host/device.h"
 #include "io/file.h"
@@ -527,25 +528,62 @@ TEST(local_runs_a_cleaner)
     finish(&w);
 }
 
+static struct buf logged = BUF_INIT((size_t)16 << 20);
+
+static void on_log(void *ctx, const char *line, size_t len)
+{
+    (void)ctx;
+    (void)buf_add(&logged, line, len);
+}
+
+/* The metric of the wipe is there, between 0 and 1, and no other's. */
+static bool has_wipe_metric(const struct parts *w, const char *volume)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)16 << 20);
+    char head[128];
+    const char *at;
+    double ratio;
+
+    metrics_write(w->metrics, &text);
+    (void)snprintf(head, sizeof head, "berth_local_wipe_progress_ratio{volume=\"%s\"} ", volume);
+    at = strstr(buf_cstr(&text), head);
+    if (!at) {
+        assert_null(strstr(buf_cstr(&text), "wipe_progress_ratio{"));
+        return false;
+    }
+    ratio = strtod(at + strlen(head), NULL);
+    assert_true(ratio >= 0 && ratio <= 1);
+    return true;
+}
+
 /* How far it is is told; and when the process ends, the next one goes on from there. */
 TEST(local_goes_on_with_a_wipe)
 {
     skip_without_private_mounts();
+    struct logger logger = { .level = LOG_LEVEL_INFO, .sink = on_log };
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(512);
     char device[32], name[LOCAL_NAME_BYTES], state[TEST_PATH_BYTES * 3];
     bool is_told = false;
     struct parts w;
 
     begin(&w);
+    logger.clock = &w.served.clock.clock;
+    log_install(&logger);
+    local_volume_name("uuid-1", "n", "raw", name);
     use_cleaner("/scripts/dd_zero.sh", "100");
     released_device(&w, device);
     for (unsigned i = 0; i < 10000 && !is_told; i++) { /* a worker is at it meanwhile */
         parts_pass_ns(&w, 10 * NS_PER_S);
         ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
-        is_told = strstr(buf_cstr(&w.served.text), "Cleanup of Block PV") != NULL;
+        is_told = strstr(buf_cstr(&w.served.text), "Cleanup of Block PV") &&
+                  strstr(buf_cstr(&logged), "seconds_left=");
     }
+    log_install(NULL);
     assert_true(is_told);
-    local_volume_name("uuid-1", "n", "raw", name);
+    assert_non_null(strstr(buf_cstr(&logged), " percent="));
+    assert_non_null(strstr(buf_cstr(&logged), " mib_per_second="));
+    assert_true(has_wipe_metric(&w, name));
+    buf_done(&logged);
     (void)snprintf(state, sizeof state, "%s/%s", state_dir, name);
     (void)signal(SIGALRM, test_on_deadline);
     (void)alarm(TEST_DEADLINE_S);
@@ -560,6 +598,7 @@ TEST(local_goes_on_with_a_wipe)
     pass(&w, 12);
     ASSERT_THERE(&w, "-", path_of("uuid-1", "raw"), "spec/claimRef");
     assert_true(device_is_blank(device));
+    assert_false(has_wipe_metric(&w, name));
     ASSERT_OK(io_read_file(state, 512, &text, &err));
     assert_non_null(strstr(buf_cstr(&text), " 100 0\n"));
     finish(&w);

@@ -43,15 +43,21 @@ static void fill(const char *dir)
 }
 
 struct seen {
-    unsigned calls;
-    unsigned done;
-    unsigned total;
+    unsigned calls, checks;
+    uint64_t done;
+    uint64_t total;
 };
 
-static void see(void *ctx, unsigned done, unsigned total)
+static void see(void *ctx, enum store_phase phase, uint64_t done, uint64_t total)
 {
     struct seen *seen = ctx;
 
+    if (phase == STORE_CHECKING) {
+        assert_true(done == 0 && total == 0);
+        ASSERT_INT(0, seen->calls); /* it comes before copying */
+        seen->checks++;
+        return;
+    }
     seen->calls++;
     assert_true(done <= total);
     assert_true(done >= seen->done);
@@ -71,10 +77,16 @@ TEST(a_backup_is_restored)
     assert_true(seen.calls > 0);
     assert_true(seen.total > 0);
     ASSERT_INT(seen.total, seen.done);
+    ASSERT_INT(0, seen.checks);
     assert_int_equal(stat(in_dir(&d, "copy"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
+    ASSERT_INT(st.st_size, seen.total);   /* in bytes */
     ASSERT_INT(2, count_entries(d.path)); /* no journal, nothing temporary */
-    ASSERT_OK(store_restore(in_dir(&d, "copy"), in_dir(&d, "new/place"), NULL, NULL, &err));
+    seen = (struct seen){ 0 };
+    ASSERT_OK(store_restore(in_dir(&d, "copy"), in_dir(&d, "new/place"), see, &seen, &err));
+    assert_true(seen.checks > 0);
+    assert_true(seen.calls > 0);
+    ASSERT_INT(st.st_size, seen.done);
 
     _cleanup_(loop_free_p) struct loop *l = new_loop(NULL);
     _cleanup_(store_free_p) struct store *s = open_in(l, in_dir(&d, "new/place"));

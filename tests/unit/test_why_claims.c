@@ -873,7 +873,7 @@ TEST(stuck_provisioning_is_off)
     make_class(&w, "disks", EXTERNAL, "");
     add_claim(&w, "c", "1Gi", RWO, CLASS("disks"));
     world_settle(&w);
-    onlooker_open(&x, &w);
+    onlooker_open(&x, &w.served);
     x.world.binder = w.binder;
     say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c" });
     onlooker_close(&x);

@@ -172,6 +172,33 @@ TEST(parts_are_bounded_in_number_and_depth)
     paper_done(&p);
 }
 
+/* What is too large is an error in the end, and nothing worse on the way there. */
+TEST(a_report_knows_its_ceiling)
+{
+    for (size_t bytes_max = 1; bytes_max < 4096; bytes_max += bytes_max / 8 + 1) {
+        struct report part;
+        struct paper p;
+
+        paper_open(&p, true);
+        json_done(&p.doc);
+        json_init(&p.doc, bytes_max);
+        report_begin(&p.r, &p.doc, "PersistentVolumeClaim", "shop", "db", true);
+        report_state(&p.r, "Pending");
+        report_cause(&p.r, "x", "because");
+        report_cause(&p.r, "y", "and");
+        report_next(&p.r, "next");
+        add_candidates(&p.r, 20, 20);
+        report_operation(&p.r, &(struct report_operation){ .name = "provision", .message = "no" });
+        report_event(&p.r, &(struct report_event){ "Warning", "Bad", "it is", 3, "5m" });
+        if (report_begin_part(&p.r, &part, "Pod", "shop", "web"))
+            report_end(&part);
+        report_end(&p.r);
+        if (bytes_max < 100)
+            ASSERT_ERR(ERR_TOO_LARGE, json_check(&p.doc, &err));
+        paper_done(&p);
+    }
+}
+
 TEST(lines_are_cut_at_whole_characters)
 {
     struct paper p;

@@ -203,6 +203,17 @@ TEST(stuck_external_provisioner_deletes)
     scene_close(&x);
 }
 
+TEST(stuck_external_provisioner_fails)
+{
+    struct scene x = { 0 };
+
+    put_volume(&x, "pv", BY("d.io"), ONCE CSI DELETE OF_CLAIM("db"), "Released");
+    put_event(&x, "PersistentVolume", "pv", "VolumeFailedDelete", "no such pool");
+    assert_volume(&x, "failing", "deleting it fails: no such pool");
+    ASSERT_TEXT("its claim default/db is gone, and d.io has to delete its storage\n");
+    scene_close(&x);
+}
+
 TEST(stuck_attached_while_to_be_deleted)
 {
     struct scene x = { 0 };

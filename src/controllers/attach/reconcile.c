@@ -224,8 +224,7 @@ void attach_reconcile(struct attach *a, struct worlds_volume *v)
 
 static void tell_pair(const struct attach *a, const struct worlds_pair *p, attach_wait_fn *fn, void *ctx)
 {
-    struct attach_wait w = { .volume = held_spec_name(&p->wanted),
-                             .is_attached = p->state == PAIR_ATTACHED };
+    struct attach_wait w = { .volume = held_spec_name(&p->wanted), .is_attached = p->state == PAIR_ATTACHED };
     const struct worlds_pair *other =
         w.is_attached || attach_spec_is_shared(&p->wanted) ? NULL : attached_elsewhere(p);
     struct nested_key key = key_of(p, &p->wanted);

@@ -23,7 +23,8 @@
 
 #define RETRY_NS (10 * NS_PER_S)
 #define RETRY_MAX_NS (300 * NS_PER_S)
-#define TELL_NS (60 * NS_PER_S)
+#define TELL_NS (10 * NS_PER_S)
+#define TELLS_PER_EVENT 6 /* events are kept, and others read them */
 #define CLEANER_LIMIT_NS ((uint64_t)24 * 3600 * NS_PER_S)
 #define CLEANER_ARGS_MAX 64
 #define PASSES_MAX 100
@@ -264,22 +265,78 @@ static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
     client_send(c->local->o.part.client, &c->call, &q, on_deleted, c);
 }
 
-/* How far a wipe is. */
+/* --- How far a wipe is --- */
+
+/* False when nothing is wiped, or nobody knows yet how much there is. */
+static bool find_progress(const struct cleaning *c, uint64_t *ret_done, uint64_t *ret_total)
+{
+    struct clean_job *j = (struct clean_job *)c->job;
+
+    if (!j)
+        return false;
+    *ret_total = atomic_load(&j->where.total_bytes);
+    *ret_done = atomic_load(&j->where.done_bytes);
+    return *ret_total > 0;
+}
+
+static void log_progress(struct cleaning *c, uint64_t done, uint64_t total)
+{
+    uint64_t now_ns = loop_now_ns(c->local->o.part.loop);
+    int64_t left;
+
+    pace_begin(&c->pace, now_ns, done); /* one that goes on after a crash has a position at its start */
+    if (pace_seconds_left(&c->pace, now_ns, done, total, &left))
+        log_info("cleaning volume", LOG_STR("volume", c->volume->name),
+                 LOG_UINT("percent", pace_percent(done, total)), LOG_UINT("done_mib", done >> 20),
+                 LOG_UINT("total_mib", total >> 20),
+                 LOG_UINT("mib_per_second", (uint64_t)(pace_rate(&c->pace, now_ns, done) / (1 << 20))),
+                 LOG_INT("seconds_left", left));
+    else
+        log_info("cleaning volume", LOG_STR("volume", c->volume->name),
+                 LOG_UINT("percent", pace_percent(done, total)), LOG_UINT("done_mib", done >> 20),
+                 LOG_UINT("total_mib", total >> 20));
+}
+
 static void on_tell(void *ctx)
 {
     struct cleaning *c = ctx;
-    struct clean_job *j = (struct clean_job *)c->job;
-    uint64_t done = atomic_load(&j->where.done_bytes) >> 20, total = atomic_load(&j->where.total_bytes) >> 20;
+    uint64_t done, total;
 
     timer_arm_after(&c->timer, TELL_NS);
-    if (total == 0)
+    c->tells++;
+    if (!find_progress(c, &done, &total))
         return;
-    log_info("cleaning volume", LOG_STR("volume", c->volume->name), LOG_UINT("done_mib", done),
-             LOG_UINT("total_mib", total));
-    recorder_event(c->local->recorder, c->volume, EVENT_NORMAL, "VolumeDelete",
-                   "Cleanup of Block PV \"%s\": %" PRIu64 " of %" PRIu64 " MiB", c->volume->name, done,
-                   total);
+    log_progress(c, done, total);
+    if (c->tells % TELLS_PER_EVENT == 0)
+        recorder_event(c->local->recorder, c->volume, EVENT_NORMAL, "VolumeDelete",
+                       "Cleanup of Block PV \"%s\": %" PRIu64 " of %" PRIu64 " MiB", c->volume->name,
+                       done >> 20, total >> 20);
 }
+
+static int cmp_names(const void *a, const void *b)
+{
+    const struct cleaning *x = *(struct cleaning *const *)a, *y = *(struct cleaning *const *)b;
+
+    return strcmp(x->volume->name, y->volume->name);
+}
+
+void local_collect_wipes(void *local, struct metric_sink *to)
+{
+    const struct local *l = local;
+    struct cleaning *running[CLEANINGS_MAX], *c;
+    uint64_t done, total;
+    size_t count = 0;
+
+    LIST_FOREACH(c, &l->cleanings, link)
+    if (c->is_running && count < CLEANINGS_MAX)
+        running[count++] = c;
+    qsort(running, count, sizeof *running, cmp_names);
+    for (size_t i = 0; i < count; i++)
+        if (find_progress(running[i], &done, &total))
+            metric_emit(to, done < total ? (double)done / (double)total : 1, running[i]->volume->name);
+}
+
+/* --- Beginning --- */
 
 static const struct local_class *class_of(const struct local *l, const char *name)
 {
@@ -307,6 +364,8 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "VolumeDelete",
                        "Starting cleanup of Block PV \"%s\", this may take a while", v->obj.name);
     log_info("cleaning volume", LOG_STR("volume", v->obj.name));
+    c->tells = 0;
+    c->pace = (struct pace){ 0 };
     timer_init(&c->timer, l->o.part.loop, on_tell, c);
     timer_arm_after(&c->timer, TELL_NS);
     job_begin(&j->job, l->o.part.loop, l->o.pool, on_cleaned, c);

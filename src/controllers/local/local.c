@@ -371,10 +371,30 @@ static void index_path(const struct object *o, index_emit_fn *emit, void *ctx)
         emit(ctx, str_of(v->source.local->path));
 }
 
+static int add_metrics(struct local *l, struct error *err)
+{
+    static const char *const labels[] = { "volume", NULL };
+    static const struct metric_desc desc = {
+        .name = "berth_local_wipe_progress_ratio",
+        .help = "How much of a local volume's device has been erased, while that lasts.",
+        .type = METRIC_GAUGE,
+        .labels = labels,
+    };
+    int r;
+
+    if (!l->o.part.metrics)
+        return 0;
+    r = metrics_share_family(l->o.part.metrics, &desc, &l->wipes, err);
+    if (r == 0)
+        metric_set_collector(l->wipes, local_collect_wipes, l);
+    return r;
+}
+
 static int local_open(struct local *l, struct error *err)
 {
     static const struct informer_index by_path = { VOLUMES_BY_PATH, index_path };
     struct informers *all = l->o.part.informers;
+    int r;
 
     l->volumes = part_indexed(all, KIND_VOLUME, &by_path, err);
     l->classes = l->volumes ? informers_get(all, KIND_CLASS, err) : NULL;
@@ -386,7 +406,8 @@ static int local_open(struct local *l, struct error *err)
     l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
     if (!l->watches)
         return error_no_memory(err);
-    return part_recorder(&l->o.part, "localvolume-provisioner", &l->recorder, err);
+    r = add_metrics(l, err);
+    return r < 0 ? r : part_recorder(&l->o.part, "localvolume-provisioner", &l->recorder, err);
 }
 
 int local_new(const struct local_options *o, struct local **ret, struct error *err)
@@ -423,6 +444,8 @@ struct local *local_free(struct local *l)
     if (!l)
         return NULL;
     informer_remove_handler(&l->volumes_handler);
+    if (l->wipes)
+        metric_set_collector(l->wipes, NULL, NULL);
     timer_disarm(&l->timer);
     client_cancel(&l->call);
     write_cancel(&l->untaint);

@@ -6,6 +6,7 @@
 
 #include "api/node.h"
 #include "api/volume.h"
+#include "base/pace.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "controllers/last_look.h"
@@ -66,6 +67,8 @@ struct cleaning {
     struct job *job;
     struct client_call call;
     struct timer timer; /* tells how far it is */
+    unsigned tells;
+    struct pace pace; /* since it was first told */
     bool is_running;
     unsigned failures;
     uint64_t retry_at_ns;
@@ -75,6 +78,8 @@ struct cleaning {
 void local_clean_all(struct local *l);
 bool local_is_cleaning(const struct local *l, const char *volume);
 void local_drop_cleanings(struct local *l);
+/* For the metric of wipes. */
+void local_collect_wipes(void *local, struct metric_sink *to);
 /* The inside of a directory or a device, on a worker. */
 struct clean_job {
     struct job job; /* first: freed by it */
@@ -93,7 +98,8 @@ struct local {
     struct informer *volumes, *classes, *nodes;
     struct informer_handler volumes_handler;
     struct recorder *recorder;
-    char *identity; /* "" before the node was seen */
+    struct metric_family *wipes; /* NULL: nothing is counted */
+    char *identity;              /* "" before the node was seen */
     struct timer timer;
     struct job *scan;          /* on the pool */
     struct finds finds;        /* of the last scan, and the */

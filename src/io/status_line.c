@@ -1,0 +1,101 @@
+#include "io/status_line.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "io/env.h"
+
+#define COLUMNS_DEFAULT 80
+#define LINE_BYTES_MAX 4096
+/* To the first column, and nothing from there on. */
+#define ERASE "\r\033[K"
+
+/* Read by the handler. */
+static volatile sig_atomic_t is_shown;
+
+bool status_line_is_possible(void)
+{
+    const char *term = io_env("TERM");
+
+    return io_stderr_is_terminal() && (!term || strcmp(term, "dumb") != 0);
+}
+
+unsigned status_line_columns(void)
+{
+    struct winsize size = { 0 };
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : COLUMNS_DEFAULT;
+}
+
+static void write_all(const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(STDERR_FILENO, text, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return; /* a terminal that is gone needs no line */
+        text += n;
+        len -= (size_t)n;
+    }
+}
+
+/* The handler is gone by now (SA_RESETHAND), and the signal is held until it returns: then it ends the
+ * process. */
+static void on_signal(int number)
+{
+    if (is_shown)
+        write_all(ERASE, sizeof ERASE - 1);
+    (void)raise(number);
+}
+
+/* A signal that is ignored, or that somebody handles, stays theirs. */
+static void guard(int number)
+{
+    struct sigaction present, ours = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+
+    if (sigaction(number, NULL, &present) == 0 && !(present.sa_flags & SA_SIGINFO) &&
+        present.sa_handler == SIG_DFL)
+        (void)sigaction(number, &ours, NULL);
+}
+
+static void unguard(int number)
+{
+    struct sigaction present, usual = { .sa_handler = SIG_DFL };
+
+    if (sigaction(number, NULL, &present) == 0 && !(present.sa_flags & SA_SIGINFO) &&
+        present.sa_handler == on_signal)
+        (void)sigaction(number, &usual, NULL);
+}
+
+static const int guarded[] = { SIGINT, SIGTERM, SIGHUP };
+
+void status_line_show(struct str text)
+{
+    _cleanup_(buf_done_p) struct buf line = BUF_INIT(LINE_BYTES_MAX);
+
+    (void)buf_add_cstr(&line, ERASE);
+    (void)buf_add_str(&line, text);
+    if (line.failed)
+        return; /* the next one may be shorter */
+    for (size_t i = 0; i < ARRAY_LEN(guarded) && !is_shown; i++)
+        guard(guarded[i]);
+    is_shown = 1;
+    write_all(line.data, line.len); /* in one piece, so that it does not flicker */
+}
+
+void status_line_clear(void)
+{
+    if (!is_shown)
+        return;
+    write_all(ERASE, sizeof ERASE - 1);
+    is_shown = 0;
+    for (size_t i = 0; i < ARRAY_LEN(guarded); i++)
+        unguard(guarded[i]);
+}
