@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "api/selector_int.h"
 
@@ -128,6 +129,28 @@ int node_affinity_check(const struct node_selector *required, const struct kv *l
     if (r == 0)
         return error_set(err, ERR_UNAVAILABLE, "no matching NodeSelectorTerms");
     return r < 0 ? r : 0;
+}
+
+const struct requirement *node_term_hosts(const struct node_term *t)
+{
+    for (size_t i = 0; i < t->labels.count; i++)
+        if (t->labels.items[i].op == SELECTOR_IN && strcmp(t->labels.items[i].key, LABEL_HOSTNAME) == 0)
+            return &t->labels.items[i];
+    return NULL;
+}
+
+bool node_selector_is_met(const struct node_selector *sel, const struct node_lookup *nodes)
+{
+    for (size_t i = 0; i < sel->count; i++) {
+        const struct requirement *q = node_term_hosts(&sel->terms[i]);
+
+        if (!q)
+            return nodes->any(nodes->ctx, sel);
+        for (size_t k = 0; k < q->values_count; k++)
+            if (nodes->on_host(nodes->ctx, q->values[k], sel))
+                return true;
+    }
+    return false;
 }
 
 int topology_selector_add_term(struct topology_selector *sel, struct arena *a, struct error *err)

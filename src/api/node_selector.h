@@ -51,6 +51,21 @@ int node_selector_matches(const struct node_selector *sel, const struct kv *labe
 int node_affinity_check(const struct node_selector *required, const struct kv *labels, size_t count,
                         struct error *err);
 
+/* The label that a local volume is tied to its node by. */
+#define LABEL_HOSTNAME "kubernetes.io/hostname"
+/* The requirement that names hosts by it; NULL for none. */
+const struct requirement *node_term_hosts(const struct node_term *t);
+
+/* The nodes that there are, for who has many: all of them, and those of one host, are asked whether the
+ * selector matches one. */
+struct node_lookup {
+    bool (*any)(const void *ctx, const struct node_selector *sel);
+    bool (*on_host)(const void *ctx, const char *host, const struct node_selector *sel);
+    const void *ctx;
+};
+/* There is a node that the selector matches. Where it names hosts, no others are looked at. */
+bool node_selector_is_met(const struct node_selector *sel, const struct node_lookup *nodes);
+
 struct topology_term {
     struct label_selector labels;
     bool is_broken;

@@ -8,7 +8,6 @@
 #include "api/migration.h"
 #include "api/node.h"
 
-#define HOST_LABEL "kubernetes.io/hostname"
 #define HOST_PATH_PROVISIONER "kubernetes.io/host-path"
 /* Of those that are summed up, by name. */
 #define EXAMPLES_MAX 3
@@ -114,41 +113,34 @@ static void check_released(struct checkup *x)
 
 /* --- Where --- */
 
-/* The requirement that names hosts; NULL for none. */
-static const struct requirement *hosts_of(const struct node_term *t)
-{
-    for (size_t i = 0; i < t->labels.count; i++)
-        if (t->labels.items[i].op == SELECTOR_IN && strcmp(t->labels.items[i].key, HOST_LABEL) == 0)
-            return &t->labels.items[i];
-    return NULL;
-}
-
-static bool reaches(const struct object *node, const struct volume *v)
+static bool reaches(const struct object *node, const struct node_selector *sel)
 {
     struct error ignored;
 
-    return node_selector_matches(v->affinity, node->labels.items, node->labels.count, /* node_name= */ NULL,
+    return node_selector_matches(sel, node->labels.items, node->labels.count, /* node_name= */ NULL,
                                  &ignored) == 1;
 }
 
-/* Terms that name no host: all nodes are looked at. */
-static bool any_reaches(const struct checkup *x, const struct volume *v)
+static bool any_reaches(const void *ctx, const struct node_selector *sel)
 {
-    for (size_t i = 0; i < x->all->kinds[KIND_NODE].list.count; i++)
-        if (reaches(x->all->kinds[KIND_NODE].list.items[i], v))
+    const struct checkup *x = ctx;
+
+    for (size_t i = 0; i < x->hosts.count; i++)
+        if (reaches(x->hosts.items[i], sel))
             return true;
     return false;
 }
 
 static const char *host_of(const struct object *node)
 {
-    const char *host = object_label(node, HOST_LABEL);
+    const char *host = object_label(node, LABEL_HOSTNAME);
 
     return host ? host : "";
 }
 
-static bool host_reaches(const struct checkup *x, const char *host, const struct volume *v)
+static bool host_reaches(const void *ctx, const char *host, const struct node_selector *sel)
 {
+    const struct checkup *x = ctx;
     size_t low = 0, high = x->hosts.count;
 
     while (low < high) {
@@ -160,23 +152,16 @@ static bool host_reaches(const struct checkup *x, const char *host, const struct
             high = middle;
     }
     for (; low < x->hosts.count && strcmp(host_of(x->hosts.items[low]), host) == 0; low++)
-        if (reaches(x->hosts.items[low], v))
+        if (reaches(x->hosts.items[low], sel))
             return true;
     return false;
 }
 
 static bool is_reached(const struct checkup *x, const struct volume *v)
 {
-    for (size_t i = 0; i < v->affinity->count; i++) {
-        const struct requirement *q = hosts_of(&v->affinity->terms[i]);
+    const struct node_lookup nodes = { any_reaches, host_reaches, x };
 
-        if (!q)
-            return any_reaches(x, v);
-        for (size_t k = 0; k < q->values_count; k++)
-            if (host_reaches(x, q->values[k], v))
-                return true;
-    }
-    return false;
+    return node_selector_is_met(v->affinity, &nodes);
 }
 
 static int compare_hosts(const void *a, const void *b)

@@ -6,7 +6,6 @@
 
 /* A fifth of a second of looks. */
 #define CHECKS_MAX ((size_t)2000000)
-#define LABEL_HOSTNAME "kubernetes.io/hostname"
 
 void schedule_done(struct schedule *x)
 {

@@ -22,6 +22,20 @@ static void explain_ended(struct report *r, const struct pod *p)
                      p->message[0] ? ": " : "", p->message);
 }
 
+void why_add_nested(struct report *r, const struct nested_state *op, uint64_t now_ns)
+{
+    struct report_operation o = { .name = op->name,
+                                  .is_running = op->is_running,
+                                  .failures = op->complaint[0] != '\0',
+                                  .retry_seconds = -1,
+                                  .message = op->complaint };
+
+    if (op->retry_at_ns > now_ns)
+        o.retry_seconds = (int64_t)((op->retry_at_ns - now_ns) / NS_PER_S) + 1;
+    if (op->name)
+        report_operation(r, &o);
+}
+
 void why_pod(const struct why_world *w, struct report *r, const struct object *pod)
 {
     const struct pod *p = pod_of(pod);

@@ -125,17 +125,7 @@ static void on_attach(void *ctx, const struct attach_wait *a)
         report_cause(x->report, "attach-failed", "volume %s cannot be attached: %s", a->volume,
                      a->op.complaint);
     }
-    if (!a->op.name)
-        return;
-    report_operation(x->report,
-                     &(struct report_operation){
-                         .name = a->op.name,
-                         .is_running = a->op.is_running,
-                         .failures = a->op.complaint[0] != '\0',
-                         .retry_seconds = a->op.retry_at_ns > now_ns
-                                              ? (int64_t)((a->op.retry_at_ns - now_ns) / NS_PER_S) + 1
-                                              : -1,
-                         .message = a->op.complaint });
+    why_add_nested(x->report, &a->op, now_ns);
 }
 
 void why_volume_on_node(const struct why_world *w, struct report *r, const struct pod *p,

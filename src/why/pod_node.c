@@ -140,17 +140,7 @@ static void on_wait(void *ctx, const struct agent_wait *a)
         report_cause(x->report, "waits", "volume \"%s\" waits for %s", a->volume, a->waits_for);
     else if (a->op.is_running)
         report_cause(x->report, "mounting", "volume \"%s\" is being mounted", a->volume);
-    if (!a->op.name)
-        return;
-    report_operation(x->report,
-                     &(struct report_operation){
-                         .name = a->op.name,
-                         .is_running = a->op.is_running,
-                         .failures = a->op.complaint[0] != '\0',
-                         .retry_seconds = a->op.retry_at_ns > now_ns
-                                              ? (int64_t)((a->op.retry_at_ns - now_ns) / NS_PER_S) + 1
-                                              : -1,
-                         .message = a->op.complaint });
+    why_add_nested(x->report, &a->op, now_ns);
 }
 
 /* --- All of it --- */

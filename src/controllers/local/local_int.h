@@ -20,7 +20,6 @@
 #define LOCAL_NAME_BYTES 32 /* "local-pv-" and eight digits */
 #define LOCAL_BODY_BYTES_MAX ((size_t)1 << 20)
 #define LOCAL_ENTRIES_MAX 4096 /* of one directory */
-#define LABEL_HOSTNAME "kubernetes.io/hostname"
 
 /* --- discover.c: what is there --- */
 

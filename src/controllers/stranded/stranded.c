@@ -8,7 +8,6 @@
 #include "base/map.h"
 
 #define QUEUE "stranded_volume"
-#define HOST_LABEL "kubernetes.io/hostname"
 
 /* Indexes of the caches: nodes by their host name; local volumes by the host names of their affinity, those
  * with a term that names none under "". */
@@ -41,56 +40,42 @@ static bool is_local(const struct volume *v)
     return v->source.kind == SOURCE_LOCAL && v->affinity;
 }
 
-/* The requirement that names hosts; NULL for none. */
-static const struct requirement *hosts_of(const struct node_term *t)
-{
-    for (size_t i = 0; i < t->labels.count; i++)
-        if (t->labels.items[i].op == SELECTOR_IN && strcmp(t->labels.items[i].key, HOST_LABEL) == 0)
-            return &t->labels.items[i];
-    return NULL;
-}
-
-static bool reaches(const struct object *node, const struct volume *v)
+static bool reaches(const struct object *node, const struct node_selector *sel)
 {
     struct error ignored;
 
-    return node_selector_matches(v->affinity, node->labels.items, node->labels.count, /* node_name= */ NULL,
+    return node_selector_matches(sel, node->labels.items, node->labels.count, /* node_name= */ NULL,
                                  &ignored) == 1;
 }
 
-static bool host_reaches(const struct stranded *s, const char *host, const struct volume *v)
+static bool host_reaches(const void *ctx, const char *host, const struct node_selector *sel)
 {
+    const struct stranded *s = ctx;
     struct informer_cursor at;
 
     for (const struct object *o = informer_first_by(s->nodes, NODES_BY_HOST, str_of(host), &at); o;
          o = informer_next(&at))
-        if (reaches(o, v))
+        if (reaches(o, sel))
             return true;
     return false;
 }
 
-static bool any_reaches(const struct stranded *s, const struct volume *v)
+static bool any_reaches(const void *ctx, const struct node_selector *sel)
 {
+    const struct stranded *s = ctx;
     struct informer_cursor at;
 
     for (const struct object *o = informer_first(s->nodes, &at); o; o = informer_next(&at))
-        if (reaches(o, v))
+        if (reaches(o, sel))
             return true;
     return false;
 }
 
 static bool is_reached(const struct stranded *s, const struct volume *v)
 {
-    for (size_t i = 0; i < v->affinity->count; i++) {
-        const struct requirement *q = hosts_of(&v->affinity->terms[i]);
+    const struct node_lookup nodes = { any_reaches, host_reaches, s };
 
-        if (!q)
-            return any_reaches(s, v);
-        for (size_t k = 0; k < q->values_count; k++)
-            if (host_reaches(s, q->values[k], v))
-                return true;
-    }
-    return false;
+    return node_selector_is_met(v->affinity, &nodes);
 }
 
 /* --- Telling --- */
@@ -218,7 +203,7 @@ static void look_at_host(struct stranded *s, const char *host)
 static void on_node(void *ctx, const struct object *o, bool is_initial)
 {
     struct stranded *s = ctx;
-    const char *host = object_label(o, HOST_LABEL);
+    const char *host = object_label(o, LABEL_HOSTNAME);
 
     if (is_initial)
         return; /* all volumes are looked at */
@@ -256,7 +241,7 @@ static void on_node_delete(void *ctx, const struct object *o, bool is_final_unkn
 
 static void index_node(const struct object *o, index_emit_fn *emit, void *ctx)
 {
-    const char *host = object_label(o, HOST_LABEL);
+    const char *host = object_label(o, LABEL_HOSTNAME);
 
     if (host)
         emit(ctx, str_of(host));
@@ -267,7 +252,7 @@ static void index_volume(const struct object *o, index_emit_fn *emit, void *ctx)
     const struct volume *v = volume_of(o);
 
     for (size_t i = 0; is_local(v) && i < v->affinity->count; i++) {
-        const struct requirement *q = hosts_of(&v->affinity->terms[i]);
+        const struct requirement *q = node_term_hosts(&v->affinity->terms[i]);
 
         if (!q)
             emit(ctx, str_of(""));
