@@ -8,7 +8,7 @@ BERTH_FLAGS ?=
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build deps run demo test asan tsan fuzz soak bench lint format install deb clean
+.PHONY: build deps run demo test asan tsan fuzz soak bench lint format docs install deb clean
 
 build: deps
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
@@ -58,6 +58,10 @@ lint: deps
 
 format: deps
 	@find src tests -name '*.[ch]' -exec clang-format -i {} +
+
+# docs/reference.md and the manual pages, from the program's own tables.
+docs: build
+	@scripts/docs $(BERTH)
 
 install: build
 	@meson configure $(RELEASE) -Dprefix=$(PREFIX)

@@ -261,8 +261,8 @@ const struct cli_verb cli_verb_apply = {
     .usage = "apply -f FILE",
     .summary = "Create or change objects so that they are as written",
     .flags = apply_flags,
-    .examples = "  berth apply -f claim.yaml                    as often as you like\n"
-                "  berth apply -f manifests/ -R                 all files of a directory\n"
-                "  berth apply -f claim.yaml --dry-run=server   what would happen?\n",
+    .examples = "  berth apply -f claim.yaml                   # as often as you like\n"
+                "  berth apply -f manifests/ -R                # all files of a directory\n"
+                "  berth apply -f claim.yaml --dry-run=server  # what would happen?\n",
     .run = apply_run,
 };

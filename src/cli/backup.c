@@ -25,9 +25,14 @@ static int backup_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_backup = {
     .name = "backup",
+    .group = CLI_DATA,
     .usage = "backup [--data DIR] FILE",
     .summary = "Save all objects to a file, also while the server runs",
+    .about = "The file has the objects alone: neither the data in volumes nor the keys and certificates. It "
+             "appears whole or not at all; one that is there is replaced.",
     .flags = cli_data_flags,
+    .examples = "  berth backup berth.db  # of the default data directory\n"
+                "  berth backup --data /srv/berth /backup/berth-monday.db\n",
     .args = "FILE",
     .run = backup_run,
 };

@@ -21,6 +21,7 @@
 #include "base/rng.h"
 #include "cli/bench_wait.h"
 #include "cli/cli.h"
+#include "cli/flags.h"
 #include "io/clock.h"
 
 #define BENCH_ROUNDS 7
@@ -324,112 +325,145 @@ static int bench_run_micro(void)
     return b.r < 0 ? cli_fail("bench: %s", b.err.msg) : CLI_OK;
 }
 
+struct settings {
+    const char *volumes;
+    const char *pairs;
+    const char *pods;
+    const char *nodes;
+};
+
+static const struct flag bench_flags[] = {
+    FLAG(struct settings, volumes, "volumes", "N",
+         "how many volumes (match, store, informer, volumes, schedule); of each node (attach)"),
+    FLAG(struct settings, pairs, "pairs", "N", "how many volumes and claims (bind)"),
+    FLAG(struct settings, pods, "pods", "N", "how many pods (schedule)"),
+    FLAG(struct settings, nodes, "nodes", "N", "how many nodes (schedule, attach)"),
+    { 0 },
+};
+
 /* Benchmarks that take a number. */
 static const struct {
     const char *name;
     int (*run)(uint64_t count, struct error *err);
     uint64_t count; /* unless said */
-    const char *flag;
+    bool has_pairs; /* --pairs is it, else --volumes */
 } sized[] = {
-    { "match", bench_match, BENCH_MATCH_VOLUMES, "--volumes" },
-    { "store", bench_store, BENCH_STORE_VOLUMES, "--volumes" },
-    { "informer", bench_informer, BENCH_INFORMER_VOLUMES, "--volumes" },
-    { "bind", bench_bind, BENCH_BIND_PAIRS, "--pairs" },
-    { "volumes", bench_volumes, BENCH_VOLUMES, "--volumes" },
+    { "match", bench_match, BENCH_MATCH_VOLUMES },
+    { "store", bench_store, BENCH_STORE_VOLUMES },
+    { "informer", bench_informer, BENCH_INFORMER_VOLUMES },
+    { "bind", bench_bind, BENCH_BIND_PAIRS, .has_pairs = true },
+    { "volumes", bench_volumes, BENCH_VOLUMES },
 };
 
-/* Flags that are numbers from 1 on, each with its place. */
-struct size_flag {
-    const char *flag;
-    uint64_t *place;
-};
-
-static bool read_size(int argc, char **argv, const struct size_flag *flags, size_t count)
+/* A number from 1 on, or unset: *ret stays, then. */
+static bool read_size(const char *text, uint64_t *ret)
 {
-    for (int i = 2; i < argc; i += 2) {
-        size_t k = 0;
+    return !text || (str_to_uint64(str_of(text), ret) && *ret > 0);
+}
 
-        while (k < count && strcmp(argv[i], flags[k].flag) != 0)
-            k++;
-        if (k == count || i + 1 == argc || !str_to_uint64(str_of(argv[i + 1]), flags[k].place) ||
-            *flags[k].place == 0)
-            return false;
-    }
-    return true;
+static int run_sized(size_t which, const struct settings *s)
+{
+    const char *text = sized[which].has_pairs ? s->pairs : s->volumes;
+    const char *flag = sized[which].has_pairs ? "pairs" : "volumes";
+    const char *other = sized[which].has_pairs ? s->volumes : s->pairs;
+    uint64_t count = sized[which].count;
+    struct error err;
+
+    if (s->pods || s->nodes || other || !read_size(text, &count))
+        return cli_fail_usage("bench: %s takes --%s N, from 1 on", sized[which].name, flag);
+    return sized[which].run(count, &err) < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
 
 static const struct schedule_size schedule_sizes[] = { { 500, 100, 1000 }, { 5000, 5000, 50000 } };
 
 /* The sizes of the table, or one that is given. */
-static int run_schedule(int argc, char **argv)
+static int run_schedule(const struct settings *s)
 {
     struct schedule_size size = schedule_sizes[0];
-    const struct size_flag flags[] = { { "--pods", &size.pods },
-                                       { "--nodes", &size.nodes },
-                                       { "--volumes", &size.volumes } };
+    bool is_given = s->pods || s->nodes || s->volumes;
     struct error err = { 0 };
     int r = 0;
 
-    if (!read_size(argc, argv, flags, ARRAY_LEN(flags)))
+    if (s->pairs || !read_size(s->pods, &size.pods) || !read_size(s->nodes, &size.nodes) ||
+        !read_size(s->volumes, &size.volumes))
         return cli_fail_usage("bench: schedule takes --pods N, --nodes N and --volumes N, from 1 on");
     bench_baseline();
-    if (argc > 2)
+    if (is_given)
         r = bench_schedule(&size, &err);
-    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(schedule_sizes) && r == 0; i++)
+    for (size_t i = 0; !is_given && i < ARRAY_LEN(schedule_sizes) && r == 0; i++)
         r = bench_schedule(&schedule_sizes[i], &err);
     return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
 
 static const struct attach_size attach_sizes[] = { { 100, 20 }, { 1000, 20 } };
 
-static int run_attach(int argc, char **argv)
+static int run_attach(const struct settings *s)
 {
     struct attach_size size = attach_sizes[1];
-    const struct size_flag flags[] = { { "--nodes", &size.nodes }, { "--volumes", &size.volumes } };
+    bool is_given = s->nodes || s->volumes;
     struct error err = { 0 };
     int r = 0;
 
-    if (!read_size(argc, argv, flags, ARRAY_LEN(flags)) || size.nodes > ATTACH_MAX / size.volumes)
+    if (s->pairs || s->pods || !read_size(s->nodes, &size.nodes) || !read_size(s->volumes, &size.volumes) ||
+        size.nodes > ATTACH_MAX / size.volumes)
         return cli_fail_usage(
             "bench: attach takes --nodes N and --volumes N, from 1 on, and at most %d in all", ATTACH_MAX);
     bench_baseline();
-    if (argc > 2)
+    if (is_given)
         r = bench_attach(&size, &err);
-    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(attach_sizes) && r == 0; i++)
+    for (size_t i = 0; !is_given && i < ARRAY_LEN(attach_sizes) && r == 0; i++)
         r = bench_attach(&attach_sizes[i], &err);
     return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
 
 static int bench_run(int argc, char **argv)
 {
-    uint64_t count = 0;
-    struct error err = { 0 };
+    struct settings s = { 0 };
+    int args, status = flags_parse(&cli_verb_bench, argc, argv, &s, &args);
+    const char *subject = status == CLI_OK && args == 1 ? argv[1] : "";
 
-    if (argc == 2 && strcmp(argv[1], "micro") == 0)
+    if (status != CLI_OK)
+        return status;
+    if (strcmp(subject, "micro") == 0 && !s.volumes && !s.pairs && !s.pods && !s.nodes)
         return bench_run_micro();
-    if (argc >= 2 && strcmp(argv[1], "schedule") == 0)
-        return run_schedule(argc, argv);
-    if (argc >= 2 && strcmp(argv[1], "attach") == 0)
-        return run_attach(argc, argv);
-    for (size_t i = 0; i < ARRAY_LEN(sized) && argc >= 2; i++) {
-        bool has_count = argc == 4 && strcmp(argv[2], sized[i].flag) == 0 &&
-                         str_to_uint64(str_of(argv[3]), &count) && count > 0;
-
-        if (strcmp(argv[1], sized[i].name) == 0 && (argc == 2 || has_count))
-            return sized[i].run(has_count ? count : sized[i].count, &err) < 0 ? cli_fail("bench: %s", err.msg)
-                                                                              : CLI_OK;
-    }
+    if (strcmp(subject, "schedule") == 0)
+        return run_schedule(&s);
+    if (strcmp(subject, "attach") == 0)
+        return run_attach(&s);
+    for (size_t i = 0; i < ARRAY_LEN(sized); i++)
+        if (strcmp(subject, sized[i].name) == 0)
+            return run_sized(i, &s);
     return cli_fail_usage("bench: say which: micro, match, store, informer, bind, volumes, schedule or "
                           "attach: see 'berth help bench'");
 }
 
+static const struct cli_term subjects[] = {
+    { "micro", "decoding and encoding, quantities, ordered maps" },
+    { "match", "a volume for a claim among 1,000, 10,000 ... up to a million free ones" },
+    { "store", "durable writes, and loading 200,000 volumes" },
+    { "informer", "caches that follow 100,000 volumes" },
+    { "bind", "20,000 pairs of volumes and claims, by the controllers" },
+    { "volumes", "1,000 volumes of pods, set up and torn down" },
+    { "schedule", "pods with delayed claims: 500 on 100 nodes, 5,000 on 5,000" },
+    { "attach", "20 volumes on each of 100 and of 1,000 nodes" },
+    { 0 },
+};
+
+static const struct cli_list bench_lists[] = { { "Subjects", subjects }, { 0 } };
+
 const struct cli_verb cli_verb_bench = {
     .name = "bench",
-    .usage = "bench micro | match|store|informer|volumes [--volumes N] | bind [--pairs N] |\n"
-             "             schedule [--pods N] [--nodes N] [--volumes N] | attach [--nodes N] [--volumes N]",
-    .summary = "Time what is hot: decoding, ordered maps; matching; durable writes and loading; caches; "
-               "binding; pods' volumes; scheduling; "
-               "attaching",
+    .group = CLI_TOOLS,
+    .usage = "bench SUBJECT [FLAG...]",
+    .summary = "Measure how fast this machine runs what is hot",
+    .about = "Prints a table; the first row is the machine's own speed, to compare runs by. What needs a "
+             "disk uses a "
+             "directory below the current one, and takes it away again.",
+    .lists = bench_lists,
+    .flags = bench_flags,
+    .examples = "  berth bench micro\n"
+                "  berth bench bind --pairs 5000\n"
+                "  berth bench schedule --pods 500 --nodes 100 --volumes 1000\n",
     .args = "micro match store informer bind volumes schedule attach",
     .run = bench_run,
 };

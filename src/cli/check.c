@@ -137,11 +137,12 @@ static const struct flag check_flags[] = {
 
 const struct cli_verb cli_verb_check = {
     .name = "check",
+    .group = CLI_ANSWERS,
     .usage = "check",
     .summary = "Look for what is wrong with volumes, claims, pods and nodes",
     .flags = check_flags,
-    .examples = "  berth check                                  everything; exits 1 when something is wrong\n"
-                "  berth check -n shop --stuck-after 30         one namespace, with more patience\n"
-                "  berth check -o json                          for scripts\n",
+    .examples = "  berth check                           # everything; exits 1 when something is wrong\n"
+                "  berth check -n shop --stuck-after 30  # one namespace, with more patience\n"
+                "  berth check -o json                   # for scripts\n",
     .run = check_run,
 };

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/suggest.h"
 #include "io/status_line.h"
 
 /* What people type before they have read anything. */
@@ -67,6 +68,17 @@ int cli_fail_usage(const char *fmt, ...)
     return status;
 }
 
+int cli_fail_unknown_verb(const char *name)
+{
+    struct suggestion s = { .typed = name };
+
+    for (size_t i = 0; cli_verbs[i]; i++)
+        suggestion_consider(&s, cli_verbs[i]->name);
+    if (s.best)
+        return cli_fail_usage("unknown command '%s': did you mean '%s'?", name, s.best);
+    return cli_fail_usage("unknown command '%s': see 'berth help'", name);
+}
+
 int cli_check_args(const struct cli_verb *verb, int argc, char **argv, int args_max)
 {
     for (int i = 1; i < argc; i++)
@@ -108,11 +120,9 @@ static int cli_dispatch(int argc, char **argv)
     }
     verb = strcmp(name, cli_verb_complete.name) == 0 ? &cli_verb_complete : cli_find_verb(name);
     if (!verb)
-        return cli_fail_usage("unknown command '%s': see 'berth help'", name);
-    if (cli_wants_help(argc, argv)) {
-        cli_print_verb(verb);
-        return CLI_OK;
-    }
+        return cli_fail_unknown_verb(name);
+    if (cli_wants_help(argc, argv))
+        return cli_print_verb(verb);
     return verb->run(argc, argv);
 }
 

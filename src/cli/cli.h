@@ -13,15 +13,32 @@ enum cli_exit {
 
 struct flag;
 
+/* Where `berth help` lists a verb. */
+enum cli_group { CLI_OBJECTS, CLI_ANSWERS, CLI_SERVERS, CLI_DATA, CLI_TOOLS, CLI_GROUP_COUNT };
+
+/* A list in a verb's help: what its first argument may be, and the like. Both end with a NULL. */
+struct cli_term {
+    const char *word;
+    const char *text;
+};
+struct cli_list {
+    const char *title;
+    const struct cli_term *terms;
+};
+
+/* Texts are ASCII, since they become manual pages too, and have no line ends but where it says so. */
 struct cli_verb {
     const char *name;
-    const char *usage;        /* as typed, without "berth ": "help [COMMAND]" */
-    const char *summary;      /* one line for `berth help` */
-    const struct flag *flags; /* flags.h; NULL for none */
+    enum cli_group group;
+    const char *usage;            /* as typed, without "berth ": "help [COMMAND]" */
+    const char *summary;          /* one line for `berth help`, without a full stop */
+    const char *about;            /* more of it, a paragraph a line; NULL for none */
+    const struct cli_list *lists; /* NULL for none */
+    const struct flag *flags;     /* flags.h; NULL for none */
     /* What its arguments are, for shells that complete them: "TYPE" (types, then names), "TYPE/NAME" (behind
      * it the types, when not all will do), "FILE", "COMMAND", or the words themselves; NULL for none. */
     const char *args;
-    const char *examples; /* lines for `berth help VERB`, each indented and ended; NULL for none */
+    const char *examples; /* for a shell: lines, each indented by two and ended; NULL for none */
     /* argv[0] is the verb itself. Returns the exit status, an enum cli_exit. `--help` never arrives here. */
     int (*run)(int argc, char **argv);
 };
@@ -62,13 +79,17 @@ int cli_main(int argc, char **argv);
 /* NULL when there is none of that name. */
 const struct cli_verb *cli_find_verb(const char *name);
 
-/* One verb's usage and summary, on standard output. */
-void cli_print_verb(const struct cli_verb *verb);
+/* What `berth help VERB` says, on standard output; returns the exit status. */
+int cli_print_verb(const struct cli_verb *verb);
 
 /* "berth: MESSAGE" on standard error, in one line whatever stands in the arguments. Returns CLI_FAILED
  * (CLI_USAGE). */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Wrong usage with a name that there is none of, and the one that was meant, as far as that can be guessed:
+ * "unknown command 'gte': did you mean 'get'?", else "…: see 'berth help'". */
+int cli_fail_unknown_verb(const char *name);
 
 /* For a verb that takes at most args_max arguments and no flags: CLI_OK, or CLI_USAGE with the complaint
  * made. */

@@ -258,11 +258,12 @@ static int completion_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_completion = {
     .name = "completion",
+    .group = CLI_TOOLS,
     .usage = "completion bash|zsh|fish",
     .summary = "Print what a shell needs to complete commands, flags and names",
-    .examples = "  source <(berth completion bash)              # in ~/.bashrc\n"
-                "  source <(berth completion zsh)               # in ~/.zshrc, behind compinit\n"
-                "  berth completion fish | source               # in ~/.config/fish/config.fish\n",
+    .examples = "  source <(berth completion bash)  # in ~/.bashrc\n"
+                "  source <(berth completion zsh)   # in ~/.zshrc, behind compinit\n"
+                "  berth completion fish | source   # in ~/.config/fish/config.fish\n",
     .args = "bash zsh fish",
     .run = completion_run,
 };

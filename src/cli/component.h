@@ -48,28 +48,35 @@ struct component_settings {
 };
 
 /* The flags that every component has, at the end of its table. */
+#define COMPONENT_LEASE_GROUP "Leader election"
+#define COMPONENT_MONITOR_GROUP "Metrics and limits"
 #define COMPONENT_FLAG(field, name, value, help) FLAG(struct component_settings, field, name, value, help)
-#define COMPONENT_SERVER_FLAGS                                                                          \
-    COMPONENT_FLAG(kubeconfig, "kubeconfig", "FILE",                                                    \
-                   "which server, and as whom; else $KUBECONFIG, ~/.kube/config, or what a pod finds"), \
-        COMPONENT_FLAG(context, "context", "NAME", "another than the current context of the kubeconfig")
-#define COMPONENT_LEASE_FLAGS                                                              \
-    FLAG_ON(struct component_settings, is_elected, "leader-elect",                         \
-            "work only while holding a lease: of several, one"),                           \
-        COMPONENT_FLAG(lease_ns, "leader-elect-namespace", "NS",                           \
-                       "where the lease is; default " COMPONENT_LEASE_NAMESPACE),          \
-        COMPONENT_FLAG(lease_duration, "leader-elect-lease-duration", "SECONDS",           \
-                       "how long others wait for a leader that is silent; default 15"),    \
-        COMPONENT_FLAG(renew_deadline, "leader-elect-renew-deadline", "SECONDS",           \
-                       "how long a leader tries to renew before it gives up; default 10"), \
-        COMPONENT_FLAG(retry_period, "leader-elect-retry-period", "SECONDS",               \
-                       "how long between two tries; default 2")
-#define COMPONENT_MONITOR_FLAGS                                                                       \
-    COMPONENT_FLAG(metrics, "metrics", "ADDR:PORT",                                                   \
-                   "where /metrics, /livez, /readyz and /healthz are served, in plain HTTP; default " \
-                   "nowhere"),                                                                        \
-        COMPONENT_FLAG(qps, "kube-api-qps", "N", "requests a second; default 200, 0 for no limit"),   \
-        COMPONENT_FLAG(burst, "kube-api-burst", "N", "requests that may go at once; default 400"),    \
+#define COMPONENT_FLAG_IN(group, field, name, value, help) \
+    FLAG_IN(group, struct component_settings, field, name, value, help)
+#define COMPONENT_SERVER_FLAGS                                                                             \
+    COMPONENT_FLAG_IN(FLAGS_SERVER, kubeconfig, "kubeconfig", "FILE",                                      \
+                      "which server, and as whom; else $KUBECONFIG, ~/.kube/config, or what a pod finds"), \
+        COMPONENT_FLAG_IN(FLAGS_SERVER, context, "context", "NAME",                                        \
+                          "another than the current context of the kubeconfig")
+#define COMPONENT_LEASE_FLAGS                                                                              \
+    FLAG_ON_IN(COMPONENT_LEASE_GROUP, struct component_settings, is_elected, "leader-elect",               \
+               "work only while holding a lease: of several, one"),                                        \
+        COMPONENT_FLAG_IN(COMPONENT_LEASE_GROUP, lease_ns, "leader-elect-namespace", "NS",                 \
+                          "where the lease is; default " COMPONENT_LEASE_NAMESPACE),                       \
+        COMPONENT_FLAG_IN(COMPONENT_LEASE_GROUP, lease_duration, "leader-elect-lease-duration", "SECONDS", \
+                          "how long others wait for a leader that is silent; default 15"),                 \
+        COMPONENT_FLAG_IN(COMPONENT_LEASE_GROUP, renew_deadline, "leader-elect-renew-deadline", "SECONDS", \
+                          "how long a leader tries to renew before it gives up; default 10"),              \
+        COMPONENT_FLAG_IN(COMPONENT_LEASE_GROUP, retry_period, "leader-elect-retry-period", "SECONDS",     \
+                          "how long between two tries; default 2")
+#define COMPONENT_MONITOR_FLAGS                                                                          \
+    COMPONENT_FLAG_IN(COMPONENT_MONITOR_GROUP, metrics, "metrics", "ADDR:PORT",                          \
+                      "where /metrics, /livez, /readyz and /healthz are served, in plain HTTP; default " \
+                      "nowhere"),                                                                        \
+        COMPONENT_FLAG_IN(COMPONENT_MONITOR_GROUP, qps, "kube-api-qps", "N",                             \
+                          "requests a second; default 200, 0 for no limit"),                             \
+        COMPONENT_FLAG_IN(COMPONENT_MONITOR_GROUP, burst, "kube-api-burst", "N",                         \
+                          "requests that may go at once; default 400"),                                  \
         CLI_LOG_FLAGS(struct component_settings)
 #define COMPONENT_FLAGS COMPONENT_SERVER_FLAGS, COMPONENT_LEASE_FLAGS, COMPONENT_MONITOR_FLAGS
 

@@ -117,10 +117,10 @@ const struct cli_verb cli_verb_create = {
     .usage = "create -f FILE | namespace NAME",
     .summary = "Create objects",
     .flags = create_flags,
-    .examples = "  berth create -f claim.yaml                   what the file describes\n"
-                "  berth create -f - < claim.yaml               the same from standard input\n"
-                "  berth create -f . -R --dry-run=server        would the server take them?\n"
-                "  berth create namespace shop                  a namespace\n",
+    .examples = "  berth create -f claim.yaml             # what the file describes\n"
+                "  berth create -f - < claim.yaml         # the same from standard input\n"
+                "  berth create -f . -R --dry-run=server  # would the server take them?\n"
+                "  berth create namespace shop            # a namespace\n",
     .args = "namespace",
     .run = create_run,
 };

@@ -372,9 +372,9 @@ const struct cli_verb cli_verb_delete = {
     .usage = "delete TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | -f FILE",
     .summary = "Delete objects",
     .flags = delete_flags,
-    .examples = "  berth delete pvc data                        and wait until it is gone\n"
-                "  berth delete pvc data --wait=false           without waiting\n"
-                "  berth delete pv -l set=old                   all with that label\n"
+    .examples = "  berth delete pvc data               # and wait until it is gone\n"
+                "  berth delete pvc data --wait=false  # without waiting\n"
+                "  berth delete pv -l set=old          # all with that label\n"
                 "  berth delete -f claim.yaml --ignore-not-found\n",
     .args = "TYPE",
     .run = delete_run,

@@ -254,8 +254,8 @@ const struct cli_verb cli_verb_describe = {
     .usage = "describe TYPE [NAME...] | TYPE/NAME... | TYPE -l SELECTOR | -f FILE",
     .summary = "Show objects in words, with what happened to them",
     .flags = describe_flags,
-    .examples = "  berth describe pvc data                      one claim, who uses it, its events\n"
-                "  berth describe pv -l tier=gold               volumes with that label\n",
+    .examples = "  berth describe pvc data         # one claim, who uses it, its events\n"
+                "  berth describe pv -l tier=gold  # volumes with that label\n",
     .args = "TYPE",
     .run = describe_run,
 };

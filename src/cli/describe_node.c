@@ -3,6 +3,37 @@
 
 #include <stdio.h>
 
+#define LABEL_ROLE "kubernetes.io/role"
+#define LABEL_ROLE_PREFIX "node-role.kubernetes.io/"
+
+/* From labels, which come in the order of their keys: whose key ends with the role, and one whose value it
+ * is. */
+static void add_roles(struct describe *x)
+{
+    json_ref labels = describe_meta(x, "labels");
+    bool has_one = false;
+
+    (void)buf_add_cstr(&x->out.text, "Roles:\t");
+    for (json_ref l = json_first(&x->doc, labels); l; l = json_next(&x->doc, l)) {
+        struct str role = json_key(&x->doc, l);
+
+        if (str_is(role, LABEL_ROLE))
+            role = json_text(&x->doc, l);
+        else if (str_has_prefix(role, LABEL_ROLE_PREFIX))
+            role = (struct str){ role.s + sizeof LABEL_ROLE_PREFIX - 1,
+                                 role.len - (sizeof LABEL_ROLE_PREFIX - 1) };
+        else
+            continue;
+        if (role.len == 0)
+            continue;
+        if (has_one)
+            (void)buf_add_char(&x->out.text, ',');
+        columns_add_cell(&x->out, role);
+        has_one = true;
+    }
+    (void)buf_add_cstr(&x->out.text, has_one ? "\n" : "<none>\n");
+}
+
 static void add_taints(struct describe *x)
 {
     json_ref taints = describe_spec(x, "taints");
@@ -96,9 +127,14 @@ static void add_attached(struct describe *x)
     if (json_first(&x->doc, attached))
         describe_line(x, "Attached Volumes:");
     for (json_ref v = json_first(&x->doc, attached); v; v = json_next(&x->doc, v)) {
+        struct str path = json_get_text(&x->doc, v, "devicePath");
+
         (void)buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_get_text(&x->doc, v, "name"));
-        describe_text(x, "", json_get_text(&x->doc, v, "devicePath"));
+        if (path.len)
+            describe_text(x, "", path);
+        else
+            (void)buf_add_char(&x->out.text, '\n'); /* no cell: it would widen the lines that follow */
     }
 }
 
@@ -107,6 +143,7 @@ void describe_node(struct describe *x)
     json_ref spec = json_get(&x->doc, x->object, "spec");
 
     describe_text(x, "Name:", json_text(&x->doc, describe_meta(x, "name")));
+    add_roles(x);
     describe_labels(x, "Labels:", describe_meta(x, "labels"));
     describe_annotations(x, describe_meta(x, "annotations"));
     describe_time(x, "CreationTimestamp:", describe_meta(x, "creationTimestamp"));

@@ -149,7 +149,10 @@ void describe_claim(struct describe *x)
 {
     const struct json *d = &x->doc;
     bool is_bound = json_text(d, describe_spec(x, "volumeName")).len > 0;
+    struct str capacity = json_get_text(d, describe_state(x, "capacity"), "storage");
 
+    if (capacity.len == 0)
+        capacity = STR_LIT("0"); /* as the API counts what is not there */
     add_name(x, /* has_namespace= */ true);
     add_class(x);
     describe_status(x, json_text(d, describe_state(x, "phase")));
@@ -157,8 +160,7 @@ void describe_claim(struct describe *x)
     describe_labels(x, "Labels:", describe_meta(x, "labels"));
     describe_annotations(x, describe_meta(x, "annotations"));
     describe_list(x, "Finalizers:", describe_meta(x, "finalizers"));
-    describe_text(
-        x, "Capacity:", is_bound ? json_get_text(d, describe_state(x, "capacity"), "storage") : STR_LIT(""));
+    describe_text(x, "Capacity:", is_bound ? capacity : STR_LIT(""));
     describe_access_modes(x, "Access Modes:", is_bound ? describe_state(x, "accessModes") : 0);
     if (describe_spec(x, "volumeMode"))
         describe_text(x, "VolumeMode:", json_text(d, describe_spec(x, "volumeMode")));

@@ -277,8 +277,8 @@ const struct cli_verb cli_verb_events = {
     .usage = "events [--for TYPE/NAME]",
     .summary = "Show what happened",
     .flags = events_flags,
-    .examples = "  berth events -A                              in all namespaces\n"
-                "  berth events --for pvc/data                  about one claim\n"
-                "  berth events --types=Warning -w              warnings, as they come\n",
+    .examples = "  berth events -A                  # in all namespaces\n"
+                "  berth events --for pvc/data      # about one claim\n"
+                "  berth events --types=Warning -w  # warnings, as they come\n",
     .run = events_run,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/suggest.h"
 
 const struct flag *flag_find(const struct flag *flags, struct str name)
 {
@@ -18,6 +19,29 @@ const struct flag *flag_of_letter(const struct flag *flags, char letter)
     for (const struct flag *f = flags; f && f->name; f++)
         if (f->letter == letter)
             return f;
+    return NULL;
+}
+
+bool flag_is_in_group(const struct flag *f, const char *group)
+{
+    return group && f->group ? strcmp(f->group, group) == 0 : group == f->group;
+}
+
+const char *flags_group_after(const struct flag *flags, const char *group)
+{
+    bool is_behind = group == NULL;
+
+    for (const struct flag *f = flags; f && f->name; f++) {
+        const struct flag *first = flags;
+
+        while (!flag_is_in_group(first, f->group))
+            first++;
+        if (!f->group || first != f)
+            continue;
+        if (is_behind)
+            return f->group;
+        is_behind = flag_is_in_group(f, group);
+    }
     return NULL;
 }
 
@@ -86,9 +110,24 @@ static int take_value(const struct cli_verb *verb, const struct flag *f, const c
     return set_value(verb, f, settings, value) == CLI_OK ? taken : -1;
 }
 
-static int complain_unknown(const struct cli_verb *verb, const char *argument)
+static const char *nearest(const struct flag *flags, const char *typed)
 {
-    (void)cli_fail_usage("%s: unknown flag '%s': see 'berth help %s'", verb->name, argument, verb->name);
+    struct suggestion s = { .typed = typed };
+
+    for (const struct flag *f = flags; f && f->name; f++)
+        suggestion_consider(&s, f->name);
+    return s.best;
+}
+
+/* name: without its dashes, NULL for a single letter, of which nobody can guess what it should have been. */
+static int complain_unknown(const struct cli_verb *verb, const char *argument, const char *name)
+{
+    const char *best = name ? nearest(verb->flags, name) : NULL;
+
+    if (best)
+        (void)cli_fail_usage("%s: unknown flag '%s': did you mean '--%s'?", verb->name, argument, best);
+    else
+        (void)cli_fail_usage("%s: unknown flag '%s': see 'berth help %s'", verb->name, argument, verb->name);
     return -1;
 }
 
@@ -101,7 +140,7 @@ static int parse_letters(const struct cli_verb *verb, const char *argument, cons
         const char *rest = at + 1;
 
         if (!f)
-            return complain_unknown(verb, argument);
+            return complain_unknown(verb, argument, argument[2] ? argument + 1 : NULL);
         if (f->type != FLAG_SWITCH || *rest == '=' || !*rest) {
             rest += *rest == '=' ? 1 : 0;
             return take_value(verb, f, *rest || at[1] ? rest : NULL, next_argument, settings);
@@ -123,7 +162,7 @@ static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at,
     equals = strchr(name, '=');
     f = flag_find(verb->flags, (struct str){ name, equals ? (size_t)(equals - name) : strlen(name) });
     if (!f)
-        return complain_unknown(verb, argv[at]);
+        return complain_unknown(verb, argv[at], name);
     return take_value(verb, f, equals ? equals + 1 : NULL, next, settings);
 }
 
@@ -157,6 +196,9 @@ int flags_set_default(const struct flag *flags, void *settings, const char *name
     const char *text;
     bool is_on;
 
+    if (!f && nearest(flags, name))
+        return error_set(err, ERR_INVALID, "there is no setting '%s': did you mean '%s'?", name,
+                         nearest(flags, name));
     if (!f)
         return error_set(err, ERR_INVALID, "there is no setting '%s'", name);
     assert(f->type != FLAG_LIST); /* no file of settings has one */

@@ -26,10 +26,15 @@ struct flag_values {
     size_t count;
 };
 
+/* Groups that several verbs have. */
+#define FLAGS_SERVER "Which server"
+#define FLAGS_LOG "Log"
+
 struct flag {
     const char *name; /* without the dashes */
     enum flag_type type;
     char letter;       /* 0: it has none */
+    const char *group; /* the head in the help under which it stands; NULL: "Flags" */
     const char *value; /* what stands for the value in the help: "DIR"; NULL for a switch */
     const char *help;
     /* Where in the verb's struct of settings it goes: a const char *, a bool or a struct flag_values. */
@@ -47,7 +52,18 @@ struct flag {
     {                                                                                              \
         .name = (name_), .type = FLAG_SWITCH, .help = (help_), .offset = offsetof(settings, field) \
     }
-/* The same with a letter, and those that only the verbs for people have. */
+/* The same in a group of their own. */
+#define FLAG_IN(group_, settings, field, name_, value_, help_)                                     \
+    {                                                                                              \
+        .name = (name_), .type = FLAG_TEXT, .group = (group_), .value = (value_), .help = (help_), \
+        .offset = offsetof(settings, field)                                                        \
+    }
+#define FLAG_ON_IN(group_, settings, field, name_, help_)                         \
+    {                                                                             \
+        .name = (name_), .type = FLAG_SWITCH, .group = (group_), .help = (help_), \
+        .offset = offsetof(settings, field)                                       \
+    }
+/* With a letter, and those that only the verbs for people have. */
 #define FLAG_SHORT(settings, field, letter_, name_, value_, help_)                                   \
     {                                                                                                \
         .name = (name_), .type = FLAG_TEXT, .letter = (letter_), .value = (value_), .help = (help_), \
@@ -68,6 +84,11 @@ struct flag {
         .name = (name_), .type = FLAG_OPTIONAL, .value = (value_), .help = (help_), .alone = (alone_), \
         .offset = offsetof(settings, field)                                                            \
     }
+
+/* The groups of a table in the order in which they begin: the one behind that group, NULL at the end. The
+ * flags without one come first: their group is NULL. */
+const char *flags_group_after(const struct flag *flags, const char *group);
+bool flag_is_in_group(const struct flag *f, const char *group);
 
 /* NULL when the table has none of that name, or letter. */
 const struct flag *flag_find(const struct flag *flags, struct str name);

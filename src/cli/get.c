@@ -406,10 +406,14 @@ const struct cli_verb cli_verb_get = {
     .usage = "get TYPE[,TYPE...] [NAME...] | TYPE/NAME... | -f FILE",
     .summary = "Show objects",
     .flags = get_flags,
-    .examples = "  berth get pv,pvc -A                              volumes and claims, of all namespaces\n"
-                "  berth get pvc data -o yaml                       one claim, as it is stored\n"
-                "  berth get pv -w                                  volumes, and what becomes of them\n"
-                "  berth get pv --sort-by=.spec.capacity.storage    the smallest first\n"
+    .about = "TYPE is the name of a kind, in the singular or plural, or its short name: pv, pvc, sc (storage "
+             "classes), po, "
+             "no, ns, ev (events), cm, sa, secrets, leases, volumeattachments, csinodes, csidrivers, "
+             "csistoragecapacities, vac, vs, vsc, vsclass.",
+    .examples = "  berth get pv,pvc -A         # volumes and claims, of all namespaces\n"
+                "  berth get pvc data -o yaml  # one claim, as it is stored\n"
+                "  berth get pv -w             # volumes, and what becomes of them\n"
+                "  berth get pv --sort-by=.spec.capacity.storage\n"
                 "  berth get pvc -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n"
                 "  berth get pv -o custom-columns=NAME:.metadata.name,CLAIM:.spec.claimRef.name\n",
     .args = "TYPE",

@@ -1,13 +1,106 @@
 /* `berth help`: which commands there are, and how one is called. */
-#include "cli/cli.h"
+#include "cli/help.h"
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "cli/flags.h"
+#include "io/env.h"
 
-/* "-n, --namespace NS"; "--dry-run[=WAY]" where it may stand alone. */
-static void print_head(const struct flag *f, char *ret, size_t bytes)
+/* How far right the explanations of flags may begin; longer heads have a line of their own. */
+#define HEAD_COLUMN_MAX 32
+
+const char *const help_group_titles[CLI_GROUP_COUNT] = {
+    [CLI_OBJECTS] = "Objects", [CLI_ANSWERS] = "Answers", [CLI_SERVERS] = "Control plane",
+    [CLI_DATA] = "Data",       [CLI_TOOLS] = "Other",
+};
+
+/* --- Lines --- */
+
+struct page {
+    struct buf *out;
+    size_t width;
+    size_t column; /* where the next character goes */
+};
+
+static size_t characters(const char *text, size_t len)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static void put(struct page *p, const char *text, size_t len)
+{
+    (void)buf_add(p->out, text, len); /* a failure sticks */
+    p->column += characters(text, len);
+}
+
+static void put_text(struct page *p, const char *text)
+{
+    put(p, text, strlen(text));
+}
+
+static void end_line(struct page *p)
+{
+    (void)buf_add_char(p->out, '\n');
+    p->column = 0;
+}
+
+static void go_to(struct page *p, size_t column)
+{
+    while (p->column < column)
+        put(p, " ", 1);
+}
+
+/* Word by word; lines after the first begin at indent. Ends no line. */
+static void put_words(struct page *p, const char *text, size_t indent)
+{
+    bool is_first = true;
+
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, " ");
+
+        if (!is_first && p->column + 1 + characters(at, len) > p->width) {
+            end_line(p);
+            go_to(p, indent);
+        } else if (!is_first) {
+            put(p, " ", 1);
+        }
+        put(p, at, len);
+        is_first = false;
+        at += len;
+        at += strspn(at, " ");
+    }
+}
+
+/* A head at the left, and its explanation beside it, or below it where the head is too long. */
+static void put_row(struct page *p, const char *head, size_t column, const char *text)
+{
+    go_to(p, 2);
+    put_text(p, head);
+    if (p->column + 2 > column)
+        end_line(p);
+    go_to(p, column);
+    put_words(p, text, column);
+    end_line(p);
+}
+
+static void put_title(struct page *p, const char *title)
+{
+    end_line(p);
+    put_text(p, title);
+    put_text(p, ":");
+    end_line(p);
+}
+
+/* --- One verb --- */
+
+void help_flag_head(const struct flag *f, char *ret, size_t bytes)
 {
     char letter[8] = "";
     const char *before = f->type == FLAG_OPTIONAL ? "[=" : " ", *behind = f->type == FLAG_OPTIONAL ? "]" : "";
@@ -18,53 +111,235 @@ static void print_head(const struct flag *f, char *ret, size_t bytes)
                    f->value ? f->value : "", f->value ? behind : "");
 }
 
-void cli_print_verb(const struct cli_verb *verb)
+/* Names stand below one another, whether a letter comes first or not. */
+static void flag_head_aligned(const struct flag *f, char *ret, size_t bytes)
 {
-    printf("Usage: berth %s\n\n%s.\n", verb->usage, verb->summary);
-    if (verb->flags)
-        printf("\nFlags:\n");
-    for (const struct flag *f = verb->flags; f && f->name; f++) {
-        char head[64];
+    char head[64];
 
-        print_head(f, head, sizeof head);
-        printf("  %-32s %s\n", head, f->help);
-    }
-    if (verb->examples)
-        printf("\nExamples:\n%s", verb->examples);
+    help_flag_head(f, head, sizeof head);
+    (void)snprintf(ret, bytes, "%s%s", f->letter ? "" : "    ", head);
 }
 
-static void help_print_all(void)
+static size_t flags_column(const struct flag *flags)
 {
-    printf("Berth: Kubernetes persistent volumes in one small program.\n\n"
-           "Usage: berth COMMAND [ARGUMENT...]\n\n"
-           "Commands:\n");
+    size_t column = 0;
+
+    for (const struct flag *f = flags; f && f->name; f++) {
+        char head[72];
+        size_t end;
+
+        flag_head_aligned(f, head, sizeof head);
+        end = 2 + strlen(head) + 2;
+        if (end > column && end <= HEAD_COLUMN_MAX)
+            column = end;
+    }
+    return column;
+}
+
+static void put_group(struct page *p, const struct flag *flags, const char *group)
+{
+    size_t column = flags_column(flags);
+    bool is_first = true; /* without a flag there is no title either */
+
+    for (const struct flag *f = flags; f && f->name; f++) {
+        char head[72];
+
+        if (!flag_is_in_group(f, group))
+            continue;
+        if (is_first)
+            put_title(p, group ? group : "Flags");
+        is_first = false;
+        flag_head_aligned(f, head, sizeof head);
+        put_row(p, head, column, f->help);
+    }
+}
+
+static void put_list(struct page *p, const struct cli_list *list)
+{
+    size_t column = 0;
+
+    for (const struct cli_term *t = list->terms; t->word; t++)
+        if (2 + strlen(t->word) + 2 > column)
+            column = 2 + strlen(t->word) + 2;
+    put_title(p, list->title);
+    for (const struct cli_term *t = list->terms; t->word; t++)
+        put_row(p, t->word, column, t->text);
+}
+
+static void put_about(struct page *p, const char *about)
+{
+    for (const char *at = about; at && *at;) {
+        char line[1024];
+        size_t len = strcspn(at, "\n");
+
+        (void)snprintf(line, sizeof line, "%.*s", (int)len, at);
+        end_line(p);
+        put_words(p, line, 0);
+        end_line(p);
+        at += len;
+        at += *at == '\n' ? 1 : 0;
+    }
+}
+
+void help_write_verb(const struct cli_verb *verb, size_t width, struct buf *out)
+{
+    struct page p = { .out = out, .width = width };
+
+    put_text(&p, "Usage: berth ");
+    put_words(&p, verb->usage, /* indent= */ 6);
+    end_line(&p);
+    end_line(&p);
+    put_words(&p, verb->summary, 0);
+    put_text(&p, ".");
+    end_line(&p);
+    put_about(&p, verb->about);
+    for (const struct cli_list *l = verb->lists; l && l->title; l++)
+        put_list(&p, l);
+    put_group(&p, verb->flags, NULL);
+    for (const char *g = NULL; (g = flags_group_after(verb->flags, g));)
+        put_group(&p, verb->flags, g);
+    if (verb->examples) {
+        put_title(&p, "Examples");
+        (void)buf_add_cstr(out, verb->examples);
+    }
+}
+
+/* --- All verbs --- */
+
+bool help_is_hidden(const struct cli_verb *verb)
+{
+    return verb->name[0] == '_';
+}
+
+static size_t verbs_column(void)
+{
+    size_t column = 0;
+
     for (size_t i = 0; cli_verbs[i]; i++)
-        printf("  %-12s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    printf("\nSee 'berth help COMMAND' for one command.\n");
+        if (!help_is_hidden(cli_verbs[i]) && 2 + strlen(cli_verbs[i]->name) + 2 > column)
+            column = 2 + strlen(cli_verbs[i]->name) + 2;
+    return column;
+}
+
+void help_write_all(size_t width, struct buf *out)
+{
+    struct page p = { .out = out, .width = width };
+
+    put_words(&p, "Berth: Kubernetes persistent volumes in one small program.", 0);
+    end_line(&p);
+    end_line(&p);
+    put_words(&p, "Usage: berth COMMAND [ARGUMENT...]", 0);
+    end_line(&p);
+    for (unsigned g = 0; g < CLI_GROUP_COUNT; g++) {
+        bool is_first = true;
+
+        for (size_t i = 0; cli_verbs[i]; i++) {
+            if ((unsigned)cli_verbs[i]->group != g || help_is_hidden(cli_verbs[i]))
+                continue;
+            if (is_first)
+                put_title(&p, help_group_titles[g]);
+            is_first = false;
+            put_row(&p, cli_verbs[i]->name, verbs_column(), cli_verbs[i]->summary);
+        }
+    }
+    end_line(&p);
+    put_words(&p, "See 'berth help COMMAND' for one command, with examples.", 0);
+    end_line(&p);
+}
+
+/* --- The verb --- */
+
+static size_t help_width(void)
+{
+    size_t width = io_stdout_is_terminal() ? io_stdout_columns() : 0;
+
+    if (width == 0)
+        return HELP_WIDTH;
+    return width < HELP_WIDTH_MIN ? HELP_WIDTH_MIN : width;
+}
+
+static int show(struct buf *text)
+{
+    struct error err;
+
+    if (buf_check(text, "the help", &err) < 0)
+        return cli_fail("help: %s", err.msg);
+    (void)fwrite(buf_cstr(text), 1, text->len, stdout); /* cli_main() asks how it went */
+    return CLI_OK;
+}
+
+int cli_print_verb(const struct cli_verb *verb)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(HELP_BYTES_MAX);
+
+    help_write_verb(verb, help_width(), &text);
+    return show(&text);
+}
+
+struct settings {
+    const char *reference;
+};
+
+static const struct flag help_flags[] = {
+    FLAG_MAY_STAND_ALONE(struct settings, reference, "reference", "FORM", "markdown",
+                         "all commands as a document: markdown; man for the sections of berth(1), "
+                         "settings for those of berth.conf(5)"),
+    { 0 },
+};
+
+static int print_reference(const char *form)
+{
+    static const struct {
+        const char *form;
+        void (*write)(struct buf *out);
+    } forms[] = {
+        { "markdown", reference_write_markdown },
+        { "man", reference_write_man },
+        { "settings", reference_write_settings },
+    };
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(HELP_BYTES_MAX);
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        if (strcmp(forms[i].form, form) == 0) {
+            forms[i].write(&text);
+            return show(&text);
+        }
+    }
+    return cli_fail_usage("help: --reference %s: there are markdown, man and settings", form);
 }
 
 static int help_run(int argc, char **argv)
 {
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(HELP_BYTES_MAX);
+    struct settings s = { 0 };
     const struct cli_verb *verb;
-    int r = cli_check_args(&cli_verb_help, argc, argv, /* args_max= */ 1);
+    int args, r = flags_parse(&cli_verb_help, argc, argv, &s, &args);
 
     if (r != CLI_OK)
         return r;
-    if (argc < 2) {
-        help_print_all();
-        return CLI_OK;
+    if (args > (s.reference ? 0 : 1))
+        return cli_fail_usage("help: unexpected argument '%s': see 'berth help help'",
+                              argv[s.reference ? 1 : 2]);
+    if (s.reference)
+        return print_reference(s.reference);
+    if (args == 0) {
+        help_write_all(help_width(), &text);
+        return show(&text);
     }
     verb = cli_find_verb(argv[1]);
-    if (!verb)
-        return cli_fail_usage("unknown command '%s': see 'berth help'", argv[1]);
-    cli_print_verb(verb);
-    return CLI_OK;
+    return verb ? cli_print_verb(verb) : cli_fail_unknown_verb(argv[1]);
 }
 
 const struct cli_verb cli_verb_help = {
     .name = "help",
-    .usage = "help [COMMAND]",
+    .group = CLI_TOOLS,
+    .usage = "help [COMMAND] | --reference[=FORM]",
     .summary = "List the commands, or explain one",
+    .flags = help_flags,
+    .examples = "  berth help              # all commands\n"
+                "  berth help get          # one, with its flags and examples\n"
+                "  berth get --help        # the same\n"
+                "  berth help --reference  # everything, in Markdown\n",
     .args = "COMMAND",
     .run = help_run,
 };

@@ -8,11 +8,12 @@
 #define SYNC_SECONDS_MAX 86400
 
 static const struct flag node_flags[] = {
-    COMPONENT_FLAG(node.name, "node-name", "NAME", "what this node is called; default the host's name"),
-    COMPONENT_FLAG(node.root, "root", "DIR",
-                   "where pods' volumes are; needed, since nothing else may use it: not a kubelet's"),
+    COMPONENT_FLAG_IN(NODE_GROUP, node.name, "node-name", "NAME",
+                      "what this node is called; default the host's name"),
+    COMPONENT_FLAG_IN(NODE_GROUP, node.root, "root", "DIR",
+                      "where pods' volumes are; needed, since nothing else may use it: not a kubelet's"),
     NODE_FLAGS(struct component_settings),
-    COMPONENT_FLAG(flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
+    COMPONENT_FLAG_IN(NODE_GROUP, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     COMPONENT_SERVER_FLAGS,
     COMPONENT_MONITOR_FLAGS,
     { 0 },
@@ -42,8 +43,16 @@ static int node_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_node = {
     .name = "node",
+    .group = CLI_SERVERS,
     .usage = "node --root DIR [FLAG...]",
     .summary = "Run the node agent: mount the volumes of this machine's pods",
+    .about = "Registers the Node, mounts and maps the volumes of its pods, and takes everything away again. "
+             "Mounting "
+             "needs root; what cannot be done without it is said in the pod's events. Stop it with SIGTERM: "
+             "what is "
+             "mounted stays, and is found again at the next start.",
     .flags = node_flags,
+    .examples = "  berth node --kubeconfig node.conf --root /var/lib/berth/node\n"
+                "  berth node --kubeconfig node.conf --root /srv/node --node-name n2\n",
     .run = node_run,
 };

@@ -20,7 +20,8 @@ struct node_flags {
 /* Of every verb that uses drivers. */
 #define FLEX_DIR_HELP "where FlexVolume drivers are; default " FLEX_DIR
 
-#define NODE_FLAG(type, field, name, value, help) FLAG(type, node.field, name, value, help)
+#define NODE_GROUP "This node"
+#define NODE_FLAG(type, field, name, value, help) FLAG_IN(NODE_GROUP, type, node.field, name, value, help)
 /* All but the name and the root, whose defaults differ. type: a struct with a `struct node_flags node`. */
 #define NODE_FLAGS(type)                                                                                  \
     NODE_FLAG(type, hook, "pod-hook", "CMD",                                                              \
@@ -30,8 +31,8 @@ struct node_flags {
                   "node"),                                                                                \
         NODE_FLAG(type, sync, "sync-frequency", "SECONDS",                                                \
                   "how often a pod's volumes are looked at without a cause; default 60"),                 \
-        FLAG_ON(type, node.attaches_itself, "node-attaches",                                              \
-                "the node attaches its volumes itself instead of waiting for the controller")
+        FLAG_ON_IN(NODE_GROUP, type, node.attaches_itself, "node-attaches",                               \
+                   "the node attaches its volumes itself instead of waiting for the controller")
 
 /* What --sync-frequency says, in *ret_ns. CLI_OK, or CLI_USAGE after a complaint in the verb's name. */
 int node_flags_check(const char *verb, const struct node_flags *f, uint64_t *ret_ns);

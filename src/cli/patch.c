@@ -203,7 +203,7 @@ static const struct flag patch_flags[] = {
 
 const struct cli_verb cli_verb_patch = {
     .name = "patch",
-    .usage = "patch TYPE NAME | TYPE/NAME | -f FILE  -p PATCH",
+    .usage = "patch (TYPE NAME | TYPE/NAME | -f FILE) -p PATCH",
     .summary = "Change fields of objects",
     .flags = patch_flags,
     .examples =

@@ -295,9 +295,17 @@ static void read_classes(struct section *s, struct local_config *ret)
 
 static void read_local(struct section *s, struct local_config *ret)
 {
-    static const char *const keys[] = { "storageClassMap",   "nodeLabelsForPV", "labelsForPV",
-                                        "useNodeNameOnly",   "setPVOwnerRef",   "minResyncPeriod",
-                                        "useJobForCleaning", "useAlphaAPI",     NULL };
+    static const char *const keys[] = { "storageClassMap",
+                                        "nodeLabelsForPV",
+                                        "labelsForPV",
+                                        "useNodeNameOnly",
+                                        "setPVOwnerRef",
+                                        "minResyncPeriod",
+                                        "useJobForCleaning",
+                                        "useAlphaAPI",
+                                        "removeNodeNotReadyTaint",
+                                        "provisionerNotReadyNodeTaintKey",
+                                        NULL };
 
     check_keys(s, keys);
     if (truth(s, "useJobForCleaning"))

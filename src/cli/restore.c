@@ -25,9 +25,15 @@ static int restore_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_restore = {
     .name = "restore",
+    .group = CLI_DATA,
     .usage = "restore [--data DIR] FILE",
     .summary = "Make a data directory from a backup; it must be empty",
+    .about = "The backup is checked before anything is written. The server that is then started there has "
+             "new keys "
+             "and certificates.",
     .flags = cli_data_flags,
+    .examples = "  berth restore --data /srv/berth-new /backup/berth-monday.db\n"
+                "  berth serve --data /srv/berth-new\n",
     .args = "FILE",
     .run = restore_run,
 };

@@ -27,8 +27,13 @@ static int scheduler_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_scheduler = {
     .name = "scheduler",
+    .group = CLI_SERVERS,
     .usage = "scheduler [FLAG...]",
     .summary = "Run the volume-aware scheduler in front of any Kubernetes API server",
+    .about = "Gives pods a node together with the volumes of their claims. It takes the pods whose "
+             "spec.schedulerName is its own, so that it can run beside another scheduler.",
     .flags = scheduler_flags,
+    .examples = "  berth scheduler --kubeconfig ~/.kube/config --scheduler-name berth\n"
+                "  berth scheduler --leader-elect --metrics 0.0.0.0:9091  # in a pod\n",
     .run = scheduler_run,
 };

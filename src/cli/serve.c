@@ -58,6 +58,8 @@ struct settings {
     bool has_hostpath_provisioner;
 };
 
+#define CONTROLLERS_GROUP "Controllers and scheduler"
+
 static const struct flag serve_flags[] = {
     FLAG(struct settings, data, "data", "DIR",
          "where everything is kept; else $BERTH_DATA, else /var/lib/berth (root) or ~/.local/share/berth"),
@@ -66,21 +68,22 @@ static const struct flag serve_flags[] = {
             "plain HTTP and no authentication; loopback addresses only"),
     FLAG(struct settings, without, "without", "LIST",
          "parts not to run, with commas between: api, controllers, scheduler, node"),
-    FLAG(struct settings, node.name, "node-name", "NAME",
-         "what this machine's node is called; default its host name"),
-    FLAG(struct settings, node.root, "root", "DIR", "where the node keeps pods' volumes; default DATA/node"),
+    FLAG_IN(NODE_GROUP, struct settings, node.name, "node-name", "NAME",
+            "what this machine's node is called; default its host name"),
+    FLAG_IN(NODE_GROUP, struct settings, node.root, "root", "DIR",
+            "where the node keeps pods' volumes; default DATA/node"),
     NODE_FLAGS(struct settings),
-    CLI_LOG_FLAGS(struct settings),
-    FLAG_ON(struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
-            "provision hostPath volumes, for tests"),
-    FLAG(struct settings, bind_timeout, "bind-timeout", "SECONDS",
-         "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
-    FLAG(struct settings, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
+    FLAG_ON_IN(CONTROLLERS_GROUP, struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
+               "provision hostPath volumes, for tests"),
+    FLAG_IN(CONTROLLERS_GROUP, struct settings, bind_timeout, "bind-timeout", "SECONDS",
+            "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
+    FLAG_IN(CONTROLLERS_GROUP, struct settings, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
     FLAG(struct settings, config, "config", "FILE",
          "YAML with these settings by name (data: DIR) and with provisioners; the command line wins"),
+    CLI_LOG_FLAGS(struct settings),
     { 0 },
 };
 
@@ -125,6 +128,10 @@ static int read_setting(struct running *r, json_ref m, struct error *err)
 
     if (name && strcmp(name, "provisioners") == 0)
         return provisioners_read(d, m, &r->provisioners, err);
+    /* An empty value is nobody's wish: it must not pass for the default. */
+    if (name && (type == JSON_ARRAY || type == JSON_OBJECT || type == JSON_NULL))
+        return error_set(err, ERR_INVALID, "setting '%s' is no single value%s", name,
+                         type == JSON_ARRAY ? ": write a list as one text, with commas between" : "");
     value = type == JSON_TRUE ? "true" : type == JSON_FALSE ? "false" : arena_dup(&d->texts, json_text(d, m));
     return name && value ? flags_set_default(serve_flags, &r->settings, name, value, err)
                          : error_no_memory(err);
@@ -530,8 +537,20 @@ static int serve_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_serve = {
     .name = "serve",
+    .group = CLI_SERVERS,
     .usage = "serve [FLAG...]",
-    .summary = "Run the control plane on this machine: the API server on its data directory",
+    .summary = "Run the control plane on this machine: API server, controllers, scheduler, node",
+    .about = "Everything is kept in the data directory. At the first start a certificate authority and a "
+             "kubeconfig for "
+             "the administrator are made there: 'kubectl --kubeconfig DATA/kubeconfig' and Berth's own "
+             "commands use it. "
+             "Stop it with SIGTERM or Ctrl-C.\n"
+             "Without root everything works but real mounting, and what does not says so.",
     .flags = serve_flags,
+    .examples = "  berth serve                                 # in the default data directory\n"
+                "  berth serve --data ./data --listen 127.0.0.1:8000\n"
+                "  berth serve --without node                  # it mounts nothing\n"
+                "  berth serve --enable-hostpath-provisioner   # for a first try of classes\n"
+                "  berth serve --config /etc/berth/berth.conf  # see berth.conf(5)\n",
     .run = serve_run,
 };

@@ -33,10 +33,12 @@ struct session_settings {
 
 #define SESSION_FLAGS(settings, member)                                                                 \
     FLAG_SHORT(settings, member.ns, 'n', "namespace", "NS", "the namespace; else that of the context"), \
-        FLAG(settings, member.data, "data", "DIR",                                                      \
-             "the data directory of a server on this machine; else $BERTH_DATA"),                       \
-        FLAG(settings, member.kubeconfig, "kubeconfig", "FILE", "the cluster that this file names"),    \
-        FLAG(settings, member.context, "context", "NAME", "a context other than the file's current one")
+        FLAG_IN(FLAGS_SERVER, settings, member.data, "data", "DIR",                                     \
+                "the data directory of a server on this machine; else $BERTH_DATA"),                    \
+        FLAG_IN(FLAGS_SERVER, settings, member.kubeconfig, "kubeconfig", "FILE",                        \
+                "the cluster that this file names"),                                                    \
+        FLAG_IN(FLAGS_SERVER, settings, member.context, "context", "NAME",                              \
+                "a context other than the file's current one")
 
 struct progress;
 

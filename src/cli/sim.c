@@ -1,12 +1,14 @@
 /* `berth sim`: bad days from seeds, until one of them shows a bug. */
 #include "cli/cli.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -31,9 +33,8 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, seeds, "seeds", "COUNT", "how many seeds, one after the other; default 1"),
     FLAG(struct settings, steps, "steps", "N", "how long the bad day is; default 1500"),
     FLAG(struct settings, faults, "faults", "LIST",
-         "what may go wrong: all (default), none, delay,crash,… or all,-crash"),
-    FLAG(struct settings, scenario, "scenario", "NAME",
-         "one of attach, binder, caches, leader, scheduler, seats; default all of them"),
+         "what may go wrong: all (default), none, some with commas between, or all,-crash"),
+    FLAG(struct settings, scenario, "scenario", "NAME", "one of them; default all, one after the other"),
     FLAG_ON(struct settings, is_traced, "trace", "print every step"),
     { 0 },
 };
@@ -48,6 +49,15 @@ struct runs {
     uint64_t virtual_s;
 };
 
+static int complain_scenario(const char *name)
+{
+    _cleanup_(buf_done_p) struct buf names = BUF_INIT(ERROR_MSG_BYTES_MAX);
+
+    for (size_t i = 0; sim_scenarios[i]; i++)
+        (void)buf_addf(&names, "%s%s", i ? ", " : "", sim_scenarios[i]->name); /* a failure sticks */
+    return cli_fail_usage("sim: there is no scenario '%s': %s", name, buf_cstr(&names));
+}
+
 static int set_scenario(struct runs *x, const char *name)
 {
     if (!name)
@@ -55,10 +65,7 @@ static int set_scenario(struct runs *x, const char *name)
     for (size_t i = 0; sim_scenarios[i]; i++)
         if (strcmp(sim_scenarios[i]->name, name) == 0)
             x->options.scenario = sim_scenarios[i];
-    if (!x->options.scenario)
-        return cli_fail_usage("sim: there is no scenario '%s': binder, caches, leader, scheduler, seats",
-                              name);
-    return CLI_OK;
+    return x->options.scenario ? CLI_OK : complain_scenario(name);
 }
 
 static int set_number(const char *flag, const char *text, uint64_t max, uint64_t *ret)
@@ -164,10 +171,51 @@ static int sim_verb_run(int argc, char **argv)
     return status == CLI_OK ? run_all(&x) : status;
 }
 
+static const struct cli_term scenarios[] = {
+    { "attach", "volumes are attached where pods want them, and detached when it is safe" },
+    { "binder", "binders give claims volumes, and see to what is left behind" },
+    { "caches", "informers follow the server" },
+    { "leader", "of three processes one leads" },
+    { "scheduler", "pods get nodes together with the volumes of their claims" },
+    { "seats", "toy controllers give guests seats" },
+    { 0 },
+};
+
+static const struct cli_term faults[] = {
+    { "delay", "requests and answers take seconds" },
+    { "refuse", "nobody listens" },
+    { "lose", "the connection breaks before the request arrives, or after it was carried out" },
+    { "hang", "no answer ever comes; carried out or not" },
+    { "error", "500, 503, 429; 504 after it was carried out" },
+    { "twice", "a request arrives twice, and the second one's answer comes back" },
+    { "cut", "watches end in the middle" },
+    { "lag", "events of a watch come late: what caches show is old" },
+    { "replay", "events of a watch come again, and lines that nobody can read between them" },
+    { "pause", "a process stands still while time passes" },
+    { "crash", "a process is killed and started again" },
+    { "restart", "the server ends and comes back" },
+    { "partition", "a process and the server cannot reach each other" },
+    { "clock", "a wall clock is set to another time" },
+    { "host", "host operations fail, hang, or succeed after everybody gave up" },
+    { 0 },
+};
+static_assert(ARRAY_LEN(faults) == FAULT_COUNT + 1, "explain every fault");
+
+static const struct cli_list sim_lists[] = { { "Scenarios", scenarios }, { "Faults", faults }, { 0 } };
+
 const struct cli_verb cli_verb_sim = {
     .name = "sim",
+    .group = CLI_TOOLS,
     .usage = "sim [FLAG...]",
     .summary = "Run the control plane through bad days in virtual time, from a seed",
+    .about = "A seed decides everything: who runs next, how long what takes, what is lost, who is killed. "
+             "The same "
+             "seed gives the same run. A seed that fails is told, with the command that shows it again.",
+    .lists = sim_lists,
     .flags = sim_flags,
+    .examples = "  berth sim                                        # seed 1 of every scenario\n"
+                "  berth sim --seeds 1000                           # about two minutes\n"
+                "  berth sim --scenario binder --seed 4711 --trace  # one run, step by step\n"
+                "  berth sim --faults lose,crash                    # these alone\n",
     .run = sim_verb_run,
 };

@@ -259,12 +259,13 @@ static const struct flag top_flags[] = {
 
 const struct cli_verb cli_verb_top = {
     .name = "top",
+    .group = CLI_ANSWERS,
     .usage = "top volumes|claims",
     .summary = "Show how full volumes and claims are",
     .flags = top_flags,
-    .examples = "  berth top claims -A --sort-by percent        the fullest first\n"
-                "  berth top volumes -o wide                    of each pod, with inodes\n"
-                "  berth top claims --all                       those that nobody mounts, too\n",
+    .examples = "  berth top claims -A --sort-by percent  # the fullest first\n"
+                "  berth top volumes -o wide              # of each pod, with inodes\n"
+                "  berth top claims --all                 # those that nobody mounts, too\n",
     .args = "volumes claims",
     .run = top_run,
 };

@@ -127,12 +127,13 @@ static const struct flag tree_flags[] = {
 
 const struct cli_verb cli_verb_tree = {
     .name = "tree",
+    .group = CLI_ANSWERS,
     .usage = "tree [class/NAME | pv/NAME | pvc/NAME]",
     .summary = "Show what belongs to what: classes, volumes, claims, pods, nodes",
     .flags = tree_flags,
-    .examples = "  berth tree -A                                of all namespaces\n"
-                "  berth tree class/fast                        one class\n"
-                "  berth tree pvc/data -n shop                  one claim: where it is and who uses it\n",
+    .examples = "  berth tree -A                # of all namespaces\n"
+                "  berth tree class/fast        # one class\n"
+                "  berth tree pvc/data -n shop  # one claim: where it is and who uses it\n",
     .args = "TYPE/NAME class pv pvc",
     .run = tree_run,
 };

@@ -15,7 +15,9 @@ static int version_run(int argc, char **argv)
 
 const struct cli_verb cli_verb_version = {
     .name = "version",
+    .group = CLI_TOOLS,
     .usage = "version",
     .summary = "Print the version",
+    .examples = "  berth version\n",
     .run = version_run,
 };

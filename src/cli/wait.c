@@ -375,7 +375,7 @@ static const struct flag wait_flags[] = {
 
 const struct cli_verb cli_verb_wait = {
     .name = "wait",
-    .usage = "wait TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE  --for=WHAT",
+    .usage = "wait (TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE) --for=WHAT",
     .summary = "Wait until objects are as they should be",
     .flags = wait_flags,
     .examples = "  berth wait pvc/data --for=jsonpath='{.status.phase}'=Bound --timeout=2m\n"

@@ -152,13 +152,14 @@ static const struct flag why_flags[] = {
 
 const struct cli_verb cli_verb_why = {
     .name = "why",
+    .group = CLI_ANSWERS,
     .usage = "why pvc/NAME | pv/NAME | pod/NAME",
-    .summary = "Say why an object is as it is, what comes next and what can be done",
+    .summary = "Say why a claim, volume or pod is stuck, and what can be done",
     .flags = why_flags,
-    .examples = "  berth why pvc/data                           why the claim is Pending, volume by volume\n"
-                "  berth why pvc/data -n shop --all             the same, with every volume there is\n"
-                "  berth why pv/disk-3                          who has the volume, or why nobody can\n"
-                "  berth why pod/web-0 -o json                  for scripts: {\"cause\":\"too-small\",...}\n",
+    .examples = "  berth why pvc/data                # why the claim is Pending, volume by volume\n"
+                "  berth why pvc/data -n shop --all  # the same, with every volume there is\n"
+                "  berth why pv/disk-3               # who has the volume, or why nobody can\n"
+                "  berth why pod/web-0 -o json       # for scripts: {\"cause\":\"too-small\",...}\n",
     .args = "TYPE/NAME pvc pv pod",
     .run = why_run,
 };

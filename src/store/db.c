@@ -18,11 +18,10 @@
 
 static int db_damaged(const struct db *d, const char *why, struct error *err)
 {
-    return error_set(
-        err, ERR_INVALID,
-        "'%s' is damaged or not a database of berth (%s): move it away and restore a backup with "
-        "'berth restore'",
-        d->path, why);
+    return error_set(err, ERR_INVALID,
+                     "'%s' is damaged or not a database of berth (%s): restore a sound backup into a new "
+                     "directory with 'berth restore'",
+                     d->path, why);
 }
 
 /* The system's word on the last failure. The library does not keep it for commits, but the files do. */

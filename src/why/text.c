@@ -173,19 +173,31 @@ static void add_events(struct writer *x, json_ref events)
     }
 }
 
+static void add_report(struct writer *x, json_ref r);
+
+/* Only pods have parts. The head keeps them apart from the events above. */
+static void add_parts(struct writer *x, json_ref parts)
+{
+    if (json_count(x->d, parts) == 0 || x->depth + 1 == WHY_DEPTH_MAX)
+        return;
+    add_indent(x, 0);
+    (void)buf_add_cstr(x->out, "Volumes:\n");
+    x->depth++;
+    for (json_ref p = json_first(x->d, parts); p; p = json_next(x->d, p))
+        add_report(x, p);
+    x->depth--;
+}
+
 static void add_report(struct writer *x, json_ref r)
 {
-    json_ref advice = json_get(x->d, r, "advice"), parts = json_get(x->d, r, "parts");
+    json_ref advice = json_get(x->d, r, "advice");
 
     add_head(x, r);
     add_lines(x, json_get(x->d, r, "facts"), "");
     add_candidates(x, json_get(x->d, r, "candidates"));
     add_operations(x, json_get(x->d, r, "operations"));
     add_events(x, json_get(x->d, r, "events"));
-    x->depth++;
-    for (json_ref p = x->depth < WHY_DEPTH_MAX ? json_first(x->d, parts) : 0; p; p = json_next(x->d, p))
-        add_report(x, p);
-    x->depth--;
+    add_parts(x, json_get(x->d, r, "parts"));
     if (json_get_text(x->d, r, "next").len) {
         add_indent(x, 0);
         (void)buf_add_cstr(x->out, "Next: ");

@@ -277,7 +277,7 @@ TEST(damaged_files_are_refused)
             overwrite(path, 2 * (off_t)16384 + 8, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
         ASSERT_ERR(ERR_INVALID, open_fails(d.path, &err));
         assert_non_null(strstr(err.msg, path));
-        assert_non_null(strstr(err.msg, "restore a backup with 'berth restore'"));
+        assert_non_null(strstr(err.msg, "restore a sound backup into a new directory with 'berth restore'"));
     }
 }
 

@@ -165,7 +165,8 @@ TEST(parts_are_bounded_in_number_and_depth)
         count++;
     }
     ASSERT_INT(WHY_PARTS_MAX - 1, count);
-    assert_non_null(strstr(paper_text(&p), "\n  pod shop/web: Running; nothing is wrong\n"
+    assert_non_null(strstr(paper_text(&p), "\nVolumes:\n  pod shop/web: Running; nothing is wrong\n"
+                                           "  Volumes:\n"
                                            "    pod shop/web: Running; nothing is wrong\n"));
     assert_non_null(strstr(buf_cstr(&p.text), "\n  pv pv: Bound; nothing is wrong\n"));
     paper_done(&p);
@@ -272,7 +273,8 @@ TEST(what_a_server_sends_is_taken_for_hostile)
         { "{\"candidates\":{\"total\":9223372036854775807,\"groups\":[{\"reason\":\"r\",\"count\":-1}]}}",
           " : , because \nCandidates (9223372036854775807):\n  r: -1\n" },
         { "{\"parts\":[{\"parts\":[{\"parts\":[{\"parts\":[{\"name\":\"deep\"}]}]}]}]}",
-          " : , because \n   : , because \n     : , because \n       : , because \n" },
+          " : , because \nVolumes:\n   : , because \n  Volumes:\n     : , because \n    Volumes:\n"
+          "       : , because \n" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
