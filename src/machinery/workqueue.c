@@ -463,6 +463,13 @@ unsigned workqueue_failures(const struct workqueue *q, struct str key)
     return e ? e->failures : 0;
 }
 
+uint64_t workqueue_due_ns(const struct workqueue *q, struct str key)
+{
+    const struct entry *e = entry_find(q, key);
+
+    return e && timer_node_is_in_heap(&e->waiting) ? e->waiting.at_ns : 0;
+}
+
 /* --- The end --- */
 
 void workqueue_shut_down(struct workqueue *q)

@@ -61,6 +61,8 @@ void workqueue_add_limited(struct workqueue *q, struct str key);
 /* Its failures are forgotten; where it is queued it stays. */
 void workqueue_forget(struct workqueue *q, struct str key);
 unsigned workqueue_failures(const struct workqueue *q, struct str key);
+/* When a key that waits for its delay comes, by the loop; 0 for one that does not wait. For explanations. */
+uint64_t workqueue_due_ns(const struct workqueue *q, struct str key);
 
 enum workqueue_got { WORKQUEUE_EMPTY, WORKQUEUE_KEY, WORKQUEUE_CLOSED };
 /* The next key, to be given back with workqueue_done(); it lives until then. CLOSED: shut down and empty. */

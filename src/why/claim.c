@@ -260,15 +260,28 @@ static bool is_bound(const struct claim *c, const struct volume *v)
            v->phase == VOLUME_BOUND;
 }
 
+/* The binder's last words on a sync that failed. */
+static void on_sync(void *ctx, const struct operation_state *s)
+{
+    if (strcmp(s->name, "sync") == 0)
+        (void)buf_add_cstr(ctx, s->message);
+}
+
 static void explain_bind(const struct why_world *w, struct report *r, const struct claim *c,
                          const struct volume *v)
 {
+    _cleanup_(buf_done_p) struct buf failure = BUF_INIT(WHY_LINE_BYTES_MAX);
     char age[WHY_AGE_BYTES_MAX];
 
     if (is_bound(c, v)) {
         why_growth(w, r, c);
         return;
     }
+    if (w->binder)
+        binder_each_operation(w->binder, &c->obj, on_sync, &failure);
+    if (failure.len)
+        report_cause(r, "writes-fail", "volume %s fits, and binding the two fails: %s", v->obj.name,
+                     buf_cstr(&failure));
     report_cause(r, "binding", "volume %s fits and is about to be bound to it", v->obj.name);
     report_fact(r, "the claim is %s old", why_age(w, c->obj.created, age));
     report_advise(r, "If this lasts, nobody binds here: see that the controllers run and may write (berth "

@@ -56,6 +56,25 @@ static void explain_node(const struct why_world *w, struct report *r, const stru
 
 /* --- What the node says --- */
 
+/* The words behind `MountVolume.SetUp failed for volume "v" : `, which says what has been said by then. */
+static const char *bare(const char *message)
+{
+    const char *at = strstr(message, " failed for volume \"");
+    const char *words = at ? strstr(at, "\" : ") : NULL;
+
+    return words ? words + strlen("\" : ") : message;
+}
+
+static void advise(struct report *r, const struct pod *p, const char *message)
+{
+    bool is_missing = strstr(message, "configmap \"") || strstr(message, "secret \"");
+
+    if (is_missing && strstr(message, "\" not found"))
+        report_advise(r, "Create it in namespace %s, or mark the volume optional.", p->obj.ns);
+    else
+        report_advise(r, "Mend what the message says.");
+}
+
 static void explain_events(const struct why_world *w, struct report *r, const struct pod *p)
 {
     static const char *const reasons[] = { "FailedMount", "FailedAttachVolume", "FailedMapVolume",
@@ -67,22 +86,32 @@ static void explain_events(const struct why_world *w, struct report *r, const st
     if (report_has_cause(r) || !why_last_warning(w, &p->obj, reasons, &said))
         return;
     report_cause(r, strcmp(said.reason, "FailedAttachVolume") == 0 ? "attach-failed" : "mount-failed", "%s",
-                 said.message);
+                 bare(said.message));
     report_fact(r, "node %s said so %s ago (%s)", p->node_name, why_age(w, said.at, age), said.reason);
-    report_advise(r, "Mend what the message says.");
+    advise(r, p, said.message);
     report_next(r, "the node tries again by itself");
 }
 
-static void explain_ready(struct report *r, const struct pod *p)
+static void explain_unready(struct report *r, const struct pod *p)
 {
     const struct status_condition *c = condition_get(&p->conditions, POD_READY_CONDITION);
 
-    if (!c)
-        return;
-    if (c->status == CONDITION_TRUE)
-        report_fact(r, "its volumes are there");
-    else
+    if (c && c->status != CONDITION_TRUE && !report_has_cause(r))
         report_cause(r, "volumes-not-ready", "node %s says %s: %s", p->node_name, c->reason, c->message);
+}
+
+/* Nothing is in its way that Berth knows of. */
+static void explain_start(struct report *r, const struct pod *p)
+{
+    const struct status_condition *c = condition_get(&p->conditions, POD_READY_CONDITION);
+
+    if (c && c->status == CONDITION_TRUE) {
+        report_cause(r, WHY_NOTHING, "its volumes are ready on node %s", p->node_name);
+        report_next(r, "whoever runs containers there starts them: a runtime, or the command of --pod-hook");
+    } else {
+        report_cause(r, "starting", "node %s has not started it yet", p->node_name);
+        report_next(r, "the node mounts its volumes and starts its containers");
+    }
 }
 
 /* --- What the agent knows --- */
@@ -90,6 +119,7 @@ static void explain_ready(struct report *r, const struct pod *p)
 struct agent_look {
     const struct why_world *world;
     struct report *report;
+    const struct pod *pod;
 };
 
 static void on_wait(void *ctx, const struct agent_wait *a)
@@ -97,10 +127,13 @@ static void on_wait(void *ctx, const struct agent_wait *a)
     const struct agent_look *x = ctx;
     uint64_t now_ns = clock_mono_ns(x->world->clock);
 
-    if (a->op.complaint[0])
+    if (a->op.complaint[0]) {
+        if (!report_has_cause(x->report))
+            advise(x->report, x->pod, a->op.complaint);
         report_next(x->report, "the node tries again by itself");
+    }
     if (a->op.complaint[0] && a->volume[0])
-        report_cause(x->report, "mount-failed", "volume \"%s\": %s", a->volume, a->op.complaint);
+        report_cause(x->report, "mount-failed", "volume \"%s\": %s", a->volume, bare(a->op.complaint));
     else if (a->op.complaint[0])
         report_cause(x->report, "mount-failed", "%s", a->op.complaint);
     else if (a->waits_for[0])
@@ -145,7 +178,7 @@ static void explain_deleting(struct report *r, const struct pod *p)
 
 void why_on_node(const struct why_world *w, struct report *r, const struct pod *p)
 {
-    struct agent_look look = { w, r };
+    struct agent_look look = { w, r, p };
     struct pod_verdict volumes;
 
     explain_node(w, r, p);
@@ -165,10 +198,8 @@ void why_on_node(const struct why_world *w, struct report *r, const struct pod *
     if (w->agent)
         (void)agent_each_wait(w->agent, p->obj.uid, on_wait, &look);
     explain_events(w, r, p);
-    explain_ready(r, p);
+    explain_unready(r, p);
     explain_containers(r, p);
-    if (!report_has_cause(r)) {
-        report_cause(r, "starting", "node %s has not started it yet", p->node_name);
-        report_next(r, "the node mounts its volumes and starts its containers");
-    }
+    if (!report_has_cause(r))
+        explain_start(r, p);
 }

@@ -172,6 +172,7 @@ static void explain_free(const struct why_world *w, struct report *r, const stru
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
     struct takers x = { .waiting = 0 };
     enum reject first;
+    const char *word;
 
     find_takers(w, r, v, &x);
     if (x.waiting == 0) {
@@ -181,9 +182,13 @@ static void explain_free(const struct why_world *w, struct report *r, const stru
     } else {
         first = (enum reject)__builtin_ctz(x.refusals);
         match_words(first, v, x.nearest, &words);
-        report_cause(r, __builtin_popcount(x.refusals) > 1 ? "no-match" : reject_names[first],
-                     "none of the %zu waiting claims can take it; the nearest is %s/%s: %s", x.waiting,
-                     x.nearest->obj.ns, x.nearest->obj.name, buf_cstr(&words));
+        word = __builtin_popcount(x.refusals) > 1 ? "no-match" : reject_names[first];
+        if (x.waiting == 1)
+            report_cause(r, word, "the only waiting claim, %s/%s, cannot take it: %s", x.nearest->obj.ns,
+                         x.nearest->obj.name, buf_cstr(&words));
+        else
+            report_cause(r, word, "none of the %zu waiting claims can take it; the nearest is %s/%s: %s",
+                         x.waiting, x.nearest->obj.ns, x.nearest->obj.name, buf_cstr(&words));
         report_next(r, "it is bound when a claim that it fits is created%s",
                     first == REJECT_DELAYED ? ", or a pod uses the claim" : "");
         report_advise(r, "See the claim: berth why pvc/%s -n %s", x.nearest->obj.name, x.nearest->obj.ns);

@@ -917,6 +917,33 @@ TEST(about_to_be_bound)
     close_world(&w);
 }
 
+/* The server does not take what the binder writes. */
+TEST(stuck_writes_fail)
+{
+    struct onlooker x;
+    struct world w;
+
+    open_world(&w);
+    add_volume(&w, "pv", "1Gi", RWO, "");
+    world_settle(&w);
+    fail_next(&w, TAP_ERROR, "PATCH " VOLUMES "/pv", 1000);
+    add_claim(&w, "c", "1Gi", RWO, "");
+    world_settle(&w);
+    onlooker_open(&x, &w.served);
+    x.world.binder = w.binder;
+    say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c" });
+    onlooker_close(&x);
+    ASSERT_SAID("writes-fail", "volume pv fits, and binding the two fails: tapped");
+    ASSERT_TEXT("  sync, failed ");
+    ASSERT_TEXT(" times, next try in ");
+    ASSERT_TEXT("s: tapped\n");
+    w.fault = TAP_NONE;
+    ask(&w, "c");
+    ASSERT_SAID("none", "nothing is wrong");
+    ASSERT_NO_TEXT("sync");
+    close_world(&w);
+}
+
 TEST(no_such_claim)
 {
     struct world w;

@@ -1,6 +1,8 @@
 /* Pods that are stuck, one situation a test: the true cause comes first. */
 #include "tests/unit/test_why_still.h"
 
+#include "tests/unit/test_scheduler.h"
+
 #define READY "True"
 
 static void assert_pod(struct scene *x, const char *cause, const char *sentence)
@@ -435,6 +437,53 @@ TEST(stuck_set_aside)
     ASSERT_STR("the scheduler tries again when something changes that may help, or after 5 minutes",
                said_member("next"));
     scene_close(&x);
+}
+
+/* A scheduler that has written its part, and nobody who does the rest. */
+static void ask_alone(struct world *w, enum kind k, const char *name)
+{
+    struct onlooker x;
+
+    world_settle_for(w, 2);
+    onlooker_open(&x, &w->served);
+    x.world.scheduler = w->scheduler;
+    say(&x.world, &(struct why_question){ .kind = k, .ns = "default", .name = name });
+    onlooker_close(&x);
+}
+
+/* {provisioner, cause, what is said} */
+TEST(stuck_nobody_finishes_what_the_scheduler_began)
+{
+    static const struct {
+        const char *by;
+        const char *cause;
+        const char *sentence;
+    } rows[] = {
+        { NEVER, "binding", "node n1 is chosen, and claim c is not yet bound to volume pv" },
+        { "d.io", "provisioning", "node n1 is chosen, and claim c is not yet provisioned there" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world w;
+
+        scheduling_init(&w);
+        w.is_alone = true;
+        add_class(&w, "slow", rows[i].by, LATER, "");
+        add_node(&w, "n1", "", "");
+        if (strcmp(rows[i].by, NEVER) == 0)
+            add_local(&w, "pv", "1Gi", "slow", "n1");
+        ASSERT_SENT(&w.served, strcmp(rows[i].by, NEVER) == 0 ? 200 : 404, "MERGE", VOLUMES "/pv/status",
+                    "{'status':{'phase':'Available'}}");
+        add_claim(&w, "c", "1Gi", RWO, ",'storageClassName':'slow'");
+        world_start(&w);
+        add_pod(&w, "p", "c", "", "");
+        ask_alone(&w, KIND_POD, "p");
+        ASSERT_SAID(rows[i].cause, rows[i].sentence);
+        ASSERT_STR("it is given the node when they are bound; in 600 s the choice is made anew",
+                   said_member("next"));
+        said_clear();
+        world_done(&w);
+    }
 }
 
 /* --- On its node --- */

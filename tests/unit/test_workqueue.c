@@ -392,10 +392,12 @@ TEST(moments_come_in_order_and_equal_ones_as_they_were_added)
 static void assert_delay(struct world *w, const char *key, uint64_t delay_ns)
 {
     add_limited(w, key);
+    assert_int_equal(w->clock.mono_ns + delay_ns, workqueue_due_ns(w->q, str_of(key)));
     pass(w, delay_ns - 1);
     if (workqueue_depth(w->q) > 0)
         fail_msg("%s is back before %llu ns", key, (unsigned long long)delay_ns);
     pass(w, 1);
+    assert_int_equal(0, workqueue_due_ns(w->q, str_of(key)));
     ASSERT_RUN(w, key);
 }
 
@@ -415,6 +417,7 @@ TEST(delays_double_and_are_forgotten)
     ASSERT_INT(0, workqueue_failures(w.q, STR_LIT("a")));
     ASSERT_INT(1, workqueue_failures(w.q, STR_LIT("b")));
     ASSERT_INT(0, workqueue_failures(w.q, STR_LIT("unknown")));
+    ASSERT_INT(0, workqueue_due_ns(w.q, STR_LIT("unknown")));
     assert_delay(&w, "a", 5 * NS_PER_MS);
     ASSERT_METRIC(&w, "workqueue_retries_total{name=\"claims\"} 7");
 }

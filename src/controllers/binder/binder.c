@@ -81,6 +81,24 @@ struct binder_sight binder_sight(const struct binder *b)
                                   .ctx = (void *)(uintptr_t)b };
 }
 
+/* Its own syncs, where they fail. */
+static void each_sync(const struct binder *b, const struct object *about, operation_state_fn *fn, void *ctx)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(KEY_BYTES_MAX);
+    struct binder_key k = { about->kind->kind == KIND_VOLUME ? BINDER_VOLUMES : BINDER_CLAIMS, { 0 } };
+    const struct workqueue *q = controller_queue(b->queues[k.queue]);
+    const struct key_state *s;
+
+    object_key(about, &name);
+    k.name = buf_str(&name);
+    s = binder_find_state(b, k);
+    if (workqueue_failures(q, k.name) > 0)
+        fn(ctx, &(struct operation_state){ .name = "sync",
+                                           .failures = workqueue_failures(q, k.name),
+                                           .retry_at_ns = workqueue_due_ns(q, k.name),
+                                           .message = s && s->failure ? s->failure : "" });
+}
+
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
                            void *ctx)
 {
@@ -88,6 +106,7 @@ void binder_each_operation(const struct binder *b, const struct object *about, o
 
     op_key(about, &key);
     operations_each_of(b->operations, buf_str(&key), fn, ctx);
+    each_sync(b, about, fn, ctx);
 }
 
 /* --- What is remembered --- */
@@ -125,6 +144,7 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
 static void state_free(struct key_state *s)
 {
     free((void *)(uintptr_t)s->offered);
+    free((void *)(uintptr_t)s->failure);
     free((void *)(uintptr_t)s->reclaimed);
     free(s);
 }
@@ -138,6 +158,16 @@ void binder_forget(struct binder *b, struct binder_key k)
     s = map_remove(&b->states, str_of(key));
     if (s)
         state_free(s);
+}
+
+void binder_note_failure(struct binder *b, struct binder_key k, const char *words)
+{
+    struct key_state *s = words ? binder_state(b, k) : binder_find_state(b, k);
+
+    if (!s)
+        return;
+    free((void *)(uintptr_t)s->failure);
+    s->failure = words ? strdup(words) : NULL; /* can be done without */
 }
 
 bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,

@@ -35,7 +35,8 @@ void binder_start(struct binder *b);
 
 /* What it decides from: for who explains its decisions. Valid for this turn of the loop. */
 struct binder_sight binder_sight(const struct binder *b);
-/* What it does for a claim or volume (provisioning, deleting, recycling), or will try again. */
+/* What it does for a claim or volume (provisioning, deleting, recycling), or will try again; "sync" are the
+ * looks and writes that the other names have in common. */
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
                            void *ctx);
 

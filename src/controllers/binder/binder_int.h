@@ -87,6 +87,7 @@ struct key_state {
     uint64_t told_ns;         /* when an event was last told … */
     uint64_t told;            /* … and a hash of its words */
     const char *offered;      /* the volume that a claim was to have; NULL: none. Owned. */
+    const char *failure;      /* why the last round failed; NULL: it did not. Owned. */
     const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
     bool waits_for_operation; /* comes again when that is over */
     char key[];
@@ -95,6 +96,8 @@ struct key_state *binder_state(struct binder *b, struct binder_key k);
 /* NULL when nothing is remembered. */
 struct key_state *binder_find_state(const struct binder *b, struct binder_key k);
 void binder_forget(struct binder *b, struct binder_key k);
+/* What the key's round failed with, for explanations; NULL: it went well. */
+void binder_note_failure(struct binder *b, struct binder_key k, const char *words);
 
 /* An event about an object that waits: again only when its words change, or after five minutes. True when it
  * was told. */

@@ -136,6 +136,8 @@ static enum sync_result round_settle(struct round *r)
     } else if (state) {
         state->conflicts = 0;
     }
+    if (!r->has_failed && state && state->failure)
+        binder_note_failure(b, k, /* words= */ NULL);
     if (r->has_failed)
         result = SYNC_AGAIN;
     else if (r->has_conflict)
@@ -207,6 +209,8 @@ static void note_failure(struct step *s, const struct client_answer *a)
         r->has_conflict = true;
     else if (a->error.code != ERR_NOT_FOUND || queue_of(s->target) != r->queue)
         r->has_failed = true;
+    if (r->has_failed)
+        binder_note_failure(r->binder, (struct binder_key){ r->queue, round_key(r) }, a->error.msg);
 }
 
 static void on_refreshed(void *ctx, const struct client_answer *a)

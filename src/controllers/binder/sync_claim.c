@@ -109,6 +109,7 @@ static enum sync_result sync_unbound(struct round *r, const struct claim *c, con
     if (d->step != CLAIM_STEP_FAIL)
         return sync_unmatched(r, c, d);
     log_error("claim not synced", LOG_STR("claim", round_name(r)), LOG_ERR(&d->err));
+    binder_note_failure(b, key_of(r), d->err.msg);
     round_fail(r);
     return round_end(r);
 }
