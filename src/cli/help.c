@@ -186,7 +186,7 @@ void help_write_verb(const struct cli_verb *verb, size_t width, struct buf *out)
     struct page p = { .out = out, .width = width };
 
     put_text(&p, "Usage: berth ");
-    put_words(&p, verb->usage, /* indent= */ 6);
+    put_words(&p, verb->usage, p.column);
     end_line(&p);
     end_line(&p);
     put_words(&p, verb->summary, 0);

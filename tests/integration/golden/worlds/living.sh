@@ -8,11 +8,13 @@ for node in n1 n2; do
 done
 berth apply -f living.yaml >/dev/null
 berth wait pvc/static pvc/dynamic --for=jsonpath='{.status.phase}'=Bound --timeout=60s >/dev/null
-berth apply -f living-pods.yaml >/dev/null
+berth apply -f living-web.yaml >/dev/null
 berth wait pvc/delayed --for=jsonpath='{.status.phase}'=Bound --timeout=60s >/dev/null
 berth wait pod/web --for=jsonpath='{.spec.nodeName}'=n2 --timeout=60s >/dev/null
-berth wait pod/stuck --for=condition=PodScheduled=False --timeout=60s >/dev/null
+berth wait pv/local-n2 --for=jsonpath='{.status.phase}'=Bound --timeout=60s >/dev/null
 berth wait pvc/dynamic --for=condition=Unused=False --timeout=60s >/dev/null
+berth apply -f living-stuck.yaml >/dev/null
+berth wait pod/stuck --for=condition=PodScheduled=False --timeout=60s >/dev/null
 # An event is the last word on each of those that wait.
 for about in pvc/too-much pvc/classless pod/stuck pod/web pvc/static; do
     for try in $(seq 600); do
