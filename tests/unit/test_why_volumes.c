@@ -50,8 +50,8 @@ TEST(stuck_free_and_its_class_waits_for_a_pod)
     put_volume(&x, "pv", "", CLASSED("slow") NFS, "Available");
     put_claim(&x, "db", "", CLASSED("slow"), "Pending");
     assert_volume(&x, "waits-for-consumer",
-                  "the only waiting claim, default/db, cannot take it: free, but its class waits for a pod that "
-                  "uses the claim");
+                  "the only waiting claim, default/db, cannot take it: free, but its class waits for a pod "
+                  "that uses the claim");
     scene_close(&x);
 }
 
