@@ -70,7 +70,7 @@ static int read_last_applied(struct apply *a, const struct manifest *m, json_ref
     *ret = 0;
     if (text.len == 0) {
         status_line_clear();
-        fprintf(
+        (void)fprintf(
             stderr,
             "Warning: resource %s/%s is missing the %s annotation which is required by berth apply. berth "
             "apply should only be used on resources created declaratively by either berth create "
@@ -139,8 +139,8 @@ static int apply_change(struct apply *a, const struct manifest *m, json_ref ther
         return tell(a, m, there, "unchanged");
     if (json_path(d, there, "metadata", "deletionTimestamp")) {
         status_line_clear();
-        fprintf(stderr, "Warning: Detected changes to resource %s which is currently being deleted.\n",
-                m->name);
+        (void)fprintf(stderr, "Warning: Detected changes to resource %s which is currently being deleted.\n",
+                      m->name);
     }
     if (a->deed.dry != DEED_DRY_CLIENT &&
         write_object(a, m, &q, patch, "applying patch from", &object) != CLI_OK)
@@ -178,7 +178,8 @@ static int apply_there(struct apply *a, const struct manifest *m)
 
     if (write_object(a, m, &q, m->object, "applying", &object) != CLI_OK) {
         if (a->reply.r == -ERR_CONFLICT)
-            fprintf(stderr, "Take these fields with --force-conflicts, or leave them out of the manifest.\n");
+            (void)fprintf(stderr,
+                          "Take these fields with --force-conflicts, or leave them out of the manifest.\n");
         return CLI_FAILED;
     }
     return tell(a, m, object, "serverside-applied");

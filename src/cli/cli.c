@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 0))) static int cli_complain(enum cli_exit stat
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = '?';
     status_line_clear();
-    fprintf(stderr, "berth: %s\n", line);
+    (void)fprintf(stderr, "berth: %s\n", line);
     return (int)status;
 }
 

@@ -17,7 +17,7 @@ static const struct {
     const char *words;
     bool is_list; /* several with commas between */
 } flag_words[] = {
-    { "get", "output", "wide yaml json name jsonpath= custom-columns=", false },
+    { "get", "output", "table wide yaml json name jsonpath= custom-columns=", false },
     { "delete", "output", "name", false },
     { "describe", "output", "", false },
     { "why", "output", "text json", false },

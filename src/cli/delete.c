@@ -316,9 +316,10 @@ static int delete_open(struct deletion *x, int args, char **argv)
     if (check_combination(x) != CLI_OK)
         return x->resources.count || x->manifests.items.count ? CLI_FAILED : CLI_USAGE;
     if (x->has_grace && x->grace_seconds == 0 && s->is_forced)
-        fprintf(stderr,
-                "Warning: Immediate deletion does not wait for confirmation that the running resource has "
-                "been terminated. The resource may continue to run on the cluster indefinitely.\n");
+        (void)fprintf(
+            stderr,
+            "Warning: Immediate deletion does not wait for confirmation that the running resource has "
+            "been terminated. The resource may continue to run on the cluster indefinitely.\n");
     return CLI_OK;
 }
 

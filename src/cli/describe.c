@@ -196,9 +196,9 @@ static void describe_named(struct description *y)
         const struct kind_info *k = y->resources.count ? y->resources.items[0].kind : NULL;
 
         if (k && k->is_namespaced && !y->settings.is_everywhere)
-            fprintf(stderr, "No resources found in %s namespace.\n", y->session.ns);
+            (void)fprintf(stderr, "No resources found in %s namespace.\n", y->session.ns);
         else
-            fprintf(stderr, "No resources found\n");
+            (void)fprintf(stderr, "No resources found\n");
     }
 }
 

@@ -175,9 +175,9 @@ static void list(struct events *x)
     if (x->found.count || (!x->settings.is_watch && !print_is_table(&x->print)))
         show(x, /* is_single= */ false);
     else if (!x->settings.is_watch && x->settings.is_everywhere)
-        fprintf(stderr, "No events found.\n");
+        (void)fprintf(stderr, "No events found.\n");
     else if (!x->settings.is_watch)
-        fprintf(stderr, "No events found in %s namespace.\n", x->session.ns);
+        (void)fprintf(stderr, "No events found in %s namespace.\n", x->session.ns);
 }
 
 static bool on_event(void *ctx, const struct client_event *ev)

@@ -244,9 +244,9 @@ static void say_nothing_found(const struct get *g)
     for (size_t i = 0; i < g->resources.count; i++)
         is_in_namespace = is_in_namespace && g->resources.items[i].kind->is_namespaced;
     if (is_in_namespace)
-        fprintf(stderr, "No resources found in %s namespace.\n", g->session.ns);
+        (void)fprintf(stderr, "No resources found in %s namespace.\n", g->session.ns);
     else
-        fprintf(stderr, "No resources found\n");
+        (void)fprintf(stderr, "No resources found\n");
 }
 
 static void get_all(struct get *g)
@@ -382,7 +382,7 @@ static int get_run(int argc, char **argv)
 
 static const struct flag get_flags[] = {
     FLAG_SHORT(struct get_settings, output, 'o', "output", "FORM",
-               "wide, yaml, json, name, jsonpath=TEMPLATE or custom-columns=HEAD:PATH,..."),
+               "table, wide, yaml, json, name, jsonpath=TEMPLATE or custom-columns=HEAD:PATH,..."),
     SESSION_FLAGS(struct get_settings, session),
     FLAG_SHORT_ON(struct get_settings, is_everywhere, 'A', "all-namespaces", "of every namespace"),
     FLAG_SHORT(struct get_settings, labels, 'l', "selector", "SELECTOR", "only those with these labels"),

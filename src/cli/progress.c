@@ -300,7 +300,7 @@ static void stderr_clear(void *ctx)
 static void stderr_say(void *ctx, struct str line)
 {
     (void)ctx;
-    fprintf(stderr, "%.*s\n", STR_ARG(line));
+    (void)fprintf(stderr, "%.*s\n", STR_ARG(line));
 }
 
 const struct progress_screen *progress_stderr(void)

@@ -165,9 +165,9 @@ static void say_nothing_found(const struct top *x)
     const char *what = x->table.is_of_claims ? "claims" : "volumes";
 
     if (x->settings.is_everywhere)
-        fprintf(stderr, "No mounted %s found\n", what);
+        (void)fprintf(stderr, "No mounted %s found\n", what);
     else
-        fprintf(stderr, "No mounted %s found in %s namespace.\n", what, x->session.ns);
+        (void)fprintf(stderr, "No mounted %s found in %s namespace.\n", what, x->session.ns);
 }
 
 static int show(struct top *x, struct error *err)

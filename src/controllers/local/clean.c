@@ -330,7 +330,8 @@ void local_collect_wipes(void *local, struct metric_sink *to)
     LIST_FOREACH(c, &l->cleanings, link)
     if (c->is_running && count < CLEANINGS_MAX)
         running[count++] = c;
-    qsort(running, count, sizeof *running, cmp_names);
+    if (count > 1)
+        qsort(running, count, sizeof *running, cmp_names);
     for (size_t i = 0; i < count; i++)
         if (find_progress(running[i], &done, &total))
             metric_emit(to, done < total ? (double)done / (double)total : 1, running[i]->volume->name);
