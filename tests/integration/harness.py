@@ -11,6 +11,7 @@ BERTH and BERTH_ROOT come from scripts/test; by hand the release build of this c
 import contextlib
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -67,6 +68,8 @@ def run_test(number, name, function):
 
 
 def main(names):
+    # Where tests are run in the background it may be ignored, and what is started here would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tests = [name for name in names if name.startswith("test_")]
     print(f"1..{len(tests)}", flush=True)
     passed = [run_test(number, name[len("test_") :], names[name]) for number, name in enumerate(tests, 1)]
