@@ -1,5 +1,6 @@
 """Programs on a terminal, as a person runs them: started on a pseudo terminal, typed to, and read."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -9,7 +10,7 @@ import struct
 import termios
 import time
 
-SECONDS_MAX = 60
+SECONDS_MAX = 90  # longer than a request may take: its end is seen too
 ERASE = "\r\x1b[K"
 
 
@@ -41,10 +42,18 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
+    def doing(self):
+        """Where the kernel has the program: for who wonders why nothing comes."""
+        said = []
+        for name in ("stat", "wchan", "syscall"):
+            with contextlib.suppress(OSError), open(f"/proc/{self.pid}/{name}", encoding="utf-8") as file:
+                said.append(file.read().strip())
+        return " | ".join(said)
+
     def read_some(self, deadline):
         """False at the end."""
         left = deadline - time.monotonic()
-        assert left > 0, f"nothing more came: {self.text!r}"
+        assert left > 0, f"nothing more came, {self.doing()}: {self.text[-2000:]!r}"
         if not select.select([self.fd], [], [], left)[0]:
             return True
         try:
