@@ -334,8 +334,8 @@ struct settings {
 
 static const struct flag bench_flags[] = {
     FLAG(struct settings, volumes, "volumes", "N",
-         "how many volumes (match, store, informer, volumes, schedule); of each node (attach)"),
-    FLAG(struct settings, pairs, "pairs", "N", "how many volumes and claims (bind)"),
+         "how many volumes (all but micro); of each node (attach), each with its claim (bind)"),
+    FLAG(struct settings, pairs, "pairs", "N", "the same, for bind"),
     FLAG(struct settings, pods, "pods", "N", "how many pods (schedule)"),
     FLAG(struct settings, nodes, "nodes", "N", "how many nodes (schedule, attach)"),
     { 0 },
@@ -346,7 +346,7 @@ static const struct {
     const char *name;
     int (*run)(uint64_t count, struct error *err);
     uint64_t count; /* unless said */
-    bool has_pairs; /* --pairs is it, else --volumes */
+    bool has_pairs; /* --pairs, or --volumes for the same; else --volumes alone */
 } sized[] = {
     { "match", bench_match, BENCH_MATCH_VOLUMES },
     { "store", bench_store, BENCH_STORE_VOLUMES },
@@ -363,13 +363,13 @@ static bool read_size(const char *text, uint64_t *ret)
 
 static int run_sized(size_t which, const struct settings *s)
 {
-    const char *text = sized[which].has_pairs ? s->pairs : s->volumes;
-    const char *flag = sized[which].has_pairs ? "pairs" : "volumes";
-    const char *other = sized[which].has_pairs ? s->volumes : s->pairs;
+    bool has_pairs = sized[which].has_pairs;
+    const char *text = has_pairs && s->pairs ? s->pairs : s->volumes;
+    const char *flag = has_pairs ? "pairs" : "volumes";
     uint64_t count = sized[which].count;
     struct error err;
 
-    if (s->pods || s->nodes || other || !read_size(text, &count))
+    if (s->pods || s->nodes || (s->pairs && (!has_pairs || s->volumes)) || !read_size(text, &count))
         return cli_fail_usage("bench: %s takes --%s N, from 1 on", sized[which].name, flag);
     return sized[which].run(count, &err) < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
