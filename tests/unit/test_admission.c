@@ -227,11 +227,13 @@ TEST(claims_that_may_grow)
 
 /* --- Nodes --- */
 
+static const struct peer admin = { "admin", (const char *const[]){ "system:masters", NULL } };
+
 static void nodes_init(struct served *w)
 {
     served_make(w, false, 0, 0);
     served_settle(w);
-    w->peer = &(const struct peer){ "admin", (const char *const[]){ "system:masters", NULL } };
+    w->peer = &admin;
     ASSERT_SENT(w, 201, "POST", NODES, "{'metadata':{'name':'n1'}}");
     ASSERT_SENT(w, 201, "POST", NODES, "{'metadata':{'name':'n2'}}");
     ASSERT_SENT(w, 201, "POST", PODS, "{'metadata':{'name':'mine'}," POD_ON("n1") "}");
@@ -285,7 +287,11 @@ TEST(a_node_writes_its_own_pods)
     ASSERT_SENT(
         &w, 403, "POST", PODS,
         "{'metadata':{'name':'q','annotations':{'kubernetes.io/config.mirror':'x'}}," POD_ON("n2") "}");
+    ASSERT_SENT(&w, 422, "MERGE", PODS "/m/status",
+                "{'metadata':{'annotations':{'kubernetes.io/config.mirror':null}}}");
+    ASSERT_SENT(&w, 201, "POST", PODS "/mine/eviction", "{'metadata':{'name':'mine'}}");
     ASSERT_SENT(&w, 200, "DELETE", PODS "/mine", "{'gracePeriodSeconds':0}");
+    w.peer = &admin;
     ASSERT_SENT(&w, 404, "GET", PODS "/mine", NULL);
     ASSERT_SENT(&w, 200, "GET", PODS "/other", NULL);
     ASSERT_GOT(&w, "Pending", "status/phase");
