@@ -413,8 +413,7 @@ TEST(copies_are_counted_over_the_whole_patch)
 TEST(moves_and_additions_take_no_more_than_the_patch)
 {
     static const char *const ops[] = {
-        "{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b#\"},{\"op\":\"move\",\"from\":\"/b#\",\"path\":\"/"
-        "a\"}",
+        "{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a\"}",
         "{\"op\":\"add\",\"path\":\"/x~0#\",\"value\":{\"a\":[#]}}",
         "{\"op\":\"replace\",\"path\":\"/a\",\"value\":[[#]]}",
     };
