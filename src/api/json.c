@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 
 #define JSON_NODES_FIRST 128
-/* What json_clear() keeps: the nodes and texts of a stored object of ordinary size, twice over. One request
- * may need a hundred times as much. */
+/* What json_clear() keeps for the next use: enough for writes of objects of ordinary size. A single large
+ * request may take a hundred times as much. */
 #define JSON_NODES_KEPT (1u << 16)
 #define JSON_TEXT_BYTES_KEPT ((size_t)4 << 20)
 /* Above this many members, looking each one up would cost more than sorting them. */

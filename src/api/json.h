@@ -171,8 +171,8 @@ int json_check(const struct json *d, struct error *err);
 /* Writing: compact, or indented by two blanks. Failures stick in the buffer. */
 void json_write(const struct json *d, json_ref v, struct buf *out);
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
-/* The number of bytes that json_write() would write. Counting ends past max: then the result is some number
- * above it. */
+/* The number of bytes that json_write() writes. Counting stops as soon as it exceeds max; the result is then
+ * any number above max. */
 size_t json_size(const struct json *d, json_ref v, size_t max);
 /* A text as a JSON string, quoted. Bytes that are no UTF-8 become U+FFFD each. */
 void json_write_string(struct buf *out, struct str text);

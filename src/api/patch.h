@@ -10,9 +10,9 @@
  * off by a budget of steps. Nothing recurses, so depth costs no stack, and no result nests deeper than
  * JSON_DEPTH_MAX.
  *
- * The target never holds more than it had and the patch brings: values move, they are not copied. Only the
- * copy operations of a JSON patch add to that, PATCH_COPY_BYTES_MAX over the whole patch, and each is counted
- * before it takes memory.
+ * While a patch is applied, the target never holds more than the original target and the patch together:
+ * values are moved, not copied. Only the copy operations of a JSON patch add to that, at most
+ * PATCH_COPY_BYTES_MAX over the whole patch; each copy is measured before memory is allocated for it.
  *
  * Errors: ERR_BAD_REQUEST for a patch that is not understood, ERR_INVALID for one that does not fit the
  * target (a path that is not there, a test that fails, copies past their limit), ERR_TOO_LARGE past any other

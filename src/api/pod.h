@@ -11,7 +11,7 @@
 #include "api/resources.h"
 #include "api/taint.h"
 
-/* On pods that a node runs by itself and shows to others. It is set at creation and never changes. */
+/* Marks mirror pods: the API objects that a node creates for its static pods. Immutable. */
 #define ANN_CONFIG_MIRROR "kubernetes.io/config.mirror"
 
 enum pod_phase {
@@ -156,8 +156,8 @@ static inline const struct pod *pod_of(const struct object *o)
 }
 
 bool pod_is_mirror(const struct pod *p);
-/* The service account that the pod runs as: "default" when it names none. A mirror pod that names none has
- * none, "". */
+/* The service account that the pod runs as: spec.serviceAccountName, or "default" when that is empty. "" for
+ * a mirror pod that names none. */
 const char *pod_account(const struct pod *p);
 /* True when nothing of the pod runs or will run: it ended, or it is being deleted and no container runs. */
 bool pod_is_terminated(const struct pod *p);

@@ -29,7 +29,8 @@ static bool verb_takes_selector(enum verb v)
     return v == VERB_LIST || v == VERB_WATCH || v == VERB_DELETE_COLLECTION;
 }
 
-/* The name and the node that a selection is pinned to; both stay as they are when it is not. */
+/* The metadata.name and spec.nodeName that the field selector requires; what it does not require stays
+ * unchanged. */
 static void read_selector(struct call *c, struct str *name, struct str *node_name)
 {
     struct str text = params_get(&c->params, "fieldSelector");
@@ -104,68 +105,71 @@ static bool rule_covers(const struct rule *r, const struct access *a)
     return is_named;
 }
 
-/* One access of a node, and why it is refused, in the node authorizer's words. */
-struct refusal {
+/* One access of a node, and where the reason of its refusal goes, in the node authorizer's words. */
+struct node_access {
     const struct facts *facts;
     const struct access *access;
     struct str node;
     char *text; /* VERDICT_REASON_BYTES */
 };
 
-__attribute__((format(printf, 2, 3))) static bool refuse(const struct refusal *x, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static bool node_access_refuse(const struct node_access *x,
+                                                                     const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(x->text, VERDICT_REASON_BYTES, fmt, args); /* a name that is none may be cut */
+    (void)vsnprintf(x->text, VERDICT_REASON_BYTES, fmt, args); /* cuts names that are too long to be valid */
     va_end(args);
     return false;
 }
 
-static bool is_own_name(const struct refusal *x)
+static bool node_access_is_own(const struct node_access *x)
 {
     return str_is(x->access->verb, "create") || str_eq(x->access->name, x->node);
 }
 
-static bool scope_covers_node(const struct refusal *x)
+static bool scope_covers_node(const struct node_access *x)
 {
     if (!x->access->name.len)
-        return refuse(x, "node '%.*s' cannot read all nodes, only its own Node object", STR_ARG(x->node));
-    if (!is_own_name(x))
-        return refuse(x, "node '%.*s' cannot read '%.*s', only its own Node object", STR_ARG(x->node),
-                      STR_ARG(x->access->name));
+        return node_access_refuse(x, "node '%.*s' cannot read all nodes, only its own Node object",
+                                  STR_ARG(x->node));
+    if (!node_access_is_own(x))
+        return node_access_refuse(x, "node '%.*s' cannot read '%.*s', only its own Node object",
+                                  STR_ARG(x->node), STR_ARG(x->access->name));
     return true;
 }
 
-static bool scope_covers_lease(const struct refusal *x)
+static bool scope_covers_lease(const struct node_access *x)
 {
     if (!str_is(x->access->ns, NODE_LEASES))
-        return refuse(x, "can only access leases in the \"" NODE_LEASES "\" system namespace");
-    return is_own_name(x) ||
-           refuse(x, "can only access node lease with the same name as the requesting node");
+        return node_access_refuse(x, "can only access leases in the \"" NODE_LEASES "\" system namespace");
+    return node_access_is_own(x) ||
+           node_access_refuse(x, "can only access node lease with the same name as the requesting node");
 }
 
-static bool scope_covers_used(const struct refusal *x, enum kind kind)
+static bool scope_covers_used(const struct node_access *x, enum kind kind)
 {
     if (kind_info(kind)->is_namespaced && !x->access->ns.len)
-        return refuse(x, "can only read namespaced object of this type");
+        return node_access_refuse(x, "can only read namespaced object of this type");
     if (!x->access->name.len)
-        return refuse(x, "No Object name found");
+        return node_access_refuse(x, "No Object name found");
     return node_uses(x->facts, x->node, kind, x->access->ns, x->access->name) ||
-           refuse(x, "no relationship found between node '%.*s' and this object", STR_ARG(x->node));
+           node_access_refuse(x, "no relationship found between node '%.*s' and this object",
+                              STR_ARG(x->node));
 }
 
-static bool scope_covers_pods(const struct refusal *x)
+static bool scope_covers_pods(const struct node_access *x)
 {
     if (str_eq(x->access->node_name, x->node))
         return true;
     if (!x->access->name.len)
-        return refuse(x, "can only list/watch pods with spec.nodeName field selector");
+        return node_access_refuse(x, "can only list/watch pods with spec.nodeName field selector");
     return scope_covers_used(x, KIND_POD);
 }
 
-/* False with the reason when the rule is about objects of the node alone, and the access is not. */
-static bool scope_covers(const struct rule *r, const struct refusal *x)
+/* False, with the reason set, when the rule is limited to the node's own objects and the access is not. */
+static bool scope_covers(const struct rule *r, const struct node_access *x)
 {
     switch (r->scope) {
     case SCOPE_ALL:
@@ -173,8 +177,8 @@ static bool scope_covers(const struct rule *r, const struct refusal *x)
     case SCOPE_OWN_NODE:
         return scope_covers_node(x);
     case SCOPE_OWN_CSI_NODE:
-        return is_own_name(x) ||
-               refuse(x, "can only access CSINode with the same name as the requesting node");
+        return node_access_is_own(x) ||
+               node_access_refuse(x, "can only access CSINode with the same name as the requesting node");
     case SCOPE_OWN_LEASE:
         return scope_covers_lease(x);
     case SCOPE_OWN_PODS:
@@ -205,19 +209,19 @@ static bool role_covers_path(const struct role *role, const struct access *a)
     return false;
 }
 
-/* Why the role has no rule for the verb, where it has rules for others on that resource. */
-static bool refuse_other_verb(const struct role *role, const struct refusal *x)
+/* The reason when the role has rules for other verbs on the resource. Returns false. */
+static bool node_access_refuse_verb(const struct role *role, const struct node_access *x)
 {
     const struct access *a = x->access;
 
     for (const struct other_verbs *o = role->other_verbs; o && o->resource; o++)
         if (str_is(a->group, o->group) && str_is(a->resource, o->resource) &&
             (!o->sub || str_is(a->sub, o->sub)))
-            return refuse(x, "%s", o->reason);
+            return node_access_refuse(x, "%s", o->reason);
     return false;
 }
 
-static bool role_allows(const struct role *role, const struct refusal *x)
+static bool role_allows(const struct role *role, const struct node_access *x)
 {
     bool is_covered = false;
 
@@ -230,13 +234,13 @@ static bool role_allows(const struct role *role, const struct refusal *x)
             return true;
         is_covered = true;
     }
-    return is_covered ? false : refuse_other_verb(role, x);
+    return is_covered ? false : node_access_refuse_verb(role, x);
 }
 
 struct verdict authorize(const struct facts *f, const struct user *u, const struct access *a)
 {
     struct verdict v = { .reason = "" };
-    struct refusal x = { .facts = f, .access = a, .node = user_node(u), .text = v.reason };
+    struct node_access x = { .facts = f, .access = a, .node = user_node(u), .text = v.reason };
 
     for (const struct role *role = roles; role->name; role++)
         if (role_applies(role, u) && role_allows(role, &x))

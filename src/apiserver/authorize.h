@@ -18,7 +18,7 @@ struct access {
     struct str sub;
     struct str ns; /* "" for cluster scope and for all namespaces */
     struct str name;
-    struct str node_name; /* the spec.nodeName that a list or watch is pinned to; "" for any */
+    struct str node_name; /* the spec.nodeName that a list or watch selects; "" for any */
     struct str path;      /* when it is no resource */
 };
 

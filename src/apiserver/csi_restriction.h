@@ -1,10 +1,10 @@
-/* Admission of what the sidecars of CSI drivers write, group berth:csi: volumes of their drivers, and nothing
- * that makes this server or a node act on other storage. It does not concern anybody else, nor administrators
- * who are in the group too.
+/* Admission of PersistentVolumes written by CSI sidecars (group berth:csi). Other users, and members of
+ * system:masters, are not restricted.
  *
- * A volume of another source may name any directory of the machine that recycles or deletes it. So the group
- * creates CSI volumes alone, never sets the reclaim policy Recycle, and leaves the claim and the reclaim
- * policy of other volumes as they are. That a source does not change is checked for everybody (volume.c). */
+ * A volume with another source can name any directory of the machine that recycles or deletes it. Therefore
+ * the group creates volumes with a csi source only, cannot set the reclaim policy Recycle, and cannot change
+ * the claim or the reclaim policy of volumes with other sources. That sources are immutable is validated for
+ * every user (volume.c). */
 #ifndef BERTH_APISERVER_CSI_RESTRICTION_H
 #define BERTH_APISERVER_CSI_RESTRICTION_H
 

@@ -159,9 +159,9 @@ static bool is_on_node(const struct pod *p, struct str node)
     return str_is(node, p->node_name);
 }
 
-/* Whether the node may have what the pod names. Mirror pods are made by nodes: what one names was not given
- * to the node by anybody else. */
-static bool gives_access(const struct pod *p, struct str node)
+/* Whether the pod gives the node access to the objects that it names. A mirror pod does not: the node itself
+ * created it. */
+static bool pod_gives_access(const struct pod *p, struct str node)
 {
     return is_on_node(p, node) && !pod_is_mirror(p);
 }
@@ -194,7 +194,7 @@ static bool on_pod(void *arg, const struct pod *p)
 {
     const struct search *s = arg;
 
-    if (!gives_access(p, s->node))
+    if (!pod_gives_access(p, s->node))
         return false;
     if (s->kind == KIND_CLAIM)
         return pod_has_claim(p, s->name);
@@ -238,7 +238,7 @@ static bool on_pod_with_volumes(void *arg, const struct pod *p)
 {
     const struct search *s = arg;
 
-    if (!gives_access(p, s->node))
+    if (!pod_gives_access(p, s->node))
         return false;
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const char *name = pod_claim_name(&p->volumes.items[i]);

@@ -306,8 +306,8 @@ static int check_lease(const struct judge *j)
     return 0;
 }
 
-/* A token for a pod that is here, this very one, and for no longer than the pod. That the pod runs as the
- * account is checked for everybody (token.c). */
+/* Tokens are bound to a pod on this node, by name and uid. That the pod runs as the account is checked for
+ * every user (token.c). */
 static int check_token(const struct judge *j)
 {
     const struct json *d = j->w->d;

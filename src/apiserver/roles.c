@@ -87,7 +87,7 @@ static const struct rule csi_rules[] = {
     { 0 },
 };
 
-/* As the node authorizer has it. Which of the nodes, pods, claims and leases a node may write is for
+/* The rules of the node authorizer. Which of the nodes, pods, claims and leases a node may write is for
  * admission to say, in its own words (node_restriction.h): it knows the objects. Claims themselves may be
  * written by no node; the rule is there so that admission can say which part may, of claims that the node may
  * read. */

@@ -15,7 +15,7 @@
 
 #define NODE_LEASES "kube-node-lease"
 
-/* Of what a rule covers, what it is about. Creations name nothing yet: admission looks at them
+/* Limits a rule to the node's own objects. A create request has no name yet: admission checks it
  * (node_restriction.h). */
 enum rule_scope {
     SCOPE_ALL,
@@ -36,7 +36,7 @@ struct rule {
     enum kind kind; /* for SCOPE_USED: what it is that pods use */
 };
 
-/* Why a verb that no rule covers is refused. */
+/* The reason given when no rule covers the verb. */
 struct other_verbs {
     const char *group;
     const char *resource; /* NULL behind the last one */

@@ -374,7 +374,7 @@ TEST(csi_sidecars_create_csi_volumes)
     ASSERT_SENT(&w, 201, "POST", VOLUMES, PV("x", HOST_SOURCE));
 }
 
-TEST(csi_sidecars_do_not_turn_volumes_over)
+TEST(csi_sidecars_cannot_have_other_volumes_reclaimed)
 {
     static const struct {
         const char *volume;
