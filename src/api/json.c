@@ -12,6 +12,10 @@
 #include "base/cleanup.h"
 
 #define JSON_NODES_FIRST 128
+/* What json_clear() keeps for the next use: enough for writes of objects of ordinary size. A single large
+ * request may take a hundred times as much. */
+#define JSON_NODES_KEPT (1u << 16)
+#define JSON_TEXT_BYTES_KEPT ((size_t)4 << 20)
 /* Above this many members, looking each one up would cost more than sorting them. */
 #define JSON_MEMBERS_SCAN_MAX 16
 
@@ -45,7 +49,15 @@ void json_done(struct json *d)
 
 void json_clear(struct json *d)
 {
-    arena_clear(&d->texts);
+    if (d->texts.taken > JSON_TEXT_BYTES_KEPT)
+        arena_done(&d->texts);
+    else
+        arena_clear(&d->texts);
+    if (d->cap > JSON_NODES_KEPT) {
+        free(d->nodes);
+        d->nodes = NULL;
+        d->count = d->cap = 0;
+    }
     d->count = d->count ? 1 : 0;
     d->duplicates_count = 0;
     d->has_marks = false;

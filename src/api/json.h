@@ -80,7 +80,7 @@ struct json {
 
 void json_init(struct json *d, size_t bytes_max);
 void json_done(struct json *d);
-/* Forgets every tree; keeps the memory. */
+/* Forgets every tree; keeps the memory, unless it is more than ordinary documents need. */
 void json_clear(struct json *d);
 
 static inline void json_done_p(struct json *d)
@@ -171,6 +171,9 @@ int json_check(const struct json *d, struct error *err);
 /* Writing: compact, or indented by two blanks. Failures stick in the buffer. */
 void json_write(const struct json *d, json_ref v, struct buf *out);
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
+/* The number of bytes that json_write() writes. Counting stops as soon as it exceeds max; the result is then
+ * any number above max. */
+size_t json_size(const struct json *d, json_ref v, size_t max);
 /* A text as a JSON string, quoted. Bytes that are no UTF-8 become U+FFFD each. */
 void json_write_string(struct buf *out, struct str text);
 /* The inside of a string, escaped and without the quotes: for a string that is written in pieces, of

@@ -130,6 +130,30 @@ void json_write_string(struct buf *out, struct str text)
     (void)buf_add_char(out, '"');
 }
 
+/* The number of bytes that json_write_chars() would write. */
+static size_t json_chars_size(struct str text)
+{
+    size_t size = 0;
+
+    while (text.len) {
+        size_t plain = json_plain_len(text), done = 1;
+        size += plain;
+        text = (struct str){ text.s + plain, text.len - plain };
+        if (!text.len)
+            break;
+        unsigned char c = (unsigned char)text.s[0];
+        if (c >= 0x80) {
+            size_t one = str_utf8_first(text);
+            done = one ? one : 1;
+            size += one ? one : 3; /* U+FFFD */
+        } else {
+            size += json_escapes[c] == 'u' ? 6 : 2;
+        }
+        text = (struct str){ text.s + done, text.len - done };
+    }
+    return size;
+}
+
 static void json_write_newline(struct buf *out, unsigned depth)
 {
     static const char blanks[] = "                                "; /* 32 */
@@ -205,6 +229,51 @@ static void json_write_tree(const struct json *d, json_ref top, struct buf *out,
             json_write_newline(out, depth);
         v = d->nodes[v].next;
     }
+}
+
+/* One node without its children: its key, its brackets or its text. */
+static size_t json_node_size(const struct json_node *n, bool has_key)
+{
+    size_t size = has_key && n->key ? json_chars_size((struct str){ n->key, n->key_len }) + 3 : 0;
+
+    switch ((enum json_type)n->type) {
+    case JSON_STRING:
+        return size + json_chars_size((struct str){ n->text.s, n->text.len }) + 2;
+    case JSON_NUMBER:
+        return size + n->text.len;
+    case JSON_FALSE:
+        return size + 5;
+    case JSON_TRUE:
+    case JSON_NULL:
+    case JSON_NONE:
+        return size + 4;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        break;
+    }
+    return size + 2;
+}
+
+size_t json_size(const struct json *d, json_ref v, size_t max)
+{
+    json_ref at = v;
+    size_t size = 0;
+
+    while (size <= max) {
+        const struct json_node *n = json_read(d, at);
+        size += json_node_size(n, at != v);
+        if (json_is_container(n) && n->child.first) {
+            size += n->child.count - 1; /* commas */
+            at = n->child.first;
+            continue;
+        }
+        while (at != v && !d->nodes[at].next)
+            at = d->nodes[at].parent;
+        if (at == v)
+            break;
+        at = d->nodes[at].next;
+    }
+    return size;
 }
 
 void json_write(const struct json *d, json_ref v, struct buf *out)

@@ -10,8 +10,13 @@
  * off by a budget of steps. Nothing recurses, so depth costs no stack, and no result nests deeper than
  * JSON_DEPTH_MAX.
  *
+ * While a patch is applied, the target never holds more than the original target and the patch together:
+ * values are moved, not copied. Only the copy operations of a JSON patch add to that, at most
+ * PATCH_COPY_BYTES_MAX over the whole patch; each copy is measured before memory is allocated for it.
+ *
  * Errors: ERR_BAD_REQUEST for a patch that is not understood, ERR_INVALID for one that does not fit the
- * target (a path that is not there, a test that fails), ERR_TOO_LARGE past a limit. */
+ * target (a path that is not there, a test that fails, copies past their limit), ERR_TOO_LARGE past any other
+ * limit. */
 #ifndef BERTH_API_PATCH_H
 #define BERTH_API_PATCH_H
 
@@ -22,6 +27,8 @@
 #include "base/str.h"
 
 #define PATCH_OPERATIONS_MAX 10000
+/* What the copy operations of one JSON patch may add, as JSON text: the API server's limit. */
+#define PATCH_COPY_BYTES_MAX ((size_t)3 << 20)
 /* Siblings passed while looking for places, over the whole patch: a tenth of a second. */
 #define PATCH_STEPS_MAX 20000000
 

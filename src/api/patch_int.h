@@ -23,6 +23,7 @@ struct patch_run {
     uint32_t count;
     uint32_t cap;
     uint64_t steps;
+    size_t copied; /* bytes, by all copy operations of a JSON patch */
 };
 
 static inline void patch_run_done_p(struct patch_run *r)

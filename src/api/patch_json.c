@@ -373,11 +373,17 @@ static int op_move(struct patch_run *r, const struct op *op, json_ref root)
 static int op_copy(struct patch_run *r, const struct op *op, json_ref root)
 {
     struct place from = { .at = 0 };
-    json_ref copy;
     int e = place_find_value(r, root, op->from, "copying from", &from);
+    size_t left = PATCH_COPY_BYTES_MAX - r->copied, size;
+    json_ref copy;
 
     if (e < 0)
         return e;
+    size = json_size(r->d, from.at, left);
+    if (size > left)
+        return place_refuse(r, &from, "the copies of one patch may have %zu bytes together",
+                            PATCH_COPY_BYTES_MAX);
+    r->copied += size;
     copy = json_copy(r->d, from.at);
     return copy ? op_add(r, op, root, copy) : json_check(r->d, r->err);
 }

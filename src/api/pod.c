@@ -267,6 +267,16 @@ static void pod_decode(struct decoder *x, json_ref object, struct object *o)
     pod_decode_status(x, json_get(x->d, object, "status"), p);
 }
 
+bool pod_is_mirror(const struct pod *p)
+{
+    return object_annotation(&p->obj, ANN_CONFIG_MIRROR) != NULL;
+}
+
+const char *pod_account(const struct pod *p)
+{
+    return p->service_account[0] != '\0' || pod_is_mirror(p) ? p->service_account : "default";
+}
+
 bool pod_is_terminated(const struct pod *p)
 {
     if (p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)

@@ -11,6 +11,9 @@
 #include "api/resources.h"
 #include "api/taint.h"
 
+/* Marks mirror pods: the API objects that a node creates for its static pods. Immutable. */
+#define ANN_CONFIG_MIRROR "kubernetes.io/config.mirror"
+
 enum pod_phase {
     POD_PHASE_UNSET,
     POD_PENDING,
@@ -152,6 +155,10 @@ static inline const struct pod *pod_of(const struct object *o)
     return (const struct pod *)(const void *)o;
 }
 
+bool pod_is_mirror(const struct pod *p);
+/* The service account that the pod runs as: spec.serviceAccountName, or "default" when that is empty. "" for
+ * a mirror pod that names none. */
+const char *pod_account(const struct pod *p);
 /* True when nothing of the pod runs or will run: it ended, or it is being deleted and no container runs. */
 bool pod_is_terminated(const struct pod *p);
 /* The volume of that name; NULL for none. */

@@ -192,10 +192,26 @@ static void validate_spec_update(struct validation *v)
     validate_rest_unchanged(v, &p);
 }
 
+/* The annotation decides what the node may read because of the pod (apiserver/node_facts.h), so neither an
+ * update of the pod nor one of its status changes it. */
+static void validate_mirror_kept(struct validation *v)
+{
+    struct field_path meta = path_child(NULL, "metadata"), annotations = path_child(&meta, "annotations");
+    struct field_path at = path_key(&annotations, STR_LIT(ANN_CONFIG_MIRROR));
+    json_ref now = json_path(v->d, v->object, "metadata", "annotations", ANN_CONFIG_MIRROR);
+    json_ref before = json_path(v->d, v->old, "metadata", "annotations", ANN_CONFIG_MIRROR);
+
+    if (before && !json_equal(v->d, before, now))
+        errors_forbidden(v->errors, &at, "may not remove or update mirror pod annotation");
+    if (!before && now)
+        errors_forbidden(v->errors, &at, "may not add mirror pod annotation");
+}
+
 void pod_validate_update(struct validation *v)
 {
     struct field_path status = path_child(NULL, "status"), qos = path_child(&status, "qosClass");
 
+    validate_mirror_kept(v);
     if (v->part == WRITE_MAIN)
         validate_spec_update(v);
     else

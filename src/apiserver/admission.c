@@ -4,6 +4,7 @@
 #include "api/class.h"
 #include "api/namespace.h"
 #include "api/storage.h"
+#include "apiserver/csi_restriction.h"
 #include "apiserver/node_restriction.h"
 #include "apiserver/server.h"
 
@@ -11,9 +12,9 @@
 #define TOLERATION_UNREACHABLE "node.kubernetes.io/unreachable"
 #define TOLERATION_SECONDS 300
 
-/* --- Nodes --- */
+/* --- Nodes and CSI sidecars --- */
 
-static bool admit_node(struct call *c, const struct restricted_write *w)
+static bool admit_identity(struct call *c, const struct restricted_write *w)
 {
     struct restricted_write checked = *w;
     struct access a;
@@ -23,21 +24,23 @@ static bool admit_node(struct call *c, const struct restricted_write *w)
         return true;
     access_of_call(c, &a);
     checked.access = &a;
-    if (node_restriction(c->user, &checked, &c->server->facts, &err) == 0)
+    if (node_restriction(c->user, &checked, &c->server->facts, &err) == 0 &&
+        csi_restriction(c->user, &checked, &err) == 0)
         return true;
     call_fail_resource(c, &err, c->route.name);
     return false;
 }
 
-static bool admit_node_write(struct write *w)
+static bool admit_identity_write(struct write *w)
 {
-    return admit_node(w->c, &(struct restricted_write){
-                                .kind = w->kind, .old = w->old_object, .d = w->d, .object = w->object });
+    return admit_identity(w->c, &(struct restricted_write){
+                                    .kind = w->kind, .old = w->old_object, .d = w->d, .object = w->object });
 }
 
 bool admit_sub(struct call *c, const struct object *old, struct json *d, json_ref body)
 {
-    return admit_node(c, &(struct restricted_write){ .kind = old->kind, .old = old, .d = d, .object = body });
+    return admit_identity(
+        c, &(struct restricted_write){ .kind = old->kind, .old = old, .d = d, .object = body });
 }
 
 /* --- Namespaces --- */
@@ -181,7 +184,7 @@ static void add_toleration(struct write *w, const char *key)
 
 bool admit_create(struct write *w)
 {
-    if (!admit_namespace(w) || !admit_node_write(w))
+    if (!admit_namespace(w) || !admit_identity_write(w))
         return false;
     if (w->kind->kind == KIND_VOLUME)
         add_finalizer(w, FINALIZER_VOLUME_PROTECTION);
@@ -200,7 +203,7 @@ bool admit_create(struct write *w)
 
 bool admit_update(struct write *w)
 {
-    return admit_node_write(w);
+    return admit_identity_write(w);
 }
 
 /* --- Growing claims --- */
@@ -258,7 +261,7 @@ bool admit_delete(struct call *c, const struct object *old)
     static const char *const immortal[] = { "default", "kube-system", "kube-public", NULL };
     struct error err;
 
-    if (!admit_node(c, &(struct restricted_write){ .kind = old->kind, .old = old, .d = &c->server->doc }))
+    if (!admit_identity(c, &(struct restricted_write){ .kind = old->kind, .old = old, .d = &c->server->doc }))
         return false;
     if (old->kind->kind != KIND_NAMESPACE)
         return true;

@@ -1,5 +1,7 @@
 #include "apiserver/authorize.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/field_selector.h"
@@ -27,16 +29,18 @@ static bool verb_takes_selector(enum verb v)
     return v == VERB_LIST || v == VERB_WATCH || v == VERB_DELETE_COLLECTION;
 }
 
-/* The name that a selection is pinned to; "" for none. */
-static struct str selected_name(struct call *c)
+/* The metadata.name and spec.nodeName that the field selector requires; what it does not require stays
+ * unchanged. */
+static void read_selector(struct call *c, struct str *name, struct str *node_name)
 {
-    struct str text = params_get(&c->params, "fieldSelector"), name = STR_LIT("");
+    struct str text = params_get(&c->params, "fieldSelector");
     struct field_selector sel = { 0 };
     struct error ignored; /* the handler says what is wrong with it */
 
-    if (text.len && field_selector_parse(text, &c->arena, &sel, &ignored) == 0)
-        (void)field_selector_requires(&sel, "metadata.name", &name);
-    return name;
+    if (!text.len || field_selector_parse(text, &c->arena, &sel, &ignored) < 0)
+        return;
+    (void)field_selector_requires(&sel, "metadata.name", name);
+    (void)field_selector_requires(&sel, "spec.nodeName", node_name);
 }
 
 void access_of_call(struct call *c, struct access *ret)
@@ -55,8 +59,9 @@ void access_of_call(struct call *c, struct access *ret)
     ret->sub = r->sub_name;
     ret->ns = r->ns;
     ret->name = r->name;
+    ret->node_name = STR_LIT("");
     if (!r->name.len && verb_takes_selector(r->verb))
-        ret->name = selected_name(c);
+        read_selector(c, &ret->name, &ret->node_name);
     if (!r->group.len && str_is(r->plural, "namespaces"))
         ret->ns = r->name; /* a namespace is in itself */
 }
@@ -100,25 +105,88 @@ static bool rule_covers(const struct rule *r, const struct access *a)
     return is_named;
 }
 
-/* NULL when the rule's scope takes it in; else why not. */
-static const char *scope_refuses(const struct facts *f, const struct user *u, const struct rule *r,
-                                 const struct access *a)
+/* One access of a node, and where the reason of its refusal goes, in the node authorizer's words. */
+struct node_access {
+    const struct facts *facts;
+    const struct access *access;
+    struct str node;
+    char *text; /* VERDICT_REASON_BYTES */
+};
+
+__attribute__((format(printf, 2, 3))) static bool node_access_refuse(const struct node_access *x,
+                                                                     const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(x->text, VERDICT_REASON_BYTES, fmt, args); /* cuts names that are too long to be valid */
+    va_end(args);
+    return false;
+}
+
+static bool node_access_is_own(const struct node_access *x)
+{
+    return str_is(x->access->verb, "create") || str_eq(x->access->name, x->node);
+}
+
+static bool scope_covers_node(const struct node_access *x)
+{
+    if (!x->access->name.len)
+        return node_access_refuse(x, "node '%.*s' cannot read all nodes, only its own Node object",
+                                  STR_ARG(x->node));
+    if (!node_access_is_own(x))
+        return node_access_refuse(x, "node '%.*s' cannot read '%.*s', only its own Node object",
+                                  STR_ARG(x->node), STR_ARG(x->access->name));
+    return true;
+}
+
+static bool scope_covers_lease(const struct node_access *x)
+{
+    if (!str_is(x->access->ns, NODE_LEASES))
+        return node_access_refuse(x, "can only access leases in the \"" NODE_LEASES "\" system namespace");
+    return node_access_is_own(x) ||
+           node_access_refuse(x, "can only access node lease with the same name as the requesting node");
+}
+
+static bool scope_covers_used(const struct node_access *x, enum kind kind)
+{
+    if (kind_info(kind)->is_namespaced && !x->access->ns.len)
+        return node_access_refuse(x, "can only read namespaced object of this type");
+    if (!x->access->name.len)
+        return node_access_refuse(x, "No Object name found");
+    return node_uses(x->facts, x->node, kind, x->access->ns, x->access->name) ||
+           node_access_refuse(x, "no relationship found between node '%.*s' and this object",
+                              STR_ARG(x->node));
+}
+
+static bool scope_covers_pods(const struct node_access *x)
+{
+    if (str_eq(x->access->node_name, x->node))
+        return true;
+    if (!x->access->name.len)
+        return node_access_refuse(x, "can only list/watch pods with spec.nodeName field selector");
+    return scope_covers_used(x, KIND_POD);
+}
+
+/* False, with the reason set, when the rule is limited to the node's own objects and the access is not. */
+static bool scope_covers(const struct rule *r, const struct node_access *x)
 {
     switch (r->scope) {
     case SCOPE_ALL:
         break;
-    case SCOPE_OWN:
-        if (!str_is(a->verb, "create") && !str_eq(a->name, user_node(u)))
-            return "a node has access to the one of its own name only";
-        break;
+    case SCOPE_OWN_NODE:
+        return scope_covers_node(x);
+    case SCOPE_OWN_CSI_NODE:
+        return node_access_is_own(x) ||
+               node_access_refuse(x, "can only access CSINode with the same name as the requesting node");
+    case SCOPE_OWN_LEASE:
+        return scope_covers_lease(x);
+    case SCOPE_OWN_PODS:
+        return scope_covers_pods(x);
     case SCOPE_USED:
-        if (!a->name.len)
-            return "a node has access to single objects of this kind only";
-        if (!node_uses(f, user_node(u), r->kind, a->ns, a->name))
-            return "no pod on this node uses it";
-        break;
+        return scope_covers_used(x, r->kind);
     }
-    return NULL;
+    return true;
 }
 
 static bool path_covers(const char *pattern, struct str path)
@@ -141,31 +209,43 @@ static bool role_covers_path(const struct role *role, const struct access *a)
     return false;
 }
 
-static bool role_allows(const struct facts *f, const struct user *u, const struct role *role,
-                        const struct access *a, const char **reason)
+/* The reason when the role has rules for other verbs on the resource. Returns false. */
+static bool node_access_refuse_verb(const struct role *role, const struct node_access *x)
 {
-    if (!a->is_resource)
-        return role_covers_path(role, a);
-    for (const struct rule *r = role->rules; r->verbs; r++) {
-        const char *refused;
-        if (!rule_covers(r, a))
-            continue;
-        refused = scope_refuses(f, u, r, a);
-        if (!refused)
-            return true;
-        *reason = refused;
-    }
+    const struct access *a = x->access;
+
+    for (const struct other_verbs *o = role->other_verbs; o && o->resource; o++)
+        if (str_is(a->group, o->group) && str_is(a->resource, o->resource) &&
+            (!o->sub || str_is(a->sub, o->sub)))
+            return node_access_refuse(x, "%s", o->reason);
     return false;
+}
+
+static bool role_allows(const struct role *role, const struct node_access *x)
+{
+    bool is_covered = false;
+
+    if (!x->access->is_resource)
+        return role_covers_path(role, x->access);
+    for (const struct rule *r = role->rules; r->verbs; r++) {
+        if (!rule_covers(r, x->access))
+            continue;
+        if (scope_covers(r, x))
+            return true;
+        is_covered = true;
+    }
+    return is_covered ? false : node_access_refuse_verb(role, x);
 }
 
 struct verdict authorize(const struct facts *f, const struct user *u, const struct access *a)
 {
-    const char *reason = "";
+    struct verdict v = { .reason = "" };
+    struct node_access x = { .facts = f, .access = a, .node = user_node(u), .text = v.reason };
 
     for (const struct role *role = roles; role->name; role++)
-        if (role_applies(role, u) && role_allows(f, u, role, a, &reason))
-            return (struct verdict){ .is_allowed = true, .role = role->name, .reason = "" };
-    return (struct verdict){ .reason = reason };
+        if (role_applies(role, u) && role_allows(role, &x))
+            return (struct verdict){ .is_allowed = true, .role = role->name };
+    return v;
 }
 
 /* --- In words --- */

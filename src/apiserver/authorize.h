@@ -18,13 +18,18 @@ struct access {
     struct str sub;
     struct str ns; /* "" for cluster scope and for all namespaces */
     struct str name;
-    struct str path; /* when it is no resource */
+    struct str node_name; /* the spec.nodeName that a list or watch selects; "" for any */
+    struct str path;      /* when it is no resource */
 };
+
+/* Room for the names of a node and of an object. */
+#define VERDICT_REASON_BYTES 640
 
 struct verdict {
     bool is_allowed;
-    const char *role;   /* that allows it; NULL for none */
-    const char *reason; /* why it is refused, where there is more to say than that nothing allows it; or "" */
+    const char *role; /* that allows it; NULL for none */
+    /* why it is refused, where there is more to say than that nothing allows it; or "" */
+    char reason[VERDICT_REASON_BYTES];
 };
 
 /* What a routed call asks for. A list or watch that is pinned to one name by its field selector has that

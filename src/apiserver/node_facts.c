@@ -159,6 +159,13 @@ static bool is_on_node(const struct pod *p, struct str node)
     return str_is(node, p->node_name);
 }
 
+/* Whether the pod gives the node access to the objects that it names. A mirror pod does not: the node itself
+ * created it. */
+static bool pod_gives_access(const struct pod *p, struct str node)
+{
+    return is_on_node(p, node) && !pod_is_mirror(p);
+}
+
 static bool pod_has_claim(const struct pod *p, struct str name)
 {
     for (uint32_t i = 0; i < p->volumes.count; i++) {
@@ -187,12 +194,12 @@ static bool on_pod(void *arg, const struct pod *p)
 {
     const struct search *s = arg;
 
-    if (!is_on_node(p, s->node))
+    if (!pod_gives_access(p, s->node))
         return false;
     if (s->kind == KIND_CLAIM)
         return pod_has_claim(p, s->name);
     if (s->kind == KIND_SERVICE_ACCOUNT)
-        return str_is(s->name, p->service_account[0] != '\0' ? p->service_account : "default");
+        return str_is(s->name, pod_account(p));
     return pod_text_names(p, s->kind, s->name);
 }
 
@@ -231,7 +238,7 @@ static bool on_pod_with_volumes(void *arg, const struct pod *p)
 {
     const struct search *s = arg;
 
-    if (!is_on_node(p, s->node))
+    if (!pod_gives_access(p, s->node))
         return false;
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const char *name = pod_claim_name(&p->volumes.items[i]);
@@ -267,6 +274,16 @@ static bool text_of(struct str s, char ret[NAME_BYTES])
     memcpy(ret, s.len ? s.s : "", s.len);
     ret[s.len] = '\0';
     return true;
+}
+
+const struct pod *facts_pod(const struct facts *f, struct str ns, struct str name)
+{
+    char ns_text[NAME_BYTES], name_text[NAME_BYTES];
+    const struct object *o = text_of(ns, ns_text) && text_of(name, name_text)
+                                 ? f->get(f->ctx, KIND_POD, ns_text, name_text)
+                                 : NULL;
+
+    return o ? pod_of(o) : NULL;
 }
 
 bool node_uses(const struct facts *f, struct str node, enum kind kind, struct str ns, struct str name)

@@ -13,8 +13,12 @@
 
 /* Whether the object is of concern to the node: a pod that is bound to it; an attachment to it; a claim,
  * secret, config map or service account that one of its pods names; a volume bound to such a claim, and the
- * secrets that the volume names. False for every other kind. */
+ * secrets that the volume names. Mirror pods count as pods of the node, but nothing that they name does.
+ * False for every other kind. */
 bool node_uses(const struct facts *f, struct str node, enum kind kind, struct str ns, struct str name);
+
+/* The pod; NULL when there is none. */
+const struct pod *facts_pod(const struct facts *f, struct str ns, struct str name);
 
 /* Whether the pod, as a tree, names a claim, secret, config map or service account; with name.s NULL any of
  * them. */

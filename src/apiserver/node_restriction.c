@@ -6,12 +6,11 @@
 #include "api/pod.h"
 #include "api/quote.h"
 #include "apiserver/node_facts.h"
+#include "apiserver/roles.h"
 #include "apiserver/user.h"
 #include "base/cleanup.h"
 
 #define REFUSAL_BYTES_MAX 8192
-#define NODE_LEASES "kube-node-lease"
-#define ANN_MIRROR "kubernetes.io/config.mirror"
 
 /* One write by a node, and its refusal. */
 struct judge {
@@ -193,10 +192,10 @@ static int check_mirror(const struct judge *j)
     const struct json *d = j->w->d;
     json_ref pod = j->w->object;
 
-    if (!json_path(d, pod, "metadata", "annotations", ANN_MIRROR))
-        return refuse(j,
-                      "pod does not have \"" ANN_MIRROR "\" annotation, node %s can only create mirror pods",
-                      j->quoted_node);
+    if (!json_path(d, pod, "metadata", "annotations", ANN_CONFIG_MIRROR))
+        return refuse(
+            j, "pod does not have \"" ANN_CONFIG_MIRROR "\" annotation, node %s can only create mirror pods",
+            j->quoted_node);
     if (!str_eq(json_text(d, json_path(d, pod, "spec", "nodeName")), j->node))
         return refuse(j, "node %s can only create pods with spec.nodeName set to itself", j->quoted_node);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -307,19 +306,28 @@ static int check_lease(const struct judge *j)
     return 0;
 }
 
-/* A token for a pod that is here, and for no longer than the pod. */
+/* Tokens are bound to a pod on this node, by name and uid. That the pod runs as the account is checked for
+ * every user (token.c). */
 static int check_token(const struct judge *j)
 {
     const struct json *d = j->w->d;
     json_ref ref = json_path(d, j->w->object, "spec", "boundObjectRef");
-    struct str name = json_get_text(d, ref, "name");
+    struct str name = json_get_text(d, ref, "name"), uid = json_get_text(d, ref, "uid");
+    const struct pod *p;
 
-    if (!json_is_string(d, json_get(d, ref, "kind"), "Pod") || !name.len)
+    if (!json_is_string(d, json_get(d, ref, "apiVersion"), "v1") ||
+        !json_is_string(d, json_get(d, ref, "kind"), "Pod") || !name.len)
         return refuse(j, "node requested token not bound to a pod");
-    if (!json_get_text(d, ref, "uid").len)
+    if (!uid.len)
         return refuse(j, "node requested token with a pod binding without a uid");
-    if (!node_uses(j->facts, j->node, KIND_POD, j->w->access->ns, name))
+    p = facts_pod(j->facts, j->w->access->ns, name);
+    if (!p || !str_is(j->node, p->node_name))
         return refuse(j, "node requested token bound to a pod scheduled on a different node");
+    if (!str_is(uid, p->obj.uid))
+        return refuse(j,
+                      "the UID in the bound object reference (%.*s) does not match the UID in record. The "
+                      "object might have been deleted and then recreated",
+                      STR_ARG(uid));
     return 0;
 }
 

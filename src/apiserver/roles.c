@@ -87,28 +87,48 @@ static const struct rule csi_rules[] = {
     { 0 },
 };
 
-/* Which of the nodes, pods, claims and leases a node may write is for admission to say, in its own words
- * (node_restriction.h): it knows the objects. Claims themselves may be written by no node; the rule is there
- * so that admission can say which part may. */
+/* The rules of the node authorizer. Which of the nodes, pods, claims and leases a node may write is for
+ * admission to say, in its own words (node_restriction.h): it knows the objects. Claims themselves may be
+ * written by no node; the rule is there so that admission can say which part may, of claims that the node may
+ * read. */
 static const struct rule node_rules[] = {
-    { READ | WRITE, "", NAMES("nodes") },
-    { BIT(GET) | CHANGE, "", NAMES("nodes/status") },
-    { READ | BIT(CREATE) | BIT(DELETE), "", NAMES("pods") },
-    { BIT(GET) | CHANGE, "", NAMES("pods/status") },
+    { READ, "", NAMES("nodes"), .scope = SCOPE_OWN_NODE },
+    { WRITE, "", NAMES("nodes") },
+    { CHANGE, "", NAMES("nodes/status") },
+    { BIT(GET), "", NAMES("pods"), .scope = SCOPE_USED, .kind = KIND_POD },
+    { BIT(LIST) | BIT(WATCH), "", NAMES("pods"), .scope = SCOPE_OWN_PODS },
+    { BIT(CREATE) | BIT(DELETE), "", NAMES("pods") },
+    { CHANGE, "", NAMES("pods/status") },
+    { BIT(CREATE), "", NAMES("pods/eviction") },
     { BIT(GET), "", NAMES("persistentvolumes"), .scope = SCOPE_USED, .kind = KIND_VOLUME },
-    { BIT(GET), "", NAMES("persistentvolumeclaims"), .scope = SCOPE_USED, .kind = KIND_CLAIM },
-    { CHANGE, "", NAMES("persistentvolumeclaims") },
-    { BIT(GET) | CHANGE, "", NAMES("persistentvolumeclaims/status"), .scope = SCOPE_USED,
-      .kind = KIND_CLAIM },
+    { BIT(GET) | CHANGE, "", NAMES("persistentvolumeclaims"), .scope = SCOPE_USED, .kind = KIND_CLAIM },
+    { CHANGE, "", NAMES("persistentvolumeclaims/status"), .scope = SCOPE_USED, .kind = KIND_CLAIM },
     { READ, "", NAMES("secrets"), .scope = SCOPE_USED, .kind = KIND_SECRET },
     { READ, "", NAMES("configmaps"), .scope = SCOPE_USED, .kind = KIND_CONFIG_MAP },
     { BIT(CREATE), "", NAMES("serviceaccounts/token"), .scope = SCOPE_USED, .kind = KIND_SERVICE_ACCOUNT },
     { WRITE, "", NAMES("events") },
     { WRITE, EVENTS, NAMES("events") },
+    { READ, "", NAMES("services") },
     { READ, STORAGE, NAMES("csidrivers") },
-    { OWN, STORAGE, NAMES("csinodes"), .scope = SCOPE_OWN },
-    { READ, STORAGE, NAMES("volumeattachments"), .scope = SCOPE_USED, .kind = KIND_ATTACHMENT },
-    { OWN, COORDINATION, NAMES("leases"), .ns = "kube-node-lease", .scope = SCOPE_OWN },
+    { BIT(GET) | WRITE | BIT(DELETE), STORAGE, NAMES("csinodes"), .scope = SCOPE_OWN_CSI_NODE },
+    { BIT(GET), STORAGE, NAMES("volumeattachments"), .scope = SCOPE_USED, .kind = KIND_ATTACHMENT },
+    { BIT(GET) | WRITE | BIT(DELETE), COORDINATION, NAMES("leases"), .scope = SCOPE_OWN_LEASE },
+    { 0 },
+};
+
+#define ONE_BY_ONE "can only get individual resources of this type"
+#define READ_ONLY "can only read resources of this type"
+
+static const struct other_verbs node_other_verbs[] = {
+    { "", "secrets", NULL, READ_ONLY },
+    { "", "configmaps", NULL, READ_ONLY },
+    { "", "persistentvolumes", NULL, ONE_BY_ONE },
+    { "", "persistentvolumeclaims", "status", "can only get/update/patch this type" },
+    { "", "persistentvolumeclaims", NULL, ONE_BY_ONE },
+    { "", "serviceaccounts", NULL, "can only create tokens for individual service accounts" },
+    { STORAGE, "volumeattachments", NULL, ONE_BY_ONE },
+    { STORAGE, "csinodes", NULL, "can only get, create, update, patch, or delete a CSINode" },
+    { COORDINATION, "leases", NULL, "can only get, create, update, patch, or delete a node lease" },
     { 0 },
 };
 
@@ -137,7 +157,7 @@ const struct role roles[] = {
     { "controllers", .user = USER_CONTROLLERS, .rules = controllers_rules, NO_PATHS },
     { "scheduler", .user = USER_SCHEDULER, .rules = scheduler_rules, NO_PATHS },
     { "csi", .group = GROUP_CSI, .rules = csi_rules, NO_PATHS },
-    { "node", .is_of_nodes = true, .rules = node_rules, NO_PATHS },
+    { "node", .is_of_nodes = true, .rules = node_rules, .other_verbs = node_other_verbs, NO_PATHS },
     { "authenticated", .group = GROUP_AUTHENTICATED, .rules = authenticated_rules,
       PATHS(PUBLIC_PATHS, "/api", "/api/*", "/apis", "/apis/*", "/healthz/*", "/livez/*", "/openapi",
             "/openapi/*", "/readyz/*") },

@@ -13,10 +13,17 @@
 /* Every verb, also those that no resource here has. */
 #define VERBS_ANY (~0u)
 
+#define NODE_LEASES "kube-node-lease"
+
+/* Limits a rule to the node's own objects. A create request has no name yet: admission checks it
+ * (node_restriction.h). */
 enum rule_scope {
     SCOPE_ALL,
-    SCOPE_OWN,  /* what has the node's own name; a create names nothing yet: admission looks at it */
-    SCOPE_USED, /* one object by its name, which pods on the node use */
+    SCOPE_OWN_NODE,     /* the Node of the node's own name; lists and watches by metadata.name */
+    SCOPE_OWN_CSI_NODE, /* the CSINode of that name */
+    SCOPE_OWN_LEASE,    /* the Lease of that name in NODE_LEASES */
+    SCOPE_OWN_PODS,     /* lists and watches of the pods on the node, by spec.nodeName; or one pod on it */
+    SCOPE_USED,         /* one object by its name, which is of concern to the node (node_facts.h) */
 };
 
 struct rule {
@@ -29,14 +36,23 @@ struct rule {
     enum kind kind; /* for SCOPE_USED: what it is that pods use */
 };
 
+/* The reason given when no rule covers the verb. */
+struct other_verbs {
+    const char *group;
+    const char *resource; /* NULL behind the last one */
+    const char *sub;      /* NULL for the resource with all its parts */
+    const char *reason;
+};
+
 struct role {
     const char *name;
     const char *user;  /* who has it: this user, */
     const char *group; /* or the members of this group; */
     bool is_of_nodes;  /* or nodes. */
     const struct rule *rules;
-    unsigned path_verbs;      /* on paths that are no resources: VERB_BIT()s, or VERBS_ANY */
-    const char *const *paths; /* "/metrics", "/openapi/" and a star; ends with NULL */
+    const struct other_verbs *other_verbs; /* NULL for none */
+    unsigned path_verbs;                   /* on paths that are no resources: VERB_BIT()s, or VERBS_ANY */
+    const char *const *paths;              /* "/metrics", "/openapi/" and a star; ends with NULL */
 };
 
 extern const struct role roles[]; /* ends with a NULL name */

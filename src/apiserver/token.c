@@ -85,7 +85,6 @@ static int check_bound(const struct token_order *q, const struct jwt_bound *b, c
                        struct error *err)
 {
     char quoted[ERROR_MSG_BYTES_MAX];
-    const char *account;
 
     if (b->uid[0] != '\0' && strcmp(b->uid, o->uid) != 0)
         return error_set(err, ERR_CONFLICT,
@@ -95,8 +94,7 @@ static int check_bound(const struct token_order *q, const struct jwt_bound *b, c
                          o->kind->name, quote(quoted, sizeof quoted, str_of(b->name)), b->uid);
     if (b->kind != KIND_POD)
         return 0;
-    account = pod_of(o)->service_account[0] != '\0' ? pod_of(o)->service_account : "default";
-    if (strcmp(account, q->account) != 0)
+    if (strcmp(pod_account(pod_of(o)), q->account) != 0)
         return error_set(
             err, ERR_BAD_REQUEST,
             "cannot bind token for serviceaccount %s to pod running with different serviceaccount "

@@ -2,6 +2,7 @@
 #ifndef BERTH_NODE_MANIFEST_H
 #define BERTH_NODE_MANIFEST_H
 
+#include "api/pod.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
@@ -12,7 +13,6 @@
 
 #define ANN_CONFIG_SOURCE "kubernetes.io/config.source"
 #define ANN_CONFIG_HASH "kubernetes.io/config.hash"
-#define ANN_CONFIG_MIRROR "kubernetes.io/config.mirror"
 /* The manifest that the pod is made from: while that cannot be understood, the pod stays. */
 #define ANN_CONFIG_FILE "volumes.berth.io/config.file"
 #define CONFIG_SOURCE_FILE "file"

@@ -9,6 +9,9 @@
 #include "api/owned_fields.h"
 
 #define WRITE_BYTES_MAX ((size_t)4 << 20)
+/* An apply takes so many times what the document held before it: copies of the object, sets of fields. */
+#define APPLY_GROWTH_MAX 8
+#define APPLY_NODES_FREE 1000
 
 /* Every entry's set is in canonical form: checking leaves it as it is. */
 static void check_entries(struct json *d, json_ref object)
@@ -50,9 +53,12 @@ static int apply(struct json *d, json_ref live, json_ref body, bool force, const
                  json_ref *ret)
 {
     struct apply_conflicts c = APPLY_CONFLICTS_INIT;
+    struct patch_use before = patch_use(d);
     struct error err;
     int r = apply_merge(d, live, body, force, w, ret, &c, &err);
 
+    FUZZ_CHECK(d->count <= before.nodes * APPLY_GROWTH_MAX + APPLY_NODES_FREE);
+    FUZZ_CHECK(d->texts.used <= (before.text_bytes + before.nodes) * APPLY_GROWTH_MAX + APPLY_NODES_FREE);
     FUZZ_CHECK((r == -ERR_CONFLICT) == (c.causes.count > 0));
     FUZZ_CHECK(r == 0 || r == -ERR_CONFLICT || r == -ERR_BAD_REQUEST);
     if (r < 0)

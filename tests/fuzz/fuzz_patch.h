@@ -29,6 +29,27 @@ static bool pair_parse(struct pair *p, const uint8_t *data, size_t size)
            json_parse(&p->d, p->texts[1], &p->patch, &err) == 0;
 }
 
+/* How much of the document was in use before a patch. */
+struct patch_use {
+    uint32_t nodes;
+    size_t text_bytes;
+};
+
+static inline struct patch_use patch_use(const struct json *d)
+{
+    return (struct patch_use){ d->count, d->texts.used };
+}
+
+/* Whether it succeeds or fails, a patch takes no more memory than it has operations and names, and copies of
+ * at most copied_max bytes, whose smallest value is two bytes of text ("0,"). */
+static inline void check_use(const struct pair *p, struct patch_use before, size_t copied_max)
+{
+    struct patch_use now = patch_use(&p->d);
+
+    FUZZ_CHECK(now.nodes - before.nodes <= copied_max / 2 + 1 + p->texts[1].len);
+    FUZZ_CHECK(now.text_bytes - before.text_bytes <= 2 * p->texts[1].len);
+}
+
 /* Every link of a tree holds, every key stands once, and nothing half-removed is left. */
 static void check_tree(const struct json *d, json_ref top)
 {

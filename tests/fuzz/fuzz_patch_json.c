@@ -1,5 +1,5 @@
 /* JSON Patch on any target and patch. A patch that applies gives what its operations give when each is
- * applied alone to the text that the one before it left. */
+ * applied alone to the text that the one before it left. Any patch keeps to the bound on copies. */
 #include "tests/fuzz/fuzz_patch.h"
 
 #define OPERATIONS_COMPARED_MAX 100
@@ -44,7 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (json_ref v = json_first(&p.d, p.patch); v; v = json_next(&p.d, v))
             ops[count++] = json_copy(&p.d, v); /* the patch is consumed */
     if (parsed) {
+        struct patch_use before = patch_use(&p.d);
         int r = patch_json(&p.d, p.target, p.patch, &err);
+        check_use(&p, before, PATCH_COPY_BYTES_MAX);
         check_result(&p.d, p.target, r, &err);
         if (r == 0)
             check_one_by_one(&p, ops, count);

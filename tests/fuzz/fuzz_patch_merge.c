@@ -27,7 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (pair_parse(&p, data, size)) {
         json_ref want = model(&p.d, p.target, p.patch), again = json_copy(&p.d, p.patch);
+        struct patch_use before = patch_use(&p.d);
         FUZZ_CHECK(patch_merge(&p.d, p.target, p.patch, &err) == 0 || err.code == ERR_TOO_LARGE);
+        check_use(&p, before, /* copied_max= */ 0);
         if (json_check(&p.d, &err) == 0) {
             check_result(&p.d, p.target, 0, &err);
             FUZZ_CHECK(json_equal(&p.d, p.target, want));

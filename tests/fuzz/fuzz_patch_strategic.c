@@ -57,7 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         json_ref target = json_copy(&p.d, p.target), patch = json_copy(&p.d, p.patch);
         look_over(&p.d, p.target, &in_target, &target_lists);
         look_over(&p.d, p.patch, &in_patch, &lists);
+        struct patch_use before = patch_use(&p.d);
         int r = patch_strategic(&fuzz_schema, &p.d, p.target, p.patch, &err);
+        check_use(&p, before, /* copied_max= */ 0);
         check_result(&p.d, p.target, r, &err);
         if (r == 0 && !in_target) {
             look_over(&p.d, p.target, &left, &target_lists);

@@ -149,6 +149,15 @@ def owned_by(owner, **more):
     ]
 
 
+def copy_bomb():
+    """A JSON patch of 102 KB for any object with annotations: each copy holds all that came before it."""
+    add = {"op": "add", "path": "/metadata/annotations/a", "value": "x" * 100_000}
+    copies = [
+        {"op": "copy", "from": "/metadata", "path": f"/metadata/annotations/x{n}"} for n in range(40)
+    ]
+    return [add, *copies]
+
+
 def version_of(thing):
     return int(thing["metadata"]["resourceVersion"])
 

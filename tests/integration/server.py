@@ -133,12 +133,13 @@ class Server:
             self.process.kill()
             self.process.wait()
 
-    def memory_bytes(self):
+    def memory_bytes(self, what="VmRSS"):
+        """Resident now; with "VmHWM" the most that ever was."""
         with open(f"/proc/{self.process.pid}/status") as f:
             for line in f:
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1]) * 1024
-        raise AssertionError("no VmRSS")
+                if line.startswith(what + ":"):
+                    return int(line.split()[1]) << 10
+        raise AssertionError(f"no {what}")
 
     # --- clients ---
 

@@ -227,11 +227,13 @@ TEST(claims_that_may_grow)
 
 /* --- Nodes --- */
 
+static const struct peer admin = { "admin", (const char *const[]){ "system:masters", NULL } };
+
 static void nodes_init(struct served *w)
 {
     served_make(w, false, 0, 0);
     served_settle(w);
-    w->peer = &(const struct peer){ "admin", (const char *const[]){ "system:masters", NULL } };
+    w->peer = &admin;
     ASSERT_SENT(w, 201, "POST", NODES, "{'metadata':{'name':'n1'}}");
     ASSERT_SENT(w, 201, "POST", NODES, "{'metadata':{'name':'n2'}}");
     ASSERT_SENT(w, 201, "POST", PODS, "{'metadata':{'name':'mine'}," POD_ON("n1") "}");
@@ -285,7 +287,11 @@ TEST(a_node_writes_its_own_pods)
     ASSERT_SENT(
         &w, 403, "POST", PODS,
         "{'metadata':{'name':'q','annotations':{'kubernetes.io/config.mirror':'x'}}," POD_ON("n2") "}");
+    ASSERT_SENT(&w, 422, "MERGE", PODS "/m/status",
+                "{'metadata':{'annotations':{'kubernetes.io/config.mirror':null}}}");
+    ASSERT_SENT(&w, 201, "POST", PODS "/mine/eviction", "{'metadata':{'name':'mine'}}");
     ASSERT_SENT(&w, 200, "DELETE", PODS "/mine", "{'gracePeriodSeconds':0}");
+    w.peer = &admin;
     ASSERT_SENT(&w, 404, "GET", PODS "/mine", NULL);
     ASSERT_SENT(&w, 200, "GET", PODS "/other", NULL);
     ASSERT_GOT(&w, "Pending", "status/phase");
@@ -313,6 +319,111 @@ TEST(a_name_without_its_group)
     w.peer = &not_a_node;
     ASSERT_SENT(&w, 403, "MERGE", NODES "/n1", "{'metadata':{'labels':{'a':'b'}}}");
     ASSERT_SENT(&w, 403, "GET", PODS, NULL);
+}
+
+/* --- CSI sidecars --- */
+
+#define PV(name, spec)                                                                                     \
+    "{'metadata':{'name':'" name "'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':['ReadWriteOnce']" \
+    "," spec "}}"
+#define CSI_SOURCE "'csi':{'driver':'d.example.com','volumeHandle':'h'}"
+#define HOST_SOURCE "'hostPath':{'path':'/data'}"
+#define CLAIM_REF "'claimRef':{'namespace':'default','name':'gone','uid':'1'}"
+
+static const struct peer csi_driver = { "driver", (const char *const[]){ "berth:csi", NULL } };
+
+TEST(csi_sidecars_create_csi_volumes)
+{
+    static const struct {
+        const char *volume;
+        const char *refusal; /* NULL when it is created */
+    } rows[] = {
+        { PV("a", CSI_SOURCE), NULL },
+        { PV("b", CSI_SOURCE ",'persistentVolumeReclaimPolicy':'Delete'," CLAIM_REF), NULL },
+        { PV("c", CSI_SOURCE ",'persistentVolumeReclaimPolicy':'Retain'"), NULL },
+        { PV("x", CSI_SOURCE ",'persistentVolumeReclaimPolicy':'Recycle'," CLAIM_REF),
+          "can only create volumes with the reclaim policy Delete or Retain" },
+        { PV("x", HOST_SOURCE), "can only create volumes with a csi source" },
+        { PV("x", HOST_SOURCE ",'persistentVolumeReclaimPolicy':'Recycle'," CLAIM_REF),
+          "can only create volumes with a csi source" },
+        { PV("x", "'nfs':{'server':'s','path':'/'}"), "can only create volumes with a csi source" },
+        { PV("x", "'local':{'path':'/data'}"), "can only create volumes with a csi source" },
+        { PV("x", "'flexVolume':{'driver':'a/b'}"), "can only create volumes with a csi source" },
+        { "{'metadata':{'name':'x'},'spec':{}}", "can only create volumes with a csi source" },
+        { "{'metadata':{'name':'x'}}", "can only create volumes with a csi source" },
+    };
+    _cleanup_(served_done) struct served w;
+
+    served_make(&w, false, 0, 0);
+    served_settle(&w);
+    w.peer = &csi_driver;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char message[256];
+        if (!rows[i].refusal) {
+            ASSERT_SENT(&w, 201, "POST", VOLUMES, rows[i].volume);
+            continue;
+        }
+        (void)snprintf(message, sizeof message,
+                       "persistentvolumes \"x\" is forbidden: group \"berth:csi\" %s", rows[i].refusal);
+        ASSERT_REFUSED(&w, 403, "Forbidden", message, "POST", VOLUMES, rows[i].volume);
+    }
+    ASSERT_SENT(&w, 422, "POST", VOLUMES, PV("x", CSI_SOURCE "," HOST_SOURCE));
+    w.peer = &admin;
+    ASSERT_SENT(&w, 404, "GET", VOLUMES "/x", NULL);
+    w.peer = &(const struct peer){ "both", (const char *const[]){ "berth:csi", "system:masters", NULL } };
+    ASSERT_SENT(&w, 201, "POST", VOLUMES, PV("x", HOST_SOURCE));
+}
+
+TEST(csi_sidecars_cannot_have_other_volumes_reclaimed)
+{
+    static const struct {
+        const char *volume;
+        const char *patch;
+        const char *refusal; /* NULL when it is taken */
+    } rows[] = {
+        { "own", "{'metadata':{'annotations':{'a':'b'}}}", NULL },
+        { "own", "{'spec':{'capacity':{'storage':'2Gi'}}}", NULL },
+        { "own", "{'spec':{'persistentVolumeReclaimPolicy':'Delete'}}", NULL },
+        { "own", "{'spec':{" CLAIM_REF "}}", NULL },
+        { "own", "{'spec':{'persistentVolumeReclaimPolicy':'Recycle'}}",
+          "cannot set the reclaim policy Recycle" },
+        { "host", "{'metadata':{'annotations':{'a':'b'},'finalizers':['example.com/x']}}", NULL },
+        { "host", "{'spec':{'persistentVolumeReclaimPolicy':'Recycle'}}",
+          "cannot set the reclaim policy Recycle" },
+        { "host", "{'spec':{'persistentVolumeReclaimPolicy':'Delete'}}",
+          "cannot change the reclaim policy or the claim of a volume without a csi source" },
+        { "host", "{'spec':{" CLAIM_REF "}}",
+          "cannot change the reclaim policy or the claim of a volume without a csi source" },
+        { "recycled", "{'metadata':{'annotations':{'a':'b'}}}", NULL },
+        { "recycled", "{'spec':{" CLAIM_REF "}}",
+          "cannot change the reclaim policy or the claim of a volume without a csi source" },
+        { "recycled", "{'spec':{'persistentVolumeReclaimPolicy':'Delete'}}",
+          "cannot change the reclaim policy or the claim of a volume without a csi source" },
+    };
+    _cleanup_(served_done) struct served w;
+
+    served_make(&w, false, 0, 0);
+    served_settle(&w);
+    w.peer = &admin;
+    ASSERT_SENT(&w, 201, "POST", VOLUMES, PV("own", CSI_SOURCE));
+    ASSERT_SENT(&w, 201, "POST", VOLUMES, PV("host", HOST_SOURCE));
+    ASSERT_SENT(&w, 201, "POST", VOLUMES,
+                PV("recycled", HOST_SOURCE ",'persistentVolumeReclaimPolicy':'Recycle'"));
+    w.peer = &csi_driver;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char message[256], path[128];
+        (void)snprintf(path, sizeof path, VOLUMES "/%s", rows[i].volume);
+        (void)snprintf(message, sizeof message,
+                       "persistentvolumes \"%s\" is forbidden: group \"berth:csi\" %s", rows[i].volume,
+                       rows[i].refusal ? rows[i].refusal : "");
+        if (rows[i].refusal)
+            ASSERT_REFUSED(&w, 403, "Forbidden", message, "MERGE", path, rows[i].patch);
+        else
+            ASSERT_SENT(&w, 200, "MERGE", path, rows[i].patch);
+    }
+    ASSERT_SENT(&w, 422, "MERGE", VOLUMES "/own", "{'spec':{'csi':null," HOST_SOURCE "}}");
+    ASSERT_SENT(&w, 200, "MERGE", VOLUMES "/host/status", "{'status':{'message':'x'}}");
+    ASSERT_SENT(&w, 200, "DELETE", VOLUMES "/own", NULL);
 }
 
 TEST_MAIN()

@@ -42,7 +42,7 @@ static struct user user_of(enum who who)
 }
 
 /* "get persistentvolumes", "patch pods/status shop/db-0", "list storageclasses.storage.k8s.io -/fast": the
- * namespace is - at cluster scope; "get /metrics". */
+ * namespace is - at cluster scope; "list pods - @n1": with a field selector for this node; "get /metrics". */
 static struct access access_of(const char *text)
 {
     static const struct str empty = STR_LIT("");
@@ -54,7 +54,8 @@ static struct access access_of(const char *text)
         a.path = resource;
         return a;
     }
-    object = rest.s ? rest : empty;
+    object = rest.s ? str_next(&rest, ' ') : empty;
+    a.node_name = rest.s ? (struct str){ rest.s + 1, rest.len - 1 } : empty;
     a.sub = resource;
     a.group = str_next(&a.sub, '/');
     a.resource = str_next(&a.group, '.');
@@ -204,67 +205,233 @@ TEST(apiserver_83_authenticated_and_nobody)
     "'}},{'name':'s','secret':{'secretName':'secret-" node_                                               \
     "'}},{'name':'c','configMap':{'name':'map-" node_ "'}}]}}"
 
+/* A pod that the node made, if admission had let it: nothing that it names is the node's for that. */
+#define MIRROR_POD                                                                                        \
+    "{'metadata':{'name':'mirror','namespace':'shop','annotations':{'kubernetes.io/config.mirror':'x'}}," \
+    "'spec':{'nodeName':'n1','serviceAccountName':'sa-mirror','containers':[{'name':'c','image':'i'}],"   \
+    "'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'claim-mirror'}},{'name':'s','secret':"  \
+    "{'secretName':'secret-mirror'}},{'name':'c','configMap':{'name':'map-mirror'}}]}}"
+
 static void add_two_nodes(void)
 {
+    facts_add(KIND_POD, MIRROR_POD);
+    facts_add(KIND_POD, "{'metadata':{'name':'bare','namespace':'shop','annotations':"
+                        "{'kubernetes.io/config.mirror':'x'}},'spec':{'nodeName':'n1','containers':"
+                        "[{'name':'c','image':'i'}]}}");
+    facts_add(KIND_CLAIM, "{'metadata':{'name':'claim-mirror','namespace':'shop','uid':'c9'},'spec':"
+                          "{'volumeName':'pv-mirror'}}");
+    facts_add(KIND_VOLUME,
+              "{'metadata':{'name':'pv-mirror','uid':'v9'},'spec':{'csi':{'driver':'d','volumeHandle':'h',"
+              "'nodeStageSecretRef':{'name':'of-pv-mirror','namespace':'sys'}},'claimRef':{'namespace':"
+              "'shop','name':'claim-mirror','uid':'c9'}}}");
     facts_add(KIND_POD, POD_ON("n1"));
     facts_add(KIND_POD, POD_ON("n2"));
     facts_add(KIND_CLAIM,
               "{'metadata':{'name':'claim-n1','namespace':'shop','uid':'c1'},'spec':{'volumeName':'pv1'}}");
     facts_add(KIND_VOLUME,
-              "{'metadata':{'name':'pv1','uid':'v1'},'spec':{'claimRef':{'namespace':'shop','name':"
-              "'claim-n1','uid':'c1'}}}");
+              "{'metadata':{'name':'pv1','uid':'v1'},'spec':{'csi':{'driver':'d','volumeHandle':'h',"
+              "'nodeStageSecretRef':{'name':'of-pv1','namespace':'sys'}},'claimRef':{'namespace':'shop',"
+              "'name':'claim-n1','uid':'c1'}}}");
     facts_add(KIND_VOLUME, "{'metadata':{'name':'pv2','uid':'v2'}}");
     facts_add(KIND_ATTACHMENT, "{'metadata':{'name':'a1'},'spec':{'nodeName':'n1'}}");
     facts_add(KIND_ATTACHMENT, "{'metadata':{'name':'a2'},'spec':{'nodeName':'n2'}}");
 }
 
-TEST(node)
+/* Every edge between a node and an object, as the node authorizer has them: verb, resource, object, and the
+ * node that a field selector names. */
+static const struct node_edge {
+    const char *access;
+    const char *reason; /* of the refusal; NULL when it is allowed */
+} node_edges[] = {
+    /* its own Node */
+    { "get nodes -/n1", NULL },
+    { "list nodes -/n1", NULL }, /* fieldSelector=metadata.name=n1 */
+    { "watch nodes -/n1", NULL },
+    { "create nodes", NULL }, /* whose is for admission to say */
+    { "update nodes -/n1", NULL },
+    { "patch nodes -/n1", NULL },
+    { "update nodes/status -/n1", NULL },
+    { "patch nodes/status -/n1", NULL },
+    { "get nodes -/n2", "node 'n1' cannot read 'n2', only its own Node object" },
+    { "list nodes -/n2", "node 'n1' cannot read 'n2', only its own Node object" },
+    { "watch nodes -/n2", "node 'n1' cannot read 'n2', only its own Node object" },
+    { "list nodes", "node 'n1' cannot read all nodes, only its own Node object" },
+    { "watch nodes", "node 'n1' cannot read all nodes, only its own Node object" },
+    { "list nodes - @n1", "node 'n1' cannot read all nodes, only its own Node object" },
+    { "delete nodes -/n1", "" },
+    { "deletecollection nodes -/n1", "" },
+    { "get nodes/status -/n1", "" },
+    /* its pods */
+    { "get pods shop/p-n1", NULL },
+    { "get pods shop/mirror", NULL },
+    { "list pods - @n1", NULL },
+    { "watch pods - @n1", NULL },
+    { "list pods shop @n1", NULL },
+    { "list pods shop/p-n2 @n1", NULL }, /* selects nothing */
+    { "list pods shop/p-n1", NULL },
+    { "watch pods shop/p-n1", NULL },
+    { "create pods shop", NULL },
+    { "delete pods shop/p-n1", NULL },
+    { "update pods/status shop/p-n1", NULL },
+    { "patch pods/status shop/p-n1", NULL },
+    { "create pods/eviction shop/p-n1", NULL },
+    { "get pods shop/p-n2", "no relationship found between node 'n1' and this object" },
+    { "get pods shop/none", "no relationship found between node 'n1' and this object" },
+    { "get pods bank/p-n1", "no relationship found between node 'n1' and this object" },
+    { "list pods", "can only list/watch pods with spec.nodeName field selector" },
+    { "watch pods", "can only list/watch pods with spec.nodeName field selector" },
+    { "list pods shop", "can only list/watch pods with spec.nodeName field selector" },
+    { "list pods - @n2", "can only list/watch pods with spec.nodeName field selector" },
+    { "watch pods shop @n2", "can only list/watch pods with spec.nodeName field selector" },
+    { "list pods shop/p-n2", "no relationship found between node 'n1' and this object" },
+    { "list pods shop/p-n2 @n2", "no relationship found between node 'n1' and this object" },
+    { "deletecollection pods shop @n1", "" },
+    { "update pods shop/p-n1", "" },
+    { "patch pods shop/p-n1", "" },
+    { "get pods/status shop/p-n1", "" },
+    { "get pods/log shop/p-n1", "" },
+    { "create pods/binding shop/p-n1", "" },
+    { "create bindings shop", "" },
+    /* claims of its pods, their volumes, and attachments to it */
+    { "get persistentvolumeclaims shop/claim-n1", NULL },
+    { "patch persistentvolumeclaims/status shop/claim-n1", NULL },
+    { "update persistentvolumeclaims/status shop/claim-n1", NULL },
+    { "get persistentvolumeclaims shop/claim-n2", "no relationship found between node 'n1' and this object" },
+    { "get persistentvolumeclaims bank/claim-n1", "no relationship found between node 'n1' and this object" },
+    { "get persistentvolumeclaims shop/claim-mirror",
+      "no relationship found between node 'n1' and this object" },
+    { "patch persistentvolumeclaims shop/claim-n2",
+      "no relationship found between node 'n1' and this object" },
+    { "patch persistentvolumeclaims/status shop/claim-n2",
+      "no relationship found between node 'n1' and this object" },
+    { "get persistentvolumeclaims/status shop/claim-n1", "can only get/update/patch this type" },
+    { "list persistentvolumeclaims shop", "can only get individual resources of this type" },
+    { "watch persistentvolumeclaims shop/claim-n1", "can only get individual resources of this type" },
+    { "create persistentvolumeclaims shop", "can only get individual resources of this type" },
+    { "delete persistentvolumeclaims shop/claim-n1", "can only get individual resources of this type" },
+    { "get persistentvolumes -/pv1", NULL },
+    { "get persistentvolumes -/pv2", "no relationship found between node 'n1' and this object" },
+    { "get persistentvolumes -/pv-mirror", "no relationship found between node 'n1' and this object" },
+    { "list persistentvolumes", "can only get individual resources of this type" },
+    { "watch persistentvolumes -/pv1", "can only get individual resources of this type" },
+    { "patch persistentvolumes -/pv1", "can only get individual resources of this type" },
+    { "patch persistentvolumes/status -/pv1", "can only get individual resources of this type" },
+    { "get volumeattachments.storage.k8s.io -/a1", NULL },
+    { "get volumeattachments.storage.k8s.io -/a2",
+      "no relationship found between node 'n1' and this object" },
+    { "list volumeattachments.storage.k8s.io", "can only get individual resources of this type" },
+    { "watch volumeattachments.storage.k8s.io -/a1", "can only get individual resources of this type" },
+    { "patch volumeattachments.storage.k8s.io -/a1", "can only get individual resources of this type" },
+    { "patch volumeattachments.storage.k8s.io/status -/a1",
+      "can only get individual resources of this type" },
+    /* secrets and config maps of its pods, and secrets of their volumes */
+    { "get secrets shop/secret-n1", NULL },
+    { "list secrets shop/secret-n1", NULL },
+    { "watch secrets shop/secret-n1", NULL },
+    { "get secrets sys/of-pv1", NULL },
+    { "get secrets shop/secret-n2", "no relationship found between node 'n1' and this object" },
+    { "get secrets bank/secret-n1", "no relationship found between node 'n1' and this object" },
+    { "get secrets shop/secret-mirror", "no relationship found between node 'n1' and this object" },
+    { "get secrets sys/of-pv-mirror", "no relationship found between node 'n1' and this object" },
+    { "list secrets shop", "No Object name found" },
+    { "list secrets", "can only read namespaced object of this type" },
+    { "watch secrets -/secret-n1", "can only read namespaced object of this type" },
+    { "update secrets shop/secret-n1", "can only read resources of this type" },
+    { "delete secrets shop/secret-n1", "can only read resources of this type" },
+    { "get configmaps shop/map-n1", NULL },
+    { "list configmaps shop/map-n1", NULL },
+    { "watch configmaps shop/map-n1", NULL },
+    { "get configmaps shop/map-n2", "no relationship found between node 'n1' and this object" },
+    { "get configmaps shop/map-mirror", "no relationship found between node 'n1' and this object" },
+    { "list configmaps shop", "No Object name found" },
+    { "list configmaps", "can only read namespaced object of this type" },
+    { "create configmaps shop", "can only read resources of this type" },
+    /* tokens for the accounts of its pods */
+    { "create serviceaccounts/token shop/sa-n1", NULL },
+    { "create serviceaccounts/token shop/sa-n2", "no relationship found between node 'n1' and this object" },
+    { "create serviceaccounts/token bank/sa-n1", "no relationship found between node 'n1' and this object" },
+    { "create serviceaccounts/token shop/sa-mirror",
+      "no relationship found between node 'n1' and this object" },
+    { "create serviceaccounts/token shop/default",
+      "no relationship found between node 'n1' and this object" },
+    { "get serviceaccounts shop/sa-n1", "can only create tokens for individual service accounts" },
+    { "create serviceaccounts shop", "can only create tokens for individual service accounts" },
+    /* what bears its name */
+    { "get csinodes.storage.k8s.io -/n1", NULL },
+    { "create csinodes.storage.k8s.io", NULL },
+    { "update csinodes.storage.k8s.io -/n1", NULL },
+    { "patch csinodes.storage.k8s.io -/n1", NULL },
+    { "delete csinodes.storage.k8s.io -/n1", NULL },
+    { "get csinodes.storage.k8s.io -/n2",
+      "can only access CSINode with the same name as the requesting node" },
+    { "delete csinodes.storage.k8s.io -/n2",
+      "can only access CSINode with the same name as the requesting node" },
+    { "list csinodes.storage.k8s.io", "can only get, create, update, patch, or delete a CSINode" },
+    { "watch csinodes.storage.k8s.io -/n1", "can only get, create, update, patch, or delete a CSINode" },
+    { "get leases.coordination.k8s.io kube-node-lease/n1", NULL },
+    { "create leases.coordination.k8s.io kube-node-lease", NULL },
+    { "update leases.coordination.k8s.io kube-node-lease/n1", NULL },
+    { "patch leases.coordination.k8s.io kube-node-lease/n1", NULL },
+    { "delete leases.coordination.k8s.io kube-node-lease/n1", NULL },
+    { "get leases.coordination.k8s.io kube-node-lease/n2",
+      "can only access node lease with the same name as the requesting node" },
+    { "get leases.coordination.k8s.io shop/n1",
+      "can only access leases in the \"kube-node-lease\" system namespace" },
+    { "create leases.coordination.k8s.io shop",
+      "can only access leases in the \"kube-node-lease\" system namespace" },
+    { "list leases.coordination.k8s.io kube-node-lease",
+      "can only get, create, update, patch, or delete a node lease" },
+    { "watch leases.coordination.k8s.io kube-node-lease/n1",
+      "can only get, create, update, patch, or delete a node lease" },
+    /* the same for every node */
+    { "create events shop", NULL },
+    { "patch events.events.k8s.io shop/e", NULL },
+    { "list services", NULL },
+    { "watch services", NULL },
+    { "list csidrivers.storage.k8s.io", NULL },
+    { "watch csidrivers.storage.k8s.io", NULL },
+    { "get /api/v1", NULL },
+    { "create selfsubjectaccessreviews.authorization.k8s.io", NULL },
+    { "delete events shop/e", "" },
+    { "list events", "" },
+    { "list endpoints", "" },
+    { "list namespaces", "" },
+    { "create csidrivers.storage.k8s.io", "" },
+    { "list storageclasses.storage.k8s.io", "" },
+    { "list csistoragecapacities.storage.k8s.io", "" },
+    { "list volumesnapshots.snapshot.storage.k8s.io", "" },
+    { "create tokenreviews.authentication.k8s.io", "" },
+    { "impersonate users -/root", "" },
+    { "get /metrics", "" },
+    { "get /stats/volumes", "" },
+};
+
+TEST(every_edge_of_a_node)
 {
+    struct user u = user_of(NODE);
+
     add_two_nodes();
-    YES(NODE, "get nodes -/n2", "list nodes", "watch nodes", "create nodes", "update nodes -/n1",
-        "patch nodes/status -/n1", "list pods", "get pods shop/p-n2", "delete pods shop/p-n1",
-        "create pods shop", "patch pods/status shop/p-n1", "get persistentvolumes -/pv1",
-        "get persistentvolumeclaims shop/claim-n1", "patch persistentvolumeclaims/status shop/claim-n1",
-        "get volumeattachments.storage.k8s.io -/a1", "watch volumeattachments.storage.k8s.io -/a1",
-        "list csidrivers.storage.k8s.io", "create csinodes.storage.k8s.io",
-        "get csinodes.storage.k8s.io -/n1", "update csinodes.storage.k8s.io -/n1",
-        "create leases.coordination.k8s.io kube-node-lease",
-        "update leases.coordination.k8s.io kube-node-lease/n1", "create events shop",
-        "patch events.events.k8s.io shop/e", "get secrets shop/secret-n1", "watch secrets shop/secret-n1",
-        "list configmaps shop/map-n1", "create serviceaccounts/token shop/sa-n1", "get /api/v1");
-    NO(NODE, "delete nodes -/n1", "patch pods shop/p-n1", "get persistentvolumes -/pv2",
-       "list persistentvolumes", "get persistentvolumeclaims shop/claim-n2",
-       "list persistentvolumeclaims shop", "patch persistentvolumeclaims/status shop/claim-n2",
-       "create persistentvolumeclaims shop", "get persistentvolumeclaims bank/claim-n1",
-       "get volumeattachments.storage.k8s.io -/a2", "list volumeattachments.storage.k8s.io",
-       "patch volumeattachments.storage.k8s.io -/a1", "get csinodes.storage.k8s.io -/n2",
-       "list csinodes.storage.k8s.io", "delete csinodes.storage.k8s.io -/n2",
-       "get leases.coordination.k8s.io kube-node-lease/n2", "get leases.coordination.k8s.io shop/n1",
-       "get secrets shop/secret-n2", "get secrets bank/secret-n1", "list secrets shop", "watch secrets",
-       "update secrets shop/secret-n1", "get configmaps shop/map-n2", "list configmaps",
-       "create serviceaccounts/token shop/sa-n2", "create serviceaccounts/token bank/sa-n1",
-       "get serviceaccounts shop/sa-n1", "delete events shop/e", "list events",
-       "list storageclasses.storage.k8s.io", "get /metrics");
+    for (size_t i = 0; i < ARRAY_LEN(node_edges); i++) {
+        const struct node_edge *e = &node_edges[i];
+        struct access a = access_of(e->access);
+        struct verdict v = authorize(&test_facts, &u, &a);
+
+        if (v.is_allowed != !e->reason)
+            fail_msg("%s: expected %s", e->access, e->reason ? "no" : "yes");
+        if (strcmp(e->reason ? e->reason : "", v.reason) != 0)
+            fail_msg("%s: '%s', expected '%s'", e->access, v.reason, e->reason ? e->reason : "");
+        assert_true(v.is_allowed == (v.role != NULL));
+    }
     facts_clear();
 }
 
-TEST(node_refusals_say_why)
+/* Claims are not a node's to change: admission says so, but only of those that the node may read. */
+TEST(apiserver_84_claims_of_a_node)
 {
-    static const char *const rows[][2] = {
-        { "get secrets shop/other", "no pod on this node uses it" },
-        { "list secrets shop", "a node has access to single objects of this kind only" },
-        { "get csinodes.storage.k8s.io -/n2", "a node has access to the one of its own name only" },
-        { "delete nodes -/n2", "" },
-    };
-    struct user u = user_of(NODE);
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct access a = access_of(rows[i][0]);
-        struct verdict v = authorize(&test_facts, &u, &a);
-        assert_false(v.is_allowed);
-        assert_null(v.role);
-        ASSERT_STR(rows[i][1], v.reason);
-    }
+    add_two_nodes();
+    YES(NODE, "patch persistentvolumeclaims shop/claim-n1", "update persistentvolumeclaims shop/claim-n1");
+    NO(NODE, "patch persistentvolumeclaims shop/claim-n2", "update persistentvolumeclaims shop/none");
+    facts_clear();
 }
 
 TEST(verdicts_name_the_role)
@@ -328,7 +495,7 @@ TEST(refusals_with_a_reason)
     ASSERT_ERR(ERR_DENIED, access_check(&test_facts, &u, &a, &err));
     ASSERT_STR("secrets \"db\" is forbidden: User \"system:node:n1\" cannot get resource \"secrets\" in API "
                "group \"\" "
-               "in the namespace \"shop\": no pod on this node uses it",
+               "in the namespace \"shop\": no relationship found between node 'n1' and this object",
                err.msg);
 }
 
@@ -370,8 +537,9 @@ static const char *access_text(enum http_method method, const char *target)
     ASSERT_OK(route_parse(&c, &err));
     access_of_call(&c, &a);
     if (a.is_resource)
-        (void)snprintf(text, sizeof text, "%.*s %.*s.%.*s/%.*s %.*s/%.*s", STR_ARG(a.verb),
-                       STR_ARG(a.resource), STR_ARG(a.group), STR_ARG(a.sub), STR_ARG(a.ns), STR_ARG(a.name));
+        (void)snprintf(text, sizeof text, "%.*s %.*s.%.*s/%.*s %.*s/%.*s%s%.*s", STR_ARG(a.verb),
+                       STR_ARG(a.resource), STR_ARG(a.group), STR_ARG(a.sub), STR_ARG(a.ns), STR_ARG(a.name),
+                       a.node_name.len ? " @" : "", STR_ARG(a.node_name));
     else
         (void)snprintf(text, sizeof text, "%.*s %.*s", STR_ARG(a.verb), STR_ARG(a.path));
     call_done(&c);
@@ -408,6 +576,16 @@ TEST(calls)
           "deletecollection secrets./ shop/db" },
         { HTTP_POST, "/api/v1/namespaces/shop/secrets?fieldSelector=metadata.name=db",
           "create secrets./ shop/" },
+        { HTTP_GET, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1", "list pods./ / @n1" },
+        { HTTP_GET, "/api/v1/pods?watch=1&fieldSelector=status.phase!=Failed,spec.nodeName==n1",
+          "watch pods./ / @n1" },
+        { HTTP_GET, "/api/v1/namespaces/shop/pods?fieldSelector=metadata.name=a,spec.nodeName=n1",
+          "list pods./ shop/a @n1" },
+        { HTTP_GET, "/api/v1/pods?fieldSelector=spec.nodeName!%3Dn1", "list pods./ /" },
+        { HTTP_GET, "/api/v1/pods?fieldSelector=spec.nodeName%3D", "list pods./ /" },
+        { HTTP_GET, "/api/v1/pods?labelSelector=spec.nodeName%3Dn1", "list pods./ /" },
+        { HTTP_GET, "/api/v1/namespaces/shop/pods/a?fieldSelector=spec.nodeName=n1", "get pods./ shop/a" },
+        { HTTP_POST, "/api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName=n1", "create pods./ shop/" },
         { HTTP_GET, "/api/v1/namespaces/shop", "get namespaces./ shop/shop" },
         { HTTP_GET, "/api/v1/namespaces", "list namespaces./ /" },
         { HTTP_GET, "/api/v1/foos", "list foos./ /" },

@@ -1066,4 +1066,73 @@ TEST(a_document_can_be_used_again)
     ASSERT_JSON("[1]", &d, parse(&d, "[1]"));
 }
 
+TEST(sizes_are_those_of_the_text)
+{
+    static const char *const rows[] = {
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1.5e3",
+        "\"\"",
+        "\"x\"",
+        "[]",
+        "{}",
+        "[[]]",
+        "[1,2,3]",
+        "{\"a\":1}",
+        "{\"a\":{\"b\":[]},\"\":[{},null,true,false]}",
+        "\"\\u0000\\u001f\\n\\t\\\"\\\\\"",
+        "{\"\\n\xc3\xa9\":\"\xf0\x9f\x8e\x88 and some more than eight\"}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(json_done_p) struct json d;
+        _cleanup_(buf_done_p) struct buf text = BUF_INIT(1000);
+        json_ref root;
+
+        json_init(&d, 1000);
+        ASSERT_OK(json_parse(&d, str_of(rows[i]), &root, &err));
+        json_write(&d, root, &text);
+        ASSERT_INT(text.len, json_size(&d, root, SIZE_MAX));
+        ASSERT_INT(text.len, json_size(&d, root, text.len));
+        assert_true(json_size(&d, root, text.len - 1) >= text.len);
+    }
+}
+
+/* Of a part of a document: its own key does not count, nor what stands behind it. */
+TEST(sizes_of_parts)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref root, bytes;
+
+    json_init(&d, 1000);
+    ASSERT_OK(json_parse(&d, STR_LIT("{\"a\":[1,{\"b\":2}],\"c\":\"ddd\"}"), &root, &err));
+    ASSERT_INT(strlen("[1,{\"b\":2}]"), json_size(&d, json_get(&d, root, "a"), SIZE_MAX));
+    ASSERT_INT(strlen("\"ddd\""), json_size(&d, json_get(&d, root, "c"), SIZE_MAX));
+    ASSERT_INT(4, json_size(&d, 0, SIZE_MAX));
+    bytes = json_new_string(&d, (struct str){ "\xff\xc3", 2 }); /* no UTF-8: each becomes U+FFFD */
+    ASSERT_INT(8, json_size(&d, bytes, SIZE_MAX));
+}
+
+/* One large request does not leave its memory with a document that is used for all. */
+TEST(clearing_gives_back_what_is_out_of_the_ordinary)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref list, root;
+
+    json_init(&d, (size_t)64 << 20);
+    list = json_new_array(&d);
+    for (int i = 0; i < 1 << 17; i++)
+        json_append(&d, list, json_new_null(&d));
+    for (int i = 0; i < 1 << 10; i++)
+        (void)json_new_string(&d, (struct str){ (const char[8192]){ "x" }, 8192 });
+    ASSERT_OK(json_check(&d, &err));
+    json_clear(&d);
+    assert_true(d.cap * sizeof *d.nodes <= (size_t)4 << 20);
+    assert_null(d.texts.blocks);
+    ASSERT_OK(json_parse(&d, STR_LIT("{\"a\":1}"), &root, &err));
+    assert_true(json_get(&d, root, "a") > 0);
+}
+
 TEST_MAIN()

@@ -116,6 +116,44 @@ TEST(claims_and_accounts_of_pods)
             fail_msg("row %zu: expected %d", i, rows[i].used);
 }
 
+/* A mirror pod is a pod of the node, and gives it nothing: not even the account that others have who name
+ * none. */
+TEST(mirror_pods_give_access_to_nothing)
+{
+    static const struct {
+        enum kind kind;
+        const char *name;
+        bool used;
+    } rows[] = {
+        { KIND_POD, "p", true },
+        { KIND_CLAIM, "claim", false },
+        { KIND_CLAIM, "p-own", false },
+        { KIND_SECRET, "secret", false },
+        { KIND_SECRET, "pull", false },
+        { KIND_CONFIG_MAP, "map", false },
+        { KIND_SERVICE_ACCOUNT, "default", false },
+    };
+    static const char *const values[] = { "x", "" };
+    char text[2048];
+
+    for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+        (void)snprintf(
+            text, sizeof text,
+            "{'metadata':{'name':'p','namespace':'shop','annotations':{'kubernetes.io/"
+            "config.mirror':'%s'}},%s}",
+            values[v],
+            SPEC(",'imagePullSecrets':[{'name':'pull'}],'volumes':[{'name':'v','persistentVolumeClaim':"
+                 "{'claimName':'claim'}},{'name':'s','secret':{'secretName':'secret'}},{'name':'m',"
+                 "'configMap':{'name':'map'}},{'name':'own','ephemeral':{'volumeClaimTemplate':{'spec':{}}}}"
+                 "]"));
+        facts_add(KIND_POD, text);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+            if (uses("n1", rows[i].kind, "shop", rows[i].name) != rows[i].used)
+                fail_msg("row %zu: expected %d", i, rows[i].used);
+        facts_clear();
+    }
+}
+
 #define CLAIM(volume, uid) \
     "{'metadata':{'name':'data','namespace':'shop','uid':'" uid "'},'spec':{'volumeName':'" volume "'}}"
 #define VOLUME(uid, source)                                                                                  \

@@ -328,6 +328,13 @@ TEST(tokens)
         { "{'spec':{}}", "serviceaccounts \"db\" is forbidden: node requested token not bound to a pod" },
         { "{'spec':{'boundObjectRef':{'kind':'Secret','apiVersion':'v1','name':'p','uid':'u'}}}",
           "serviceaccounts \"db\" is forbidden: node requested token not bound to a pod" },
+        { "{'spec':{'boundObjectRef':{'kind':'Pod','apiVersion':'v2','name':'p','uid':'u'}}}",
+          "serviceaccounts \"db\" is forbidden: node requested token not bound to a pod" },
+        { "{'spec':{'boundObjectRef':{'kind':'Pod','apiVersion':'v1','name':'','uid':'u'}}}",
+          "serviceaccounts \"db\" is forbidden: node requested token not bound to a pod" },
+        { "{'spec':{'boundObjectRef':{'kind':'Pod','apiVersion':'v1','name':'p','uid':'u2'}}}",
+          "serviceaccounts \"db\" is forbidden: the UID in the bound object reference (u2) does not match "
+          "the UID in record. The object might have been deleted and then recreated" },
         { "{'spec':{'boundObjectRef':{'kind':'Pod','apiVersion':'v1','name':'p'}}}",
           "serviceaccounts \"db\" is forbidden: node requested token with a pod binding without a uid" },
         { "{'spec':{'boundObjectRef':{'kind':'Pod','apiVersion':'v1','name':'q','uid':'u'}}}",
@@ -338,7 +345,7 @@ TEST(tokens)
           "node" },
     };
 
-    facts_add(KIND_POD, POD("n1", "", ""));
+    facts_add(KIND_POD, POD("n1", ",'uid':'u'", ""));
     facts_add(KIND_POD,
               "{'metadata':{'name':'q','namespace':'shop'},'spec':{'nodeName':'n2','containers':[{'name':'c',"
               "'image':'i'}]}}");

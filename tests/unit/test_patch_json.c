@@ -319,14 +319,114 @@ TEST(a_patch_that_tests_everything_passes_and_changes_nothing)
 
 /* --- Hostile input --- */
 
-TEST(copies_that_double_hit_the_documents_bound)
-{
-    _cleanup_(freep) char *patch =
-        large_text("[", "{\"op\":\"copy\",\"from\":\"\",\"path\":\"/a#\"}", 10000, "]");
-    int code;
+/* The nodes and text bytes that applying the patch took, on top of those of target and patch. */
+struct patch_cost {
+    uint32_t nodes;
+    size_t text_bytes;
+};
 
-    assert_null(patch_text(PATCH_JSON, NULL, "{\"a\":1}", patch, &code));
-    ASSERT_INT(-ERR_TOO_LARGE, code);
+static int patch_measure(const char *target, const char *patch, struct patch_cost *ret)
+{
+    _cleanup_(json_done_p) struct json d;
+    json_ref t, p;
+    int r;
+
+    json_init(&d, (size_t)64 << 20); /* as large as the server's */
+    ASSERT_OK(json_parse(&d, str_of(target), &t, &err));
+    ASSERT_OK(json_parse(&d, str_of(patch), &p, &err));
+    *ret = (struct patch_cost){ d.count, d.texts.used };
+    r = patch_json(&d, t, p, &err);
+    *ret = (struct patch_cost){ d.count - ret->nodes, d.texts.used - ret->text_bytes };
+    return r;
+}
+
+#define COPIES_REFUSED ": the copies of one patch may have 3145728 bytes together"
+
+/* Each operation copies all earlier ones. */
+TEST(copies_that_double_are_refused_before_they_take_memory)
+{
+    static const struct {
+        const char *from, *to;
+        unsigned text_bytes; /* in the target */
+        uint32_t nodes_max;  /* that the patch takes: fewer where they have more text */
+    } rows[] = {
+        { "/metadata", "/metadata/annotations/x#", 100000, 200 },
+        { "/metadata", "/metadata/annotations/x#", 0, PATCH_COPY_BYTES_MAX / 8 },
+        { "", "/metadata/annotations/x#", 1000, 20000 },
+        { "/metadata/annotations", "/metadata/annotations/y#", 1000, 20000 },
+        { "/metadata", "/metadata/annotations", 100000, 2000 },
+        { "/list", "/list/-", 0, PATCH_COPY_BYTES_MAX / 2 + 1 },
+        { "/list", "/list/0", 0, PATCH_COPY_BYTES_MAX / 2 + 1 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(freep) char *text = nested_text("x", rows[i].text_bytes, "", "");
+        _cleanup_(buf_done_p) struct buf target = BUF_INIT(BYTES_MAX), op = BUF_INIT(BYTES_MAX),
+                                         message = BUF_INIT(BYTES_MAX);
+        struct patch_cost cost;
+
+        (void)buf_addf(&target,
+                       "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"a\":\"%s\"}},\"list\":[0]}", text);
+        (void)buf_addf(&op, "{\"op\":\"copy\",\"from\":\"%s\",\"path\":\"%s\"}", rows[i].from, rows[i].to);
+        (void)buf_addf(&message, "copying from path '%s'" COPIES_REFUSED, rows[i].from);
+        _cleanup_(freep) char *patch = large_text("[", buf_cstr(&op), 40, "]");
+        ASSERT_ERR(ERR_INVALID, patch_measure(buf_cstr(&target), patch, &cost));
+        ASSERT_STR(buf_cstr(&message), err.msg);
+        if (cost.nodes > rows[i].nodes_max || cost.text_bytes > strlen(patch))
+            fail_msg("row %zu: %u nodes, %zu bytes of text", i, cost.nodes, cost.text_bytes);
+    }
+}
+
+/* What is removed again was copied all the same. */
+TEST(copies_are_counted_over_the_whole_patch)
+{
+    static const char copy_and_remove[] = "{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b\"},"
+                                          "{\"op\":\"remove\",\"path\":\"/b\"}";
+    static const struct {
+        size_t value_bytes; /* of /a as JSON */
+        unsigned copies;
+        bool is_allowed;
+    } rows[] = {
+        { PATCH_COPY_BYTES_MAX, 1, true },        { PATCH_COPY_BYTES_MAX + 1, 1, false },
+        { PATCH_COPY_BYTES_MAX, 2, false },       { PATCH_COPY_BYTES_MAX / 64, 64, true },
+        { PATCH_COPY_BYTES_MAX / 64, 65, false }, { PATCH_COPY_BYTES_MAX / 64 + 1, 64, false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(freep) char *target =
+            nested_text("x", (unsigned)rows[i].value_bytes - 2, "", ""); /* without its quotes */
+        _cleanup_(freep) char *patch = large_text("[", copy_and_remove, rows[i].copies, "]");
+        _cleanup_(buf_done_p) struct buf object = BUF_INIT(BYTES_MAX);
+        struct patch_cost cost;
+
+        (void)buf_addf(&object, "{\"a\":\"%s\"}", target);
+        if (rows[i].is_allowed) {
+            ASSERT_OK(patch_measure(buf_cstr(&object), patch, &cost));
+            continue;
+        }
+        ASSERT_ERR(ERR_INVALID, patch_measure(buf_cstr(&object), patch, &cost));
+        ASSERT_STR("copying from path '/a'" COPIES_REFUSED, err.msg);
+    }
+}
+
+/* Whatever moves: nothing but the keys in the pointers is made anew. */
+TEST(moves_and_additions_take_no_more_than_the_patch)
+{
+    static const char *const ops[] = {
+        "{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a\"}",
+        "{\"op\":\"add\",\"path\":\"/x~0#\",\"value\":{\"a\":[#]}}",
+        "{\"op\":\"replace\",\"path\":\"/a\",\"value\":[[#]]}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+        _cleanup_(freep) char *patch = large_text("[", ops[i], 1000, "]");
+        struct patch_cost cost;
+
+        ASSERT_OK(patch_measure("{\"a\":[1,2,3]}", patch, &cost));
+        ASSERT_INT(0, cost.nodes);
+        if (cost.text_bytes > strlen(patch))
+            fail_msg("row %zu: %zu bytes of text", i, cost.text_bytes);
+    }
 }
 
 TEST(walking_far_too_often_is_refused)

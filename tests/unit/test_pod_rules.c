@@ -342,6 +342,35 @@ TEST(pod_changes)
         ASSERT_UPDATE(KIND_POD, rows[i].errors, rows[i].old, rows[i].now);
 }
 
+/* Neither through the pod nor through its status. */
+TEST(pods_stay_mirror_pods_or_not)
+{
+#define ANNOTATED(annotations) \
+    "{'metadata':{'name':'p','namespace':'ns','annotations':{" annotations "}},'spec':{" ONE "}}"
+#define MIRROR_AT "metadata.annotations[kubernetes.io/config.mirror]: Forbidden: "
+    static const struct {
+        const char *old, *now, *errors;
+    } rows[] = {
+        { ANNOTATED("'kubernetes.io/config.mirror':'x'"), ANNOTATED("'kubernetes.io/config.mirror':'x'"),
+          "" },
+        { ANNOTATED("'kubernetes.io/config.mirror':'x'"),
+          ANNOTATED("'kubernetes.io/config.mirror':'x','a':'b'"), "" },
+        { ANNOTATED("'kubernetes.io/config.mirror':'x'"), POD(ONE),
+          MIRROR_AT "may not remove or update mirror pod annotation" },
+        { ANNOTATED("'kubernetes.io/config.mirror':'x'"), ANNOTATED("'kubernetes.io/config.mirror':''"),
+          MIRROR_AT "may not remove or update mirror pod annotation" },
+        { POD(ONE), ANNOTATED("'kubernetes.io/config.mirror':'x'"),
+          MIRROR_AT "may not add mirror pod annotation" },
+        { ANNOTATED("'a':'b'"), ANNOTATED("'kubernetes.io/config.mirror':''"),
+          MIRROR_AT "may not add mirror pod annotation" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ASSERT_UPDATE(KIND_POD, rows[i].errors, rows[i].old, rows[i].now);
+        ASSERT_STATUS(KIND_POD, rows[i].errors, rows[i].old, rows[i].now);
+    }
+}
+
 TEST(pod_containers_change_their_image_alone)
 {
     static const struct row rows[] = {

@@ -190,11 +190,10 @@ TEST(a_node_hears_why_not)
     struct world w;
 
     world_init(&w, "system:node:n1", GROUPS(GROUP_NODES));
-    assert_post(
-        &w, AUTHZ "selfsubjectaccessreviews",
-        "{'spec':{'resourceAttributes':{'verb':'get','resource':'secrets','namespace':'shop','name':'x'}}}",
-        SSAR("{'resourceAttributes':{'verb':'get','resource':'secrets','namespace':'shop','name':'x'}}",
-             "{'allowed':false,'reason':'no pod on this node uses it'}"));
+    assert_post(&w, AUTHZ "selfsubjectaccessreviews",
+                "{'spec':{'resourceAttributes':{'verb':'list','resource':'secrets','namespace':'shop'}}}",
+                SSAR("{'resourceAttributes':{'verb':'list','resource':'secrets','namespace':'shop'}}",
+                     "{'allowed':false,'reason':'No Object name found'}"));
     world_done(&w);
 }
 
@@ -497,6 +496,38 @@ TEST(bound_tokens)
         const char *answer, *wanted;
         (void)snprintf(body, sizeof body, "{'spec':{'boundObjectRef':{%s}}}", rows[i].ref);
         answer = post(&w, TOKEN, body);
+        wanted = kind_row(rows[i].text);
+        if (strncmp(answer, wanted, strlen(wanted)) != 0)
+            fail_msg("row %zu: %s", i, answer);
+    }
+    world_done(&w);
+}
+
+/* A pod that names no account runs as the default one; a mirror pod runs as nobody. */
+TEST(mirror_pods_have_no_account)
+{
+    static const struct {
+        const char *pod;
+        const char *text;
+    } rows[] = {
+        { "'name':'web','uid':'u-3'", "201 {" },
+        { "'name':'mirror','uid':'u-6'",
+          "400 {'kind':'Status','apiVersion':'v1','metadata':{},'status':'Failure','message':'cannot bind "
+          "token for serviceaccount \\'default\\' to pod running with different serviceaccount name.'," },
+    };
+    struct world w;
+
+    world_init(&w, "root", GROUPS(GROUP_MASTERS));
+    add_accounts();
+    facts_add(KIND_POD, "{'metadata':{'name':'mirror','namespace':'shop','uid':'u-6','annotations':"
+                        "{'kubernetes.io/config.mirror':'x'}},'spec':{'nodeName':'n1','containers':"
+                        "[{'name':'c','image':'i'}]}}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char body[256];
+        const char *answer, *wanted;
+        (void)snprintf(body, sizeof body, "{'spec':{'boundObjectRef':{'kind':'Pod','apiVersion':'v1',%s}}}",
+                       rows[i].pod);
+        answer = post(&w, "/api/v1/namespaces/shop/serviceaccounts/default/token", body);
         wanted = kind_row(rows[i].text);
         if (strncmp(answer, wanted, strlen(wanted)) != 0)
             fail_msg("row %zu: %s", i, answer);
