@@ -194,7 +194,8 @@ static int drop(const char *path, const char *parameters, struct error *e)
             : NULL;
 
     return nfs_subdir_type.remove(&export, volume_of(volume),
-                                  (const struct storage_class *)(const void *)class, NULL, e);
+                                  (const struct storage_class *)(const void *)class, /* guard= */ NULL,
+                                  /* stop= */ NULL, e);
 }
 
 /* plugins-53, plugins-55 */

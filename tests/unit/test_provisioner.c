@@ -29,9 +29,10 @@ static int fake_provision(const void *ctx, const struct provision_job *q, const 
 }
 
 static int fake_remove(const void *ctx, const struct volume *v, const struct storage_class *class,
-                       const host_stop *stop, struct error *e)
+                       const struct host_guard *guard, const host_stop *stop, struct error *e)
 {
     (void)ctx;
+    (void)guard;
     (void)stop;
     fake.removed++;
     (void)snprintf(fake.last, sizeof fake.last, "%s %s", v->obj.name, class ? class->obj.name : "-");
