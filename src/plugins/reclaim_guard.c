@@ -35,6 +35,12 @@ static int check_machine(const struct reclaim_rules *rules, const struct object 
     return 0;
 }
 
+/* Its own reclaiming is to come: two volumes of one directory would wait for each other. */
+static bool is_given_up(const struct volume *v)
+{
+    return v->phase == VOLUME_RELEASED && (v->reclaim == RECLAIM_DELETE || v->reclaim == RECLAIM_RECYCLE);
+}
+
 static void add_volume(struct host_guard *g, const struct volume *v)
 {
     const char *name = v->obj.name;
@@ -61,7 +67,8 @@ int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *
     if (r < 0)
         return r;
     for (const struct object *o = informer_first(volumes, &at); o; o = informer_next(&at))
-        if (strcmp(o->name, v->obj.name) != 0 && (!node || is_reached(volume_of(o), node)))
+        if (strcmp(o->name, v->obj.name) != 0 && !is_given_up(volume_of(o)) &&
+            (!node || is_reached(volume_of(o), node)))
             add_volume(g, volume_of(o));
     *ret = g;
     return 0;
