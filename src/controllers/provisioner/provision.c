@@ -423,6 +423,18 @@ static bool should_provision(const struct provisioner *p, const struct claim *c)
     return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
 }
 
+/* No provisioner of this process copies data: the claim would get an empty volume. */
+static void refuse_source(struct provisioner_op *x)
+{
+    struct error err;
+
+    (void)error_set(
+        &err, ERR_INVALID,
+        "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
+        x->provisioner->o.name);
+    not_made(x, PROVISION_FINISHED, &err);
+}
+
 static void op_begin(struct provisioner_op *x)
 {
     const struct provisioner *p = x->provisioner;
@@ -443,6 +455,8 @@ static void op_begin(struct provisioner_op *x)
                  LOG_STR("provisioner", class_of(class)->provisioner));
         leave_progress(x);
         provisioner_op_end(x);
+    } else if (c->source && !is_in_progress(x)) {
+        refuse_source(x);
     } else {
         x->class = object_ref(class);
         if (find_node(x, &err))
