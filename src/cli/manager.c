@@ -189,9 +189,9 @@ static int find_dirs(struct manager *m, struct error *err)
 
     if (m->o.data_dir)
         m->own_dirs[own++] = m->o.data_dir;
-    if (m->o.parts & MANAGER_NODE && m->o.node->root)
+    if (m->o.node && m->o.node->root) /* of a node agent beside this process, too */
         m->own_dirs[own++] = m->o.node->root;
-    if (m->o.parts & MANAGER_NODE && m->o.node->static_pods)
+    if (m->o.node && m->o.node->static_pods)
         m->own_dirs[own++] = m->o.node->static_pods;
     m->own_dirs[own++] = m->o.flex_dir ? m->o.flex_dir : FLEX_DIR;
     if (r == 0)

@@ -245,6 +245,19 @@ TEST(guard_knows_the_systems_directories_elsewhere)
     }
 }
 
+/* With a file system of the test's own in its place, it is really tried. */
+TEST(guard_keeps_what_is_in_a_system_directory)
+{
+    skip_without_private_mounts();
+    assert_int_equal(mount("tmpfs", "/var/opt", "tmpfs", 0, "size=64k"), 0);
+    put_file("/var/opt/f", "x");
+    int r = host_empty_dir("/var/opt", NULL, NULL, &err);
+    bool is_there = access("/var/opt/f", F_OK) == 0;
+    assert_int_equal(umount2("/var/opt", MNT_DETACH), 0);
+    ASSERT_REFUSED("is the system directory '/var/opt'", r);
+    assert_true(is_there);
+}
+
 TEST(guard_compares_exports_as_text)
 {
     _cleanup_(host_guard_free_p) struct host_guard *g = NULL;
