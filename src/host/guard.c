@@ -91,6 +91,16 @@ struct place {
     char inner[PATH_MAX * 2];
 };
 
+/* All but the text, which is long. */
+static void place_init(struct place *p)
+{
+    p->id = (struct walk_identity){ 0 };
+    p->is_dir = false;
+    p->device = 0;
+    p->has_inner = false;
+    p->dev_major = p->dev_minor = 0;
+}
+
 static bool is_same_inode(const struct place *a, const struct walk_identity *b)
 {
     return a->id.ino == b->ino && a->id.dev_major == b->dev_major && a->id.dev_minor == b->dev_minor;
@@ -157,6 +167,7 @@ static int open_place(const char *path, const struct mount_table *t, struct plac
 {
     int fd = open(path, O_PATH | O_CLOEXEC), r;
 
+    place_init(ret);
     if (fd < 0)
         return -errno;
     r = place_of(fd, t, ret);
@@ -382,6 +393,7 @@ static int locate(const struct check *c, const char *path, struct parent *p, int
     struct statx st;
 
     *ret_fd = -1;
+    place_init(ret);
     open_parent(c, path, name == path + 1 ? 1 : (size_t)(name - 1 - path), p);
     if (p->fd < 0)
         return -ENOENT; /* what cannot be opened has its text */
@@ -392,14 +404,12 @@ static int locate(const struct check *c, const char *path, struct parent *p, int
         *ret_fd = is_on_another_server(c, path) ? -ENOENT : open_place(path, c->mounts, ret);
         return *ret_fd < 0 ? *ret_fd : 0;
     }
-    *ret = (struct place){
-        .id = { st.stx_ino, st.stx_mnt_id, st.stx_dev_major, st.stx_dev_minor },
-        .is_dir = S_ISDIR(st.stx_mode),
-        .device = S_ISBLK(st.stx_mode) ? makedev(st.stx_rdev_major, st.stx_rdev_minor) : 0,
-        .has_inner = true,
-        .dev_major = p->place.dev_major,
-        .dev_minor = p->place.dev_minor,
-    };
+    ret->id = (struct walk_identity){ st.stx_ino, st.stx_mnt_id, st.stx_dev_major, st.stx_dev_minor };
+    ret->is_dir = S_ISDIR(st.stx_mode);
+    ret->device = S_ISBLK(st.stx_mode) ? makedev(st.stx_rdev_major, st.stx_rdev_minor) : 0;
+    ret->has_inner = true;
+    ret->dev_major = p->place.dev_major;
+    ret->dev_minor = p->place.dev_minor;
     (void)snprintf(ret->inner, sizeof ret->inner, "%.*s/%s", PATH_MAX,
                    strcmp(p->place.inner, "/") == 0 ? "" : p->place.inner, name);
     return 0;

@@ -213,12 +213,16 @@ struct removal {
 static int remove_file(int holder, const char *name, const char *path, const struct removal *how,
                        struct error *err)
 {
-    _cleanup_(closep) int fd = openat(holder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    _cleanup_(closep) int fd = host_open_below(holder, name, O_PATH, 0);
     struct stat st;
     int r = 0;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot examine '%s'", path);
+    if (fd == -ENOENT)
+        return 0;
+    if (fd < 0)
+        return open_refused(-fd, path, err);
+    if (fstat(fd, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
     if (S_ISLNK(st.st_mode))
         return error_set(err, ERR_INVALID, "'%s' is a symbolic link", path);
     if (!how->is_own)

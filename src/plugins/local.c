@@ -340,7 +340,7 @@ static int local_set_up(const struct volume_plugin *self, const struct volume_en
     _cleanup_(closep) int lock = -1;
     struct set_up s = { .env = env, .q = q };
     enum host_path_state state = HOST_PATH_MISSING;
-    char global[PATH_MAX], given[PATH_MAX];
+    char global[PATH_MAX] = "", given[PATH_MAX] = "";
     int r = check_path(&q->spec, given, err);
 
     if (r == 0)

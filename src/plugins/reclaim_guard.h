@@ -2,8 +2,8 @@
  *
  * The data must be on this machine: a volume with a node affinity is reclaimed by a process whose node meets
  * it. The rest is judged by the worker, with the descriptor it works on: host/guard.h. It is told of all
- * other volumes that the cache has, except those that are on other machines by their affinity, and those that are
- * released to be emptied or deleted themselves: nobody has their data any more. */
+ * other volumes that the cache has, except those that are on other machines by their affinity, and those that
+ * are released to be emptied or deleted themselves: nobody has their data any more. */
 #ifndef BERTH_PLUGINS_RECLAIM_GUARD_H
 #define BERTH_PLUGINS_RECLAIM_GUARD_H
 
