@@ -13,6 +13,7 @@ const char *const reject_names[] = {
     [REJECT_ATTRIBUTES_CLASS] = "attributes-class",
     [REJECT_DELETING] = "deleting",
     [REJECT_DELAYED] = "waits-for-consumer",
+    [REJECT_DATA_SOURCE] = "data-source",
     [REJECT_PHASE] = "not-available",
     [REJECT_SELECTOR] = "selector",
     [REJECT_CLASS] = "class",
@@ -88,6 +89,8 @@ static inline bool refuses(enum reject rule, bool kept, const struct volume *v, 
         return v->obj.is_deleting;
     case REJECT_DELAYED:
         return !kept && o->is_delayed && !o->node_labels;
+    case REJECT_DATA_SOURCE:
+        return !kept && c->source && strcmp(c->volume_name, v->obj.name) != 0;
     case REJECT_PHASE:
         return !kept && v->phase != VOLUME_AVAILABLE;
     case REJECT_SELECTOR:

@@ -92,6 +92,10 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
     case REJECT_DELAYED:
         (void)buf_add_cstr(out, "free, but its class waits for a pod that uses the claim");
         break;
+    case REJECT_DATA_SOURCE:
+        (void)buf_addf(out, "does not name the claim, which is to be filled from %s %s", c->source->kind,
+                       c->source->name);
+        break;
     case REJECT_PHASE:
         add_phase(v, out);
         break;

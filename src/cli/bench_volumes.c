@@ -275,7 +275,7 @@ static void remove_root(struct bench_volumes *b)
 
     if (b->mounts > 0)
         (void)host_unmount_lazily(b->mounts_dir, &err); /* the kernel does it at our end, if not now */
-    if (host_remove_tree(/* base= */ NULL, b->root, /* stop= */ NULL, &err) < 0)
+    if (host_remove_tree(/* base= */ NULL, b->root, /* guard= */ NULL, /* stop= */ NULL, &err) < 0)
         printf("%s\n", err.msg);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/vec.h"
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
 #include "controllers/attach/attach.h"
@@ -14,6 +15,7 @@
 #include "host/files.h"
 #include "io/pool.h"
 #include "node/agent.h"
+#include "plugins/builtin.h"
 #include "plugins/flex/prober.h"
 #include "plugins/registry.h"
 #include "scheduler/scheduler.h"
@@ -32,6 +34,9 @@
 /* Of a node: a volume that hangs keeps one of them, a dead file server one for each of its volumes. There are
  * more than a node has pods, by a good deal: the others go on. They are started when they are needed. */
 #define NODE_WORKERS POOL_THREADS_MAX
+
+/* Data, root, static pods, drivers, and the end. */
+#define OWN_DIRS_MAX 5
 
 #define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
 
@@ -55,6 +60,9 @@ static const struct {
 
 struct manager {
     struct manager_options o;
+    const char *own_dirs[OWN_DIRS_MAX];
+    VEC(const char *) parent_dirs;
+    struct guard_dirs dirs; /* the two above */
     struct pool *pool;
     struct informers *informers;
     struct informer *caches[ARRAY_LEN(cached_kinds)]; /* NULL: nobody reads it */
@@ -172,12 +180,46 @@ static int open_attach(struct manager *m, const struct part_options *part, struc
     return r < 0 ? r : attach_new(&o, &m->attach, err);
 }
 
+/* What no volume is ever reclaimed in, above, or given to a group: host/guard.h. */
+static int find_dirs(struct manager *m, struct error *err)
+{
+    const struct provisioner_settings *s = m->o.provisioners;
+    size_t own = 0;
+    int r = vec_push(&m->parent_dirs, HOST_PATH_DIR);
+
+    if (m->o.data_dir)
+        m->own_dirs[own++] = m->o.data_dir;
+    if (m->o.node && m->o.node->root) /* of a node agent beside this process, too */
+        m->own_dirs[own++] = m->o.node->root;
+    if (m->o.node && m->o.node->static_pods)
+        m->own_dirs[own++] = m->o.node->static_pods;
+    m->own_dirs[own++] = m->o.flex_dir ? m->o.flex_dir : FLEX_DIR;
+    if (r == 0)
+        r = vec_push(&m->parent_dirs, NFS_MOUNT_DIR);
+    for (unsigned i = 0; s && i < s->nfs_count && r == 0; i++)
+        r = vec_push(&m->parent_dirs, s->nfs[i].export.mount_dir);
+    for (uint32_t i = 0; s && s->has_local && i < s->local.classes_count && r == 0; i++)
+        r = vec_push(&m->parent_dirs, s->local.classes[i].mount_dir);
+    if (r == 0)
+        r = vec_push(&m->parent_dirs, NULL);
+    if (r < 0)
+        return error_no_memory(err);
+    m->dirs = (struct guard_dirs){ .own = m->own_dirs, .parents = m->parent_dirs.items };
+    return 0;
+}
+
+static struct reclaim_rules reclaim_rules(const struct manager *m)
+{
+    return (struct reclaim_rules){ &m->dirs, m->o.parts & MANAGER_NODE ? m->o.node_name : NULL };
+}
+
 static int open_controllers(struct manager *m, const struct part_options *part, struct error *err)
 {
     struct binder_options b = {
         .part = *part,
         .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },
-        .plugins = plugins_builtin
+        .plugins = plugins_builtin,
+        .reclaim = reclaim_rules(m)
     };
     int r = binder_new(&b, &m->binder, err);
 
@@ -217,7 +259,8 @@ static int open_provisioners(struct manager *m, struct error *err)
                                          .pool = m->provisioner_pool,
                                          .type = &nfs_subdir_type,
                                          .ctx = &s->nfs[i].export,
-                                         .name = s->nfs[i].name };
+                                         .name = s->nfs[i].name,
+                                         .reclaim = reclaim_rules(m) };
 
         r = provisioner_new(&o, &m->nfs[i], err);
     }
@@ -226,6 +269,7 @@ static int open_provisioners(struct manager *m, struct error *err)
                                    .pool = m->provisioner_pool,
                                    .config = &s->local,
                                    .node_name = m->o.node_name,
+                                   .dirs = &m->dirs,
                                    .state_dir = m->o.state_dir };
 
         r = local_new(&o, &m->local, err);
@@ -239,6 +283,7 @@ static int open_node(struct manager *m, struct error *err)
     struct agent_options o = { .part = part_options(m),
                                .name = m->o.node_name,
                                .root = f->root,
+                               .dirs = &m->dirs,
                                .hook = f->hook,
                                .static_pods = f->static_pods,
                                .sync_ns = m->o.sync_ns,
@@ -278,7 +323,9 @@ int manager_new(const struct manager_options *o, struct manager **ret, struct er
         return error_no_memory(err);
     m->o = *o;
     timer_init(&m->timer, o->loop, check_synced, m);
-    r = pool_new(o->loop, WORKERS, WORKERS_QUEUE_MAX, &m->pool, err);
+    r = find_dirs(m, err);
+    if (r == 0)
+        r = pool_new(o->loop, WORKERS, WORKERS_QUEUE_MAX, &m->pool, err);
     if (r == 0)
         r = open_caches(m, err);
     if (r == 0)
@@ -318,6 +365,7 @@ struct manager *manager_free(struct manager *m)
     m->provisioner_pool = pool_free(m->provisioner_pool);
     m->attach_pool = pool_free(m->attach_pool);
     m->pool = pool_free(m->pool);
+    vec_done(&m->parent_dirs);
     free(m);
     return NULL;
 }

@@ -48,6 +48,7 @@ struct manager_options {
     const char *node_name;           /* of local volumes, and of the agent */
     const struct node_flags *node;   /* of the agent; outlives the manager */
     uint64_t sync_ns;                /* of its pods */
+    const char *data_dir;            /* of the server in this process; NULL for none */
     const char *state_dir;           /* of the cleaning of local volumes */
     /* Of explanations: why_world's. NULL: without events. */
     void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);

@@ -384,6 +384,7 @@ static int open_manager(struct running *r, struct error *err)
                                  .node_name = r->settings.node.name ? r->settings.node.name : r->host,
                                  .node = &r->settings.node,
                                  .sync_ns = r->sync_ns,
+                                 .data_dir = r->settings.data,
                                  .state_dir = r->state_dir,
                                  .each_event = why_each_stored_event,
                                  .events_ctx = r->store,

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "host/guard.h"
 #include "host/remove.h"
 
 enum file_kind {
@@ -41,8 +42,11 @@ int host_read_below(int at, const char *path, size_t bytes_max, struct buf *ret,
 
 struct ownership {
     gid_t gid;
-    bool is_read_only;     /* the group may read only */
-    bool on_root_mismatch; /* leave everything alone when the top already is as it should be */
+    /* The path is an object's choice: host/guard.h is asked first. */
+    bool is_guarded;
+    const struct guard_dirs *dirs; /* NULL for none */
+    bool is_read_only;             /* the group may read only */
+    bool on_root_mismatch;         /* leave everything alone when the top already is as it should be */
     const host_stop *stop;
     /* After 30 s and then each 60 s by the clock, how far it is; on the same thread. Both NULL for none. */
     void (*progress)(void *ctx, uint64_t files_done);

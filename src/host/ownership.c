@@ -106,20 +106,24 @@ int host_own(const char *path, const struct ownership *o, bool *ret_walked, stru
 {
     struct owning own = { .o = o };
     struct walk_visitor visitor = { own_file, own_dir, &own };
-    int fd = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT), r;
+    _cleanup_(closep) int fd = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT);
+    int r = 0;
 
     if (fd == -ELOOP || fd == -ENOTDIR)
         return error_set(err, ERR_INVALID, "'%s' is not a directory, or leads through a symbolic link", path);
     if (fd < 0)
         return error_set_errno(err, -fd, "cannot open directory '%s'", path);
+    if (o->is_guarded)
+        r = host_guard_check_owner(o->dirs, fd, path, err);
+    if (r < 0)
+        return error_wrap(err, "cannot give the volume to group %u", (unsigned)o->gid);
     if (o->on_root_mismatch && is_owned(fd, o)) {
-        (void)close(fd);
         *ret_walked = false;
         return 0;
     }
     if (o->clock)
         own.tell_at_ns = clock_mono_ns(o->clock) + PROGRESS_FIRST_NS;
-    r = walk_tree_take(fd, path, o->stop, &visitor, err);
+    r = walk_tree_take(take_fd(&fd), path, o->stop, &visitor, err);
     if (r < 0)
         return error_wrap(err, "cannot change the group of '%s'", path);
     *ret_walked = true;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "host/guard.h"
 #include "host/mount_table.h"
 #include "host/safe_path.h"
 #include "host/walk.h"
@@ -201,15 +202,33 @@ static int open_holder(const char *base, const char *path, const char **ret_name
     return host_open_dir(basefd, rest + (*rest == '/'), 0);
 }
 
-/* ENOTDIR may be a link or a file. Only a file may be a volume. */
-static int remove_file(int holder, const char *name, const char *path, struct error *err)
-{
-    struct stat st;
+/* How a tree is removed. */
+struct removal {
+    bool is_own; /* nothing is asked before */
+    const struct host_guard *guard;
+    const host_stop *stop;
+};
 
-    if (fstatat(holder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot examine '%s'", path);
+/* ENOTDIR may be a link or a file. Only a file may be a volume. */
+static int remove_file(int holder, const char *name, const char *path, const struct removal *how,
+                       struct error *err)
+{
+    _cleanup_(closep) int fd = host_open_below(holder, name, O_PATH, 0);
+    struct stat st;
+    int r = 0;
+
+    if (fd == -ENOENT)
+        return 0;
+    if (fd < 0)
+        return open_refused(-fd, path, err);
+    if (fstat(fd, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
     if (S_ISLNK(st.st_mode))
         return error_set(err, ERR_INVALID, "'%s' is a symbolic link", path);
+    if (!how->is_own)
+        r = host_guard_check(how->guard, fd, path, err);
+    if (r < 0)
+        return r;
     if (unlinkat(holder, name, 0) < 0 && errno != ENOENT)
         return error_set_errno(err, errno, "cannot remove '%s'", path);
     return 0;
@@ -224,7 +243,7 @@ static int remove_dir(int holder, const char *name, const char *path, struct err
     return error_set_errno(err, errno, "cannot remove directory '%s'", path);
 }
 
-int host_empty_dir(const char *path, const host_stop *stop, struct error *err)
+int host_empty_dir(const char *path, const struct host_guard *guard, const host_stop *stop, struct error *err)
 {
     _cleanup_(closep) int holder = -1, fd = -1;
     char clean[PATH_MAX];
@@ -247,41 +266,40 @@ int host_empty_dir(const char *path, const host_stop *stop, struct error *err)
                          S_ISLNK(st.st_mode) ? "a symbolic link" : "not a directory");
     if (fd < 0)
         return open_refused(-fd, clean, err);
-    r = host_check_unmounted(clean, /* at_too= */ false, err);
-    if (r < 0)
-        return r;
-    return empty_take(take_fd(&fd), clean, stop, err);
+    r = host_guard_check(guard, fd, clean, err);
+    if (r == 0)
+        r = host_check_unmounted(clean, /* at_too= */ false, err);
+    return r < 0 ? r : empty_take(take_fd(&fd), clean, stop, err);
 }
 
-static int remove_at(int holder, const char *name, const char *path, bool reads_mounts, const host_stop *stop,
+static int remove_at(int holder, const char *name, const char *path, const struct removal *how,
                      struct error *err)
 {
     _cleanup_(closep) int fd = host_open_dir(holder, name, 0);
-    int r;
+    int r = 0;
 
     if (fd == -ENOENT)
         return 0;
     if (fd == -ENOTDIR || fd == -ELOOP)
-        return remove_file(holder, name, path, err);
+        return remove_file(holder, name, path, how, err);
     if (fd < 0)
         return open_refused(-fd, path, err);
-    r = reads_mounts ? host_check_unmounted(path, /* at_too= */ true, err) : 0;
-    if (r < 0)
-        return r;
-    r = empty_take(take_fd(&fd), path, stop, err);
-    if (r < 0)
-        return r;
-    return remove_dir(holder, name, path, err);
+    if (!how->is_own)
+        r = host_guard_check(how->guard, fd, path, err);
+    if (r == 0 && !how->is_own)
+        r = host_check_unmounted(path, /* at_too= */ true, err);
+    if (r == 0)
+        r = empty_take(take_fd(&fd), path, how->stop, err);
+    return r < 0 ? r : remove_dir(holder, name, path, err);
 }
 
 int host_remove_at(int dir, const char *name, const char *path, const host_stop *stop, struct error *err)
 {
-    return remove_at(dir, name, path, /* reads_mounts= */ false, stop, err);
+    return remove_at(dir, name, path, &(struct removal){ .is_own = true, .stop = stop }, err);
 }
 
 /* With clean paths. */
-static int remove_below(const char *base, const char *path, bool reads_mounts, const host_stop *stop,
-                        struct error *err)
+static int remove_below(const char *base, const char *path, const struct removal *how, struct error *err)
 {
     _cleanup_(closep) int holder = -1;
     const char *name;
@@ -291,11 +309,10 @@ static int remove_below(const char *base, const char *path, bool reads_mounts, c
         return 0;
     if (holder < 0)
         return open_refused(-holder, path, err);
-    return remove_at(holder, name, path, reads_mounts, stop, err);
+    return remove_at(holder, name, path, how, err);
 }
 
-static int remove_tree(const char *base, const char *path, bool reads_mounts, const host_stop *stop,
-                       struct error *err)
+static int remove_tree(const char *base, const char *path, const struct removal *how, struct error *err)
 {
     char clean[PATH_MAX], clean_base[PATH_MAX];
     int r = clean_volume_path(path, clean, err);
@@ -303,21 +320,22 @@ static int remove_tree(const char *base, const char *path, bool reads_mounts, co
     if (r < 0)
         return r;
     if (!base)
-        return remove_below(NULL, clean, reads_mounts, stop, err);
+        return remove_below(NULL, clean, how, err);
     r = host_clean_path(base, clean_base, err);
     if (r < 0)
         return r;
     if (!host_path_is_below(clean, clean_base))
         return error_set(err, ERR_INVALID, "'%s' is not below '%s'", clean, clean_base);
-    return remove_below(clean_base, clean, reads_mounts, stop, err);
+    return remove_below(clean_base, clean, how, err);
 }
 
-int host_remove_tree(const char *base, const char *path, const host_stop *stop, struct error *err)
+int host_remove_tree(const char *base, const char *path, const struct host_guard *guard,
+                     const host_stop *stop, struct error *err)
 {
-    return remove_tree(base, path, /* reads_mounts= */ true, stop, err);
+    return remove_tree(base, path, &(struct removal){ .guard = guard, .stop = stop }, err);
 }
 
 int host_remove_own_tree(const char *base, const char *path, const host_stop *stop, struct error *err)
 {
-    return remove_tree(base, path, /* reads_mounts= */ false, stop, err);
+    return remove_tree(base, path, &(struct removal){ .is_own = true, .stop = stop }, err);
 }

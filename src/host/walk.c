@@ -104,8 +104,7 @@ bool walk_relative(const struct walk *w, const char *name, char *ret, size_t siz
 
 /* Down and up */
 
-/* 0 or -errno. */
-static int identify(int fd, struct walk_identity *ret)
+int walk_identify(int fd, struct walk_identity *ret)
 {
     struct statx st;
 
@@ -116,7 +115,7 @@ static int identify(int fd, struct walk_identity *ret)
     return 0;
 }
 
-static bool identity_eq(const struct walk_identity *a, const struct walk_identity *b)
+bool walk_identity_eq(const struct walk_identity *a, const struct walk_identity *b)
 {
     return a->ino == b->ino && a->mount == b->mount && a->dev_major == b->dev_major &&
            a->dev_minor == b->dev_minor;
@@ -136,7 +135,7 @@ int walk_push_take(struct walk *w, int fd, const char *name, struct error *err)
 {
     _cleanup_(closep) int taken = fd;
     struct walk_level next = { .name_at = w->names.len };
-    int r = identify(fd, &next.id);
+    int r = walk_identify(fd, &next.id);
 
     if (r < 0)
         return walk_fail(w, -r, "examine", name, err);
@@ -165,10 +164,10 @@ int walk_reopen_upper(struct walk *w, struct error *err)
     if (upper->dir)
         return 0;
     fd = host_open_dir(dirfd(top->dir), "..", HOST_OPEN_PARENT);
-    r = fd < 0 ? fd : identify(fd, &id);
+    r = fd < 0 ? fd : walk_identify(fd, &id);
     if (r < 0)
         return walk_fail(w, -r, "open", "..", err);
-    if (!identity_eq(&id, &upper->id))
+    if (!walk_identity_eq(&id, &upper->id))
         return error_set(err, ERR_CONFLICT, "%s was moved while it was being walked", walk_path(w, "", text));
     upper->dir = fdopendir(fd);
     if (!upper->dir)

@@ -29,6 +29,10 @@ struct walk_identity {
     uint32_t dev_major, dev_minor;
 };
 
+/* Of an open directory or file, O_PATH too. 0 or -errno. */
+int walk_identify(int fd, struct walk_identity *ret);
+bool walk_identity_eq(const struct walk_identity *a, const struct walk_identity *b);
+
 struct walk_level {
     DIR *dir; /* NULL: closed, to be found again from the level below */
     struct walk_identity id;

@@ -306,6 +306,7 @@ static int open_root(struct agent *a, struct error *err)
     if (r < 0)
         return error_wrap(err, "the node's directory '%s'", a->o.root);
     a->env = (struct volume_env){ .root = a->root,
+                                  .dirs = a->o.dirs,
                                   .node_name = a->o.name,
                                   .tools.commands_path = a->o.commands_path,
                                   .clock = a->o.part.clock };

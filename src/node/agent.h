@@ -25,6 +25,7 @@ struct agent_options {
     struct plugin_registry *plugins; /* of a node; borrowed */
     const char *name;                /* of the node */
     const char *root;                /* made if it is missing; links are followed to it, never below it */
+    const struct guard_dirs *dirs;   /* never given to a group; NULL for none. Outlives the pool */
     const char *commands_path;       /* the PATH of mount, mkfs, …; NULL: the system's */
     const char *hook;                /* a command that runs pods; NULL: somebody else does, or nobody */
     const char *static_pods;         /* a directory of manifests; NULL for none */

@@ -69,5 +69,5 @@ int block_unmap_device(const struct volume_env *env, const char *global_dir, str
 {
     int r = block_check_unbound(global_dir, err);
 
-    return r < 0 ? r : host_remove_tree(env->root, global_dir, env->stop, err);
+    return r < 0 ? r : host_remove_tree(env->root, global_dir, /* guard= */ NULL, env->stop, err);
 }

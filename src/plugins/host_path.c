@@ -2,8 +2,8 @@
  *
  * The provisioner names the directory after the claim's uid, which is a random UUID: an operation that is
  * repeated after a crash finds its directory again instead of leaving one behind. What is deleted or recycled
- * is chosen by whoever wrote the volume, so host/remove.h guards it; and the directory that holds what was
- * provisioned, or one around it, is nobody's volume.
+ * is chosen by whoever wrote the volume, so host/remove.h and host/guard.h judge it; and the directory that
+ * holds what was provisioned, or one around it, is nobody's volume.
  *
  * On a node nothing is mounted: containers get the path itself, links and all, so that set up only looks at
  * what is there and may make it. */
@@ -163,7 +163,7 @@ static int remove_run(struct plugin_work *w, struct error *err)
 
     if (r < 0)
         return r;
-    return host_remove_tree(host_path_is_below(w->path, dir) ? dir : NULL, w->path, &w->stop, err);
+    return host_remove_tree(host_path_is_below(w->path, dir) ? dir : NULL, w->path, w->guard, &w->stop, err);
 }
 
 static void host_path_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
@@ -190,7 +190,7 @@ static void host_path_remove(const struct plugin_host *h, const struct volume *v
 
 static int scrub_run(struct plugin_work *w, struct error *err)
 {
-    return host_empty_dir(w->path, &w->stop, err);
+    return host_empty_dir(w->path, w->guard, &w->stop, err);
 }
 
 static void host_path_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)

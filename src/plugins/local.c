@@ -183,12 +183,14 @@ struct set_up {
     char from[PATH_MAX]; /* the global path, without links */
     char to[PATH_MAX];   /* the pod's */
     bool has_told_advice;
+    bool is_device; /* the global path is a mount of ours */
 };
 
-static int check_path(const struct volume_spec *s, struct error *err)
+/* The path that the volume names, cleaned. */
+static int check_path(const struct volume_spec *s, char ret[PATH_MAX], struct error *err)
 {
     const char *path = local_source(s) ? local_source(s)->path : "";
-    char name[256], clean[PATH_MAX];
+    char name[256];
     struct str rest = str_of(path);
 
     if (path[0] == '\0')
@@ -197,7 +199,7 @@ static int check_path(const struct volume_spec *s, struct error *err)
     while (rest.s)
         if (str_is(str_next(&rest, '/'), ".."))
             return error_set(err, ERR_INVALID, "invalid path: %s must not contain '..'", path);
-    return host_clean_path(path, clean, err);
+    return host_clean_path(path, ret, err);
 }
 
 struct ref_search {
@@ -260,6 +262,8 @@ static int take_ownership(struct set_up *s, struct error *err)
 {
     struct ownership o = {
         .gid = (gid_t)s->q->fs_group,
+        .is_guarded = !s->is_device,
+        .dirs = s->env->dirs,
         .on_root_mismatch = s->q->on_root_mismatch,
         .stop = s->env->stop,
         .progress = s->env->clock ? on_progress : NULL,
@@ -336,8 +340,8 @@ static int local_set_up(const struct volume_plugin *self, const struct volume_en
     _cleanup_(closep) int lock = -1;
     struct set_up s = { .env = env, .q = q };
     enum host_path_state state = HOST_PATH_MISSING;
-    char global[PATH_MAX];
-    int r = check_path(&q->spec, err);
+    char global[PATH_MAX] = "", given[PATH_MAX] = "";
+    int r = check_path(&q->spec, given, err);
 
     if (r == 0)
         r = volume_check_node(&q->spec, q->node, err);
@@ -347,6 +351,7 @@ static int local_set_up(const struct volume_plugin *self, const struct volume_en
         r = local_mount_path(self, env, &q->spec, global, err);
     if (r == 0)
         r = host_resolve_path(global, s.from, err);
+    s.is_device = r == 0 && strcmp(global, given) != 0;
     if (r == 0)
         r = lock_path(&s, &lock, err);
     if (r == 0)

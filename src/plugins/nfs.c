@@ -194,9 +194,13 @@ static int scrub_mount(struct plugin_work *w, struct error *err)
 static int scrub_run(struct plugin_work *w, struct error *err)
 {
     const char *base = w->host.mount_dir ? w->host.mount_dir : NFS_MOUNT_DIR;
+    const struct nfs_source *source = volume_of(w->about)->source.nfs;
     struct error clear_err = { 0 };
     int r, clear_r, n;
 
+    r = host_guard_check_export(w->guard, source->server, source->path, err);
+    if (r < 0)
+        return r;
     n = snprintf(w->path, sizeof w->path, "%s/%s", base, w->about->name);
     if (n < 0 || (size_t)n >= sizeof w->path)
         return error_set(err, ERR_INVALID, "'%s' is too long a path", base);
@@ -208,7 +212,7 @@ static int scrub_run(struct plugin_work *w, struct error *err)
         return r;
     r = scrub_mount(w, err);
     if (r == 0)
-        r = host_empty_dir(w->path, &w->stop, err);
+        r = host_empty_dir(w->path, w->guard, &w->stop, err);
     clear_r = scrub_unmount(w, &clear_err);
     if (clear_r == 0)
         clear_r = host_remove_empty_dir(w->path, &clear_err);

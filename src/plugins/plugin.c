@@ -60,6 +60,7 @@ struct volume_env volume_env_copy(const struct volume_env *env, const host_stop 
         .tools = { .commands_path = copy(env->tools.commands_path, a), .stop = stop },
         .stop = stop,
         .clock = env->clock,
+        .dirs = env->dirs,
     };
 
     return new;

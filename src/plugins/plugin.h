@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "host/device.h"
 #include "host/files.h"
+#include "host/guard.h"
 #include "host/mount_table.h"
 #include "io/loop.h"
 #include "io/pool.h"
@@ -80,6 +81,9 @@ struct plugin_op {
      * PersistentVolume: {"metadata": {"annotations": {...}}, "spec": {...}} without claimRef, class and
      * reclaim policy. Of whoever begins it, initialised and empty. */
     struct buf volume;
+    /* Of a removal or a recycling: what must not be touched. Set by whoever begins it, who frees what the
+     * work has not taken. */
+    struct host_guard *guard;
 
     /* The plugin's. */
     void (*drop)(struct plugin_op *op);
@@ -131,6 +135,7 @@ struct volume_env {
     struct host_tools tools;
     const host_stop *stop; /* NULL for none */
     const struct clock *clock;
+    const struct guard_dirs *dirs;    /* never given to a group; NULL for none. Outlives all work */
     const struct mount_table *mounts; /* for reconstruct() of many volumes, read once; NULL: it reads it */
     /* Tells the pod's people: a Warning. On the worker; copies. NULL: nobody listens. */
     void (*warn)(void *ctx, const char *reason, const char *message);

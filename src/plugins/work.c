@@ -13,6 +13,7 @@ static void work_free(struct plugin_work *w)
 {
     timer_disarm(&w->limit);
     (void)object_unref((struct object *)(uintptr_t)w->about);
+    w->guard = host_guard_free(w->guard);
     free(w);
 }
 
@@ -92,6 +93,7 @@ void plugin_work_begin(const struct plugin_host *h, const struct plugin_task *ta
     }
     w->host = *h;
     w->about = object_ref(about);
+    w->guard = TAKE(op->guard);
     w->task = task;
     w->op = op;
     w->limit_s = limit_s;

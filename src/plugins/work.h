@@ -15,7 +15,7 @@ enum plugin_stop { STOP_NONE, STOP_LIMIT, STOP_DROPPED };
 struct plugin_work;
 
 struct plugin_task {
-    /* On a worker. Sees w->host, w->about and w->path, and looks at w->stop. */
+    /* On a worker. Sees w->host, w->about, w->guard and w->path, and looks at w->stop. */
     int (*run)(struct plugin_work *w, struct error *err);
     /* On the loop, after run went well: what a provision has to tell. NULL for nothing. */
     int (*tell)(const struct plugin_work *w, struct buf *volume, struct error *err);
@@ -24,6 +24,7 @@ struct plugin_task {
 struct plugin_work {
     struct plugin_host host;
     const struct object *about; /* the volume or the claim; a reference */
+    struct host_guard *guard;   /* NULL: the system's directories alone */
     char path[PATH_MAX];        /* the task's */
     atomic_int stop;            /* enum plugin_stop */
 

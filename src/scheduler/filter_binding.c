@@ -229,7 +229,7 @@ static const struct volume *find_volume(struct cycle *c, struct cycle_claim *x, 
     bool is_kept = find_kept(c, x, n, &v);
 
     x->is_kept_elsewhere = is_kept && !v;
-    if (is_kept)
+    if (is_kept || x->claim->source) /* no free volume is filled as it asks */
         return v;
     return free_volumes_find(c->s->free, x->claim, &n->obj.labels, is_taken, c);
 }

@@ -33,7 +33,7 @@ bool free_volumes_has_class(const struct free_volumes *f, const char *class);
 typedef bool volume_is_taken_fn(void *ctx, const struct volume *v);
 
 /* The smallest free volume for a claim of a class that waits for its consumer, on a node of these labels;
- * ties by name. NULL for none. */
+ * ties by name. NULL for none, and for a claim with a data source. */
 const struct volume *free_volumes_find(const struct free_volumes *f, const struct claim *c,
                                        const struct kvs *node_labels, volume_is_taken_fn *is_taken,
                                        void *ctx);

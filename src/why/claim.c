@@ -83,6 +83,11 @@ static void advise_on_nearest(struct report *r, const struct claim *c, const str
     else if (x->first == REJECT_ACCESS_MODES)
         report_advise(r,
                       "Ask for access modes that a volume has, or create one with those that are asked for.");
+    else if (x->first == REJECT_DATA_SOURCE)
+        report_advise(r,
+                      "If %s holds that data already, or the claim is to have it as it is, name it in the "
+                      "claim: berth patch pvc %s -n %s --type=merge -p '{\"spec\":{\"volumeName\":\"%s\"}}'",
+                      name, c->obj.name, c->obj.ns, name);
     else if (x->first == REJECT_PHASE && x->nearest->phase == VOLUME_FAILED)
         report_advise(r, "See why reclaiming failed: berth why pv/%s", name);
     else if (x->first == REJECT_SELECTOR && !(c->selector && c->selector->error))
@@ -95,9 +100,19 @@ static void advise_volume(struct report *r, const struct claim *c)
 
     (void)quantity_format(&c->request, &size);
     access_modes_short(c->modes, &modes);
-    report_advise(r, "Create a volume of at least %s with access modes %s%s%s%s.", buf_cstr(&size),
+    report_advise(r, "Create a volume of at least %s with access modes %s%s%s%s%s.", buf_cstr(&size),
                   buf_cstr(&modes), c->class[0] ? " and storageClassName " : " and no class", c->class,
-                  c->mode == VOLUME_MODE_BLOCK ? ", volumeMode Block" : "");
+                  c->mode == VOLUME_MODE_BLOCK ? ", volumeMode Block" : "",
+                  c->source ? ", that holds the data and has a claimRef to the claim" : "");
+}
+
+static void add_source(struct report *r, const struct claim *c)
+{
+    if (c->source)
+        report_fact(r,
+                    "it is to be filled from %s %s: of the volumes that are there it takes only one that it "
+                    "names, or that names it",
+                    c->source->kind, c->source->name);
 }
 
 void why_no_volume(struct report *r, const struct claim *c, const struct candidates *x)
@@ -117,7 +132,9 @@ void why_no_volume(struct report *r, const struct claim *c, const struct candida
         advise_on_nearest(r, c, x);
     }
     advise_volume(r, c);
-    report_next(r, "it is bound as soon as a volume fits");
+    add_source(r, c);
+    report_next(r, c->source ? "it is bound as soon as a volume fits that names it in its claimRef"
+                             : "it is bound as soon as a volume fits");
 }
 
 /* Where there are volumes without a class somebody makes them by hand, and they are what it is about. */

@@ -143,7 +143,8 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
                      d->provisioner);
     } else if (x.is_failure) {
         report_cause(r, "provisioning-failed", "the provisioner '%s' fails: %s", d->provisioner, x.text);
-        report_advise(r, "Mend what the message says; the provisioner tries again by itself.");
+        report_advise(r, c->source ? "Use a class whose CSI driver can copy, or leave spec.dataSource out."
+                                   : "Mend what the message says; the provisioner tries again by itself.");
     } else if (x.is_set) {
         report_cause(r, "provisioning", "the provisioner '%s' is making a volume (%s ago: %s)",
                      d->provisioner, why_age(w, x.at, age), x.text);

@@ -16,6 +16,10 @@
 #include "why/users.h"
 
 #define LOCAL_PROVISIONER "local-volume-provisioner-"
+/* It may be refused for good reasons. */
+#define ADVISE_KEEP                                                \
+    "To keep its data instead: berth patch pv %s --type=merge -p " \
+    "'{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Retain\"}}'"
 /* The claimRef goes, and with it the claim's hold on the data. */
 #define ADVISE_REUSE                                                                                \
     "To let another claim have it, once its data is not needed: berth patch pv %s --type=merge -p " \
@@ -274,7 +278,7 @@ static void explain_bound(const struct why_world *w, struct report *r, const str
 struct work {
     bool is_there, is_running;
     unsigned failures;
-    char message[256];
+    char message[ERROR_MSG_BYTES_MAX];
 };
 
 static void on_operation(void *ctx, const struct operation_state *s)
@@ -316,6 +320,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     if (why_last_warning(w, &v->obj, reasons, &said)) {
         report_cause(r, "failing", "deleting it fails: %s", said.message);
         report_advise(r, "Mend what the message says; it is tried again by itself.");
+        report_advise(r, ADVISE_KEEP, v->obj.name);
     }
     if (!by)
         by = v->source.kind == SOURCE_CSI ? v->source.csi->driver : "its provisioner";
@@ -352,6 +357,7 @@ static void explain_work(const struct why_world *w, struct report *r, const stru
                      : v->message[0] ? v->message
                                      : "nobody says why");
         report_advise(r, "Mend what the message says; it is tried again by itself.");
+        report_advise(r, ADVISE_KEEP, v->obj.name);
         report_next(r, "it is tried again");
     } else if (x.is_running) {
         report_cause(r, "reclaiming", "its claim is gone, and %s it is under way", what);

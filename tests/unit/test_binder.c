@@ -485,6 +485,24 @@ TEST(S18_S19_S28_kept_for_the_claim)
     CHECK_ROWS(rows);
 }
 
+/* Row 9a: a volume that is there is not filled from anything. One that names the claim comes from whoever
+ * fills it, or from somebody who knows better; and a claim may name one. */
+TEST(row_9a_data_sources)
+{
+#define SOURCE ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}"
+    static const struct match_row rows[] = {
+        { "free", { { "p", "1Gi" } }, .spec = SOURCE },
+        { "of its class", { { "p", "1Gi", .spec = GOLD } }, .spec = GOLD SOURCE },
+        { "for a populator",
+          { { "p", "1Gi" } },
+          .spec = ",'dataSourceRef':{'apiGroup':'x.io','kind':'Filler','name':'f'}" },
+        { "kept", { { "p", "1Gi" }, { "q", "9Gi", .spec = KEPT } }, .spec = SOURCE, .bound = "q" },
+        { "named", { { "p", "1Gi" }, { "q", "9Gi" } }, .spec = SOURCE ",'volumeName':'q'", .bound = "q" },
+    };
+
+    CHECK_ROWS(rows);
+}
+
 TEST(S24_S25_S26_S27_access_modes)
 {
     static const struct match_row rows[] = {

@@ -73,7 +73,8 @@ struct scripted {
     unsigned fails; /* so many calls to come */
     enum err fails_with;
     const char *says;
-    bool is_slow; /* works until scripted_finish() */
+    bool is_slow;    /* works until scripted_finish() */
+    bool is_guarded; /* asks the guard, as of a directory /x of server s */
     struct scripted_work *slow;
 };
 
@@ -413,9 +414,24 @@ static inline void scripted_provision(const struct plugin_host *h, const struct 
     scripted_begin(h, op);
 }
 
+static inline void scripted_ask_guard(const struct plugin_op *op)
+{
+    static char says[ERROR_MSG_BYTES_MAX];
+    struct error e = { 0 };
+
+    assert_non_null(op->guard); /* no storage is touched without one */
+    if (!scripted.is_guarded || host_guard_check_export(op->guard, "s", "/x", &e) == 0)
+        return;
+    (void)snprintf(says, sizeof says, "%s", e.msg);
+    scripted.fails = 1;
+    scripted.fails_with = e.code;
+    scripted.says = says;
+}
+
 static inline void scripted_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
     (void)v;
+    scripted_ask_guard(op);
     scripted.removed++;
     scripted_begin(h, op);
 }
@@ -423,6 +439,7 @@ static inline void scripted_remove(const struct plugin_host *h, const struct vol
 static inline void scripted_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
     (void)v;
+    scripted_ask_guard(op);
     scripted.recycled++;
     scripted_begin(h, op);
 }

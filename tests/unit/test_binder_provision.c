@@ -228,6 +228,27 @@ TEST(S100_a_data_source_is_not_for_plugins)
     world_done(&w);
 }
 
+/* Row 9a: whoever fills volumes says whose they are. */
+TEST(S114_a_volume_that_was_filled_is_bound)
+{
+    struct world w;
+
+    world_init(&w);
+    make_class(&w, "gold", "vendor.io/x", "");
+    make_claim(&w, "c", "", GOLD ",'dataSourceRef':{'apiGroup':'x.io','kind':'Filler','name':'f'}");
+    make_volume(&w, "empty", "", HOST_PATH, GOLD);
+    world_start(&w);
+    world_settle(&w);
+    ASSERT_CLAIM(&w, "c", "-", "spec/volumeName");
+    ASSERT_VOLUME(&w, "empty", "Available", "status/phase");
+    char spec[1024];
+    (void)snprintf(spec, sizeof spec, "%s" GOLD, ref_to_claim(&w, "c"));
+    make_volume(&w, "filled", annotated(ANN_PROVISIONED_BY, "vendor.io/x"), HOST_PATH, spec);
+    world_settle(&w);
+    assert_bound(&w, "c", "filled");
+    world_done(&w);
+}
+
 TEST(S101_mount_options_are_refused)
 {
     struct world w;

@@ -566,6 +566,125 @@ TEST(S131_pods_of_another_claim_or_over_do_not)
     }
 }
 
+/* --- What must not be touched --- */
+
+#define PINNED                                                                                      \
+    HOST_PATH                                                                                       \
+    ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'k','operator':" \
+    "'In','values':['here']}]}]}}"
+
+static void make_node(struct world *w, const char *name, const char *value)
+{
+    char body[512];
+
+    (void)snprintf(body, sizeof body,
+                   "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'k':'%s'}}}", name,
+                   value);
+    ASSERT_SENT(&w->served, 201, "POST", "/api/v1/nodes", body);
+}
+
+static void make_machine_n1(struct world *w, const char *value)
+{
+    world_init(w);
+    w->options.reclaim.node_name = "n1";
+    make_node(w, "n1", value);
+    make_node(w, "n2", "here");
+}
+
+/* Data that is on another machine is not looked for on this one. */
+TEST(reclaiming_another_machines_volume_is_refused)
+{
+    static const struct {
+        const char *policy, *reason, *prefix;
+    } rows[] = { { DELETES, "VolumeFailedDelete", "" },
+                 { RECYCLES, "VolumeFailedRecycle", "Recycle failed: " } };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world w;
+        char words[256];
+
+        make_machine_n1(&w, "there");
+        make_orphan(&w, "", PINNED, rows[i].policy);
+        world_start(&w);
+        world_settle(&w);
+        (void)snprintf(words, sizeof words,
+                       "%sits data is on another machine: node \"n1\" of this one does not meet its "
+                       "node affinity",
+                       rows[i].prefix);
+        ASSERT_VOLUME(&w, "p", "Failed", "status/phase");
+        ASSERT_GOT(&w.served, words, "status/message");
+        assert_told(&w, "p", "Warning", rows[i].reason, words);
+        assert_done(0, scripted.removed + scripted.recycled);
+        world_done(&w);
+    }
+}
+
+TEST(reclaiming_a_pinned_volume_needs_a_node)
+{
+    struct world w;
+
+    world_init(&w);
+    make_orphan(&w, "", PINNED, RECYCLES);
+    world_start(&w);
+    world_settle(&w);
+    ASSERT_VOLUME(&w, "p", "Failed", "status/phase");
+    assert_told(&w, "p", "Warning", "VolumeFailedRecycle",
+                "Recycle failed: the volume has a node affinity, and no node agent runs in this process: "
+                "whether its data is on this machine is not known");
+    assert_done(0, scripted.recycled);
+    world_done(&w);
+}
+
+TEST(reclaiming_this_machines_volume_goes_on)
+{
+    struct world w;
+
+    make_machine_n1(&w, "here");
+    make_orphan(&w, "", PINNED, DELETES);
+    world_start(&w);
+    world_settle(&w);
+    orphan_is_gone(&w);
+    world_done(&w);
+}
+
+/* Another volume has the same directory, or one in it: its data stays. One that is on another machine, or on
+ * another server, has nothing to do with it. */
+TEST(reclaiming_knows_of_the_other_volumes)
+{
+    static const struct {
+        const char *source, *words;
+    } rows[] = {
+        { "'nfs':{'server':'s','path':'/x/y'}", "'/x' contains the path of volume \"q\"" },
+        { "'nfs':{'server':'s','path':'/x'}", "'/x' is the path of volume \"q\" too" },
+        { "'nfs':{'server':'s','path':'/'}", NULL },
+        { "'nfs':{'server':'t','path':'/x'}", NULL },
+        { "'nfs':{'server':'s','path':'/"
+          "x'},'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions'"
+          ":[{'key':'k','operator':'In','values':['there']}]}]}}",
+          NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world w;
+
+        make_machine_n1(&w, "here");
+        scripted.is_guarded = true;
+        make_volume(&w, "q", "", rows[i].source, "");
+        make_orphan(&w, "", HOST_PATH, DELETES);
+        world_start(&w);
+        world_settle(&w);
+        if (rows[i].words) {
+            ASSERT_VOLUME(&w, "p", "Failed", "status/phase");
+            assert_told(&w, "p", "Warning", "VolumeFailedDelete", rows[i].words);
+            ASSERT_SENT(&w.served, 200, "MERGE", VOLUMES "/q", "{'metadata':{'finalizers':null}}");
+            ASSERT_SENT(&w.served, 200, "DELETE", VOLUMES "/q", NULL);
+            world_settle_for(&w, 130);
+        }
+        assert_goes(&w, "p"); /* by itself, once nothing stands against it */
+        world_done(&w);
+    }
+}
+
 static const struct unfit unfit[] = {
     { "S115_an_object_that_does_not_go_is_tried_again", FAULT_ANY, "is about a fault of its own" },
     { "S122_what_is_not_released_any_more_is_not_touched", FAULT_ANY, "is about a fault of its own" },

@@ -385,7 +385,7 @@ TEST(a_deep_tree_is_walked_whole)
     /* The clock is looked at each 64 entries and once more to set the next time: 30 s, then 60 s. */
     ASSERT_INT(3 * 64, t.files[0]);
     ASSERT_INT((3 + 6) * 64, t.files[1]);
-    ASSERT_OK(host_remove_tree(NULL, in_dir(&d, "vol"), NULL, &err)); /* no path reaches down there */
+    ASSERT_OK(host_remove_tree(NULL, in_dir(&d, "vol"), NULL, NULL, &err)); /* no path reaches down there */
 }
 
 /* Usage */

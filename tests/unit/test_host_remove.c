@@ -122,11 +122,11 @@ TEST(emptying_keeps_the_directory)
 
     put_some(&p);
     assert_int_equal(stat(p.vol, &before), 0);
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
     ASSERT_INT(0, count_entries(p.vol));
     assert_int_equal(stat(p.vol, &after), 0);
     assert_int_equal(before.st_ino, after.st_ino);
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err)); /* again */
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err)); /* again */
     assert_out_is_whole(&p);
 }
 
@@ -135,12 +135,12 @@ TEST(removing_takes_the_directory)
     _cleanup_(place_done) struct place p = place_new();
 
     put_some(&p);
-    ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "vol//"), NULL, &err)); /* slashes mean nothing */
+    ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "vol//"), NULL, NULL, &err)); /* slashes mean nothing */
     assert_false(exists(p.vol));
-    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &err)); /* again */
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
-    ASSERT_OK(host_empty_dir(in_dir(&p.d, "absent/vol"), NULL, &err));
-    ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "absent/vol"), NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err)); /* again */
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
+    ASSERT_OK(host_empty_dir(in_dir(&p.d, "absent/vol"), NULL, NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "absent/vol"), NULL, NULL, &err));
     assert_out_is_whole(&p);
 }
 
@@ -159,7 +159,7 @@ TEST(everything_that_is_no_directory_goes)
     assert_int_equal(mknod(in_dir(&p.d, "vol/socket"), S_IFSOCK | 0600, 0), 0);
     assert_int_equal(link(in_dir(&p.d, "out/precious"), in_dir(&p.d, "vol/hard")), 0);
     assert_int_equal(mkdir(in_dir(&p.d, "vol/locked"), 0), 0);
-    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err));
     assert_false(exists(p.vol));
     assert_out_is_whole(&p);
 }
@@ -169,10 +169,10 @@ TEST(a_volume_may_be_a_file)
     _cleanup_(place_done) struct place p = place_new();
 
     put_file(in_dir(&p.d, "disk"), "x");
-    ASSERT_ERR(ERR_INVALID, host_empty_dir(in_dir(&p.d, "disk"), NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_empty_dir(in_dir(&p.d, "disk"), NULL, NULL, &err));
     assert_non_null(strstr(err.msg, "/disk' is not a directory"));
     assert_true(exists(in_dir(&p.d, "disk")));
-    ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "disk"), NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "disk"), NULL, NULL, &err));
     assert_false(exists(in_dir(&p.d, "disk")));
 }
 
@@ -182,11 +182,11 @@ TEST(stopping_leaves_the_rest)
     host_stop stop = 1;
 
     put_some(&p);
-    ASSERT_ERR(ERR_CANCELLED, host_remove_tree(NULL, p.vol, &stop, &err));
+    ASSERT_ERR(ERR_CANCELLED, host_remove_tree(NULL, p.vol, NULL, &stop, &err));
     ASSERT_INT(3, count_entries(p.vol));
-    ASSERT_ERR(ERR_CANCELLED, host_empty_dir(p.vol, &stop, &err));
+    ASSERT_ERR(ERR_CANCELLED, host_empty_dir(p.vol, NULL, &stop, &err));
     atomic_store(&stop, 0);
-    ASSERT_OK(host_remove_tree(NULL, p.vol, &stop, &err));
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &stop, &err));
 }
 
 /* Refusals: a volume at `/`, near it, or at no place at all */
@@ -209,9 +209,9 @@ TEST(paths_that_are_no_volumes_are_refused)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        ASSERT_ERR(ERR_INVALID, host_empty_dir(rows[i].path, NULL, &err));
+        ASSERT_ERR(ERR_INVALID, host_empty_dir(rows[i].path, NULL, NULL, &err));
         ASSERT_STR(rows[i].expected, err.msg);
-        ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, rows[i].path, NULL, &err));
+        ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, rows[i].path, NULL, NULL, &err));
         ASSERT_STR(rows[i].expected, err.msg);
     }
 }
@@ -221,20 +221,21 @@ TEST(a_base_is_not_left)
     _cleanup_(place_done) struct place p = place_new();
 
     put_some(&p);
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.vol, NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.out, NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.d.path, NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, in_dir(&p.d, "volume"), NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, in_dir(&p.d, "vol/../out"), NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree("", p.vol, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.vol, NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.out, NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.d.path, NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, in_dir(&p.d, "volume"), NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, in_dir(&p.d, "vol/../out"), NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree("", p.vol, NULL, NULL, &err));
     assert_out_is_whole(&p);
     ASSERT_INT(3, count_entries(p.vol));
-    ASSERT_OK(host_remove_tree(p.vol, in_dir(&p.d, "vol/a/b"), NULL, &err));
+    ASSERT_OK(host_remove_tree(p.vol, in_dir(&p.d, "vol/a/b"), NULL, NULL, &err));
     assert_true(exists(in_dir(&p.d, "vol/a/f")));
-    ASSERT_OK(host_remove_tree(p.vol, in_dir(&p.d, "vol/a"), NULL, &err));
+    ASSERT_OK(host_remove_tree(p.vol, in_dir(&p.d, "vol/a"), NULL, NULL, &err));
     ASSERT_INT(2, count_entries(p.vol));
-    ASSERT_OK(host_remove_tree("/", in_dir(&p.d, "vol/c"), NULL, &err)); /* on the same mount, or busy */
-    ASSERT_OK(host_remove_tree(in_dir(&p.d, "absent"), in_dir(&p.d, "absent/x"), NULL, &err));
+    ASSERT_OK(
+        host_remove_tree("/", in_dir(&p.d, "vol/c"), NULL, NULL, &err)); /* on the same mount, or busy */
+    ASSERT_OK(host_remove_tree(in_dir(&p.d, "absent"), in_dir(&p.d, "absent/x"), NULL, NULL, &err));
 }
 
 TEST(links_inside_go_and_what_they_point_to_stays)
@@ -249,7 +250,7 @@ TEST(links_inside_go_and_what_they_point_to_stays)
     assert_int_equal(symlink("nowhere", in_dir(&p.d, "vol/dangling")), 0);
     assert_int_equal(symlink("loop", in_dir(&p.d, "vol/loop")), 0);
     assert_int_equal(symlink("..", in_dir(&p.d, "vol/parent")), 0);
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
     ASSERT_INT(0, count_entries(p.vol));
     assert_out_is_whole(&p);
 }
@@ -261,16 +262,16 @@ TEST(a_link_in_the_path_is_refused)
     put_some(&p);
     assert_int_equal(symlink("vol", in_dir(&p.d, "link")), 0);
     assert_int_equal(symlink("nowhere", in_dir(&p.d, "dangling")), 0);
-    ASSERT_ERR(ERR_INVALID, host_empty_dir(in_dir(&p.d, "link"), NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_empty_dir(in_dir(&p.d, "link"), NULL, NULL, &err));
     assert_non_null(strstr(err.msg, "/link' is a symbolic link"));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, in_dir(&p.d, "link"), NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, in_dir(&p.d, "link"), NULL, NULL, &err));
     assert_non_null(strstr(err.msg, "/link' is a symbolic link"));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, in_dir(&p.d, "dangling"), NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_empty_dir(in_dir(&p.d, "link/a"), NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, in_dir(&p.d, "dangling"), NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_empty_dir(in_dir(&p.d, "link/a"), NULL, NULL, &err));
     assert_non_null(strstr(err.msg, "/link/a' leads through a symbolic link or a file"));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, in_dir(&p.d, "link/a"), NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(in_dir(&p.d, "link"), in_dir(&p.d, "link/a"), NULL, &err));
-    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.d.path, in_dir(&p.d, "link/a/b"), NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(NULL, in_dir(&p.d, "link/a"), NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(in_dir(&p.d, "link"), in_dir(&p.d, "link/a"), NULL, NULL, &err));
+    ASSERT_ERR(ERR_INVALID, host_remove_tree(p.d.path, in_dir(&p.d, "link/a/b"), NULL, NULL, &err));
     assert_true(exists(in_dir(&p.d, "link")));
     assert_true(exists(in_dir(&p.d, "vol/a/b/f")));
 }
@@ -304,9 +305,9 @@ TEST(a_mount_inside_is_found_before_anything_is_removed)
         struct error empty_err = { 0 }, remove_err = { 0 };
         const char *source = rows[i].type ? rows[i].source : in_dir(&p.d, rows[i].source);
         assert_int_equal(mount(source, in_dir(&p.d, rows[i].target), rows[i].type, rows[i].flags, NULL), 0);
-        int empty_r = host_empty_dir(p.vol, NULL, &empty_err);
-        int remove_r = host_remove_tree(NULL, p.vol, NULL, &remove_err);
-        int base_r = host_remove_tree(p.vol, in_dir(&p.d, rows[i].target), NULL, &err);
+        int empty_r = host_empty_dir(p.vol, NULL, NULL, &empty_err);
+        int remove_r = host_remove_tree(NULL, p.vol, NULL, NULL, &remove_err);
+        int base_r = host_remove_tree(p.vol, in_dir(&p.d, rows[i].target), NULL, NULL, &err);
         assert_int_equal(umount(in_dir(&p.d, rows[i].target)), 0);
         ASSERT_INT(-ERR_BUSY, empty_r);
         ASSERT_INT(-ERR_BUSY, remove_r);
@@ -315,7 +316,7 @@ TEST(a_mount_inside_is_found_before_anything_is_removed)
         assert_non_null(strstr(remove_err.msg, rows[i].target));
         assert_untouched(&p);
     }
-    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err));
 }
 
 TEST(a_volume_that_is_a_mount_point_can_be_emptied_not_removed)
@@ -325,10 +326,10 @@ TEST(a_volume_that_is_a_mount_point_can_be_emptied_not_removed)
 
     assert_int_equal(mount("tmpfs", p.vol, "tmpfs", 0, "size=1m"), 0);
     put_some(&p);
-    int remove_r = host_remove_tree(NULL, p.vol, NULL, &err);
+    int remove_r = host_remove_tree(NULL, p.vol, NULL, NULL, &err);
     unsigned kept = count_entries(p.vol);
-    int base_r = host_remove_tree(p.d.path, in_dir(&p.d, "vol/a"), NULL, &err); /* past the mount */
-    int empty_r = host_empty_dir(p.vol, NULL, &err);
+    int base_r = host_remove_tree(p.d.path, in_dir(&p.d, "vol/a"), NULL, NULL, &err); /* past the mount */
+    int empty_r = host_empty_dir(p.vol, NULL, NULL, &err);
     unsigned left = count_entries(p.vol);
     assert_int_equal(umount(p.vol), 0);
     ASSERT_INT(-ERR_BUSY, remove_r);
@@ -370,12 +371,12 @@ static int as_nobody(int (*fn)(const char *path), const char *path)
 
 static int call_empty(const char *path)
 {
-    return host_empty_dir(path, NULL, &err);
+    return host_empty_dir(path, NULL, NULL, &err);
 }
 
 static int call_remove(const char *path)
 {
-    return host_remove_tree(NULL, path, NULL, &err);
+    return host_remove_tree(NULL, path, NULL, NULL, &err);
 }
 
 static void give_to_nobody(const struct place *p, const char *name)
@@ -438,16 +439,16 @@ TEST(an_immutable_file_is_named)
         print_message("cannot make files immutable here: skipped\n");
         skip();
     }
-    int r = host_remove_tree(NULL, p.vol, NULL, &err);
+    int r = host_remove_tree(NULL, p.vol, NULL, NULL, &err);
     assert_true(set_flags(in_dir(&p.d, "vol/c/f"), 0)); /* before anything can fail the test */
     assert_true(set_flags(in_dir(&p.d, "vol/c"), FS_APPEND_FL));
     ASSERT_INT(-ERR_DENIED, r);
     assert_non_null(strstr(err.msg, "/vol/c/f\": it is immutable"));
-    r = host_remove_tree(NULL, p.vol, NULL, &err);
+    r = host_remove_tree(NULL, p.vol, NULL, NULL, &err);
     assert_true(set_flags(in_dir(&p.d, "vol/c"), 0));
     ASSERT_INT(-ERR_DENIED, r);
     assert_non_null(strstr(err.msg, "/vol/c/f\""));
-    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &err)); /* repeated, once it can be done */
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err)); /* repeated, once it can be done */
     place_done(&p);
 }
 
@@ -462,7 +463,7 @@ TEST(deep_trees_need_no_path_and_few_descriptors)
     memset(name, 'd', NAME_MAX);
     name[NAME_MAX] = '\0';
     put_chain(p.vol, name, 1000, true);
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
     ASSERT_INT(0, count_entries(p.vol));
     ASSERT_INT(before, count_entries("/proc/self/fd"));
 }
@@ -491,7 +492,7 @@ TEST(a_place_too_deep_for_words_is_still_named)
     assert_int_equal(mknodat(fd, "last", S_IFREG | 0644, 0), 0);
     int file = openat(fd, "last", O_RDONLY | O_CLOEXEC), flags = FS_IMMUTABLE_FL;
     bool can = ioctl(file, FS_IOC_SETFLAGS, &flags) == 0;
-    int r = can ? host_empty_dir(p.vol, NULL, &err) : -ERR_DENIED;
+    int r = can ? host_empty_dir(p.vol, NULL, NULL, &err) : -ERR_DENIED;
     flags = 0;
     if (can)
         assert_int_equal(ioctl(file, FS_IOC_SETFLAGS, &flags), 0);
@@ -501,8 +502,8 @@ TEST(a_place_too_deep_for_words_is_still_named)
     if (can)
         assert_non_null(strstr(err.msg, "/vol/.../last\": it is immutable"));
     ASSERT_INT(before, count_entries("/proc/self/fd")); /* failures close too */
-    ASSERT_ERR(ERR_CANCELLED, host_empty_dir(p.vol, &stop, &err));
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+    ASSERT_ERR(ERR_CANCELLED, host_empty_dir(p.vol, NULL, &stop, &err));
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
 }
 
 TEST(many_deep_siblings_are_all_found_again)
@@ -515,7 +516,7 @@ TEST(many_deep_siblings_are_all_found_again)
         put_dir(&p, name);
         put_chain(in_dir(&p.d, name), "d", i * 4, i % 2); /* below and above what stays open */
     }
-    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err));
     assert_false(exists(p.vol));
     assert_out_is_whole(&p);
 }
@@ -533,7 +534,7 @@ TEST(wide_directories_are_listed_to_their_end)
         if (i % 20 == 0)
             assert_int_equal(mknodat(fd, name, S_IFREG | 0600, 0), 0);
     }
-    ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+    ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
     ASSERT_INT(0, count_entries(p.vol));
 }
 
@@ -594,11 +595,11 @@ TEST(a_directory_swapped_for_a_link_leads_nowhere)
             assert_int_equal(symlink("../out", in_dir(&p.d, name)), 0);
         }
         pthread_t thread = rival_start(&rival, rival_swaps);
-        int r = host_empty_dir(p.vol, NULL, &err);
+        int r = host_empty_dir(p.vol, NULL, NULL, &err);
         rival_end(&rival, thread);
         assert_true(r == 0 || r == -ERR_BUSY || r == -ERR_CONFLICT);
         assert_out_is_whole(&p);
-        ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+        ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
         ASSERT_INT(0, count_entries(p.vol));
         place_done(&p);
     }
@@ -625,13 +626,13 @@ TEST(a_directory_moved_away_does_not_take_us_along)
 
         put_chain(p.vol, "d", 60, false); /* more than stay open: the way up goes through ".." */
         pthread_t thread = rival_start(&rival, rival_moves);
-        int r = host_empty_dir(p.vol, NULL, &err);
+        int r = host_empty_dir(p.vol, NULL, NULL, &err);
         rival_end(&rival, thread);
         assert_true(r == 0 || r == -ERR_BUSY || r == -ERR_CONFLICT);
         assert_true(exists(in_dir(&p.d, "out/precious")));
         if (exists(in_dir(&p.d, "out/moved")))
-            ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "out/moved"), NULL, &err));
-        ASSERT_OK(host_empty_dir(p.vol, NULL, &err));
+            ASSERT_OK(host_remove_tree(NULL, in_dir(&p.d, "out/moved"), NULL, NULL, &err));
+        ASSERT_OK(host_empty_dir(p.vol, NULL, NULL, &err));
         place_done(&p);
     }
 }
@@ -655,13 +656,13 @@ TEST(a_writer_cannot_hold_us_forever)
 
     put_some(&p);
     pthread_t thread = rival_start(&rival, rival_writes);
-    int r = host_remove_tree(NULL, p.vol, NULL, &err);
+    int r = host_remove_tree(NULL, p.vol, NULL, NULL, &err);
     rival_end(&rival, thread);
     if (r < 0) {
         ASSERT_INT(-ERR_BUSY, r);
         assert_non_null(strstr(err.msg, "somebody keeps writing to"));
     }
-    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, &err));
+    ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err));
     assert_out_is_whole(&p);
 }
 

@@ -371,6 +371,56 @@ TEST(local_erases_nothing_in_use)
     finish(&w);
 }
 
+/* Another volume has a directory in it, or the same one by another name; and the node is not the one that the
+ * volume is pinned to. */
+TEST(local_erases_nothing_of_another_volume)
+{
+    static const char *const rows[][2] = { { "", "contains the path of volume" },
+                                           { "/sub", "contains the path of volume" } };
+
+    skip_without_private_mounts();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char body[1024];
+        struct parts w;
+
+        begin(&w);
+        put_node(&w);
+        mount_tmpfs("fast/v1", "size=20m");
+        put_file(in_dir(d, "fast/v1/data"), "x");
+        assert_int_equal(mkdir(in_dir(d, "fast/v1/sub"), 0755), 0);
+        assert_int_equal(symlink("fast/v1", in_dir(d, "link")), 0);
+        (void)snprintf(body, sizeof body,
+                       "{'metadata':{'name':'other','finalizers':null},'spec':{'capacity':{'storage':'1Gi'},"
+                       "'accessModes':['ReadWriteOnce'],'hostPath':{'path':'%s/link/sub%s'}}}",
+                       d->path, rows[i][0]);
+        ASSERT_SENT(&w.served, 201, "POST", VOLUMES, body);
+        assert_int_equal(mkdir(in_dir(d, "fast/v1/sub/sub"), 0755), 0);
+        pass(&w, 10);
+        use_and_release(&w, path_of("v1", "fast"));
+        pass(&w, 30);
+        assert_true(is_there(in_dir(d, "fast/v1/data")));
+        ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+        assert_non_null(strstr(buf_cstr(&w.served.text), rows[i][1]));
+        finish(&w);
+    }
+}
+
+TEST(local_erases_nothing_of_another_node)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    released_fs(&w);
+    ASSERT_SENT(&w.served, 200, "MERGE", "/api/v1/nodes/n",
+                "{'metadata':{'labels':{'kubernetes.io/hostname':'x'}}}");
+    pass(&w, 30);
+    assert_true(is_there(in_dir(d, "fast/v1/data")));
+    ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+    assert_non_null(strstr(buf_cstr(&w.served.text), "its data is on another machine"));
+    finish(&w);
+}
+
 /* The mount is gone: what is below it belongs to somebody else. */
 TEST(local_erases_no_other_file_system)
 {

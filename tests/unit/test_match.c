@@ -200,6 +200,39 @@ TEST(rules_of_matching)
     check_rows(rows, ARRAY_LEN(rows), &(struct match_options){ 0 });
 }
 
+/* Row 9a: a claim that is to be filled takes only a volume that it names, or that names it. */
+TEST(data_sources)
+{
+#define SOURCE ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}"
+#define SOURCE_REF ",'dataSourceRef':{'apiGroup':'x.io','kind':'Filler','name':'f'}"
+    static const struct match_row rows[] = {
+        { FREE(""), CLAIM_TEXT("", SOURCE), REJECT_DATA_SOURCE },
+        { FREE(""), CLAIM_TEXT("", SOURCE_REF), REJECT_DATA_SOURCE },
+        { FREE(KEPT("u")), CLAIM_TEXT("", SOURCE), REJECT_NONE },
+        { FREE(KEPT("")), CLAIM_TEXT("", SOURCE_REF), REJECT_NONE },
+        { FREE(KEPT("other")), CLAIM_TEXT("", SOURCE), REJECT_TAKEN },
+        { FREE(""),
+          "{'metadata':{'name':'c','namespace':'ns','uid':'u'},'spec':{'volumeName':'v'" SOURCE "}}",
+          REJECT_NONE },
+        { FREE(""),
+          "{'metadata':{'name':'c','namespace':'ns','uid':'u'},'spec':{'volumeName':'w'" SOURCE "}}",
+          REJECT_DATA_SOURCE },
+        /* After the rules that hold for what is kept, too; before those that do not. */
+        { FREE(""), CLAIM_TEXT("", SOURCE REQUEST("1")), REJECT_SIZE },
+        { FREE(",'storageClassName':'gold'"), CLAIM_TEXT("", SOURCE), REJECT_DATA_SOURCE },
+        { VOLUME_TEXT("", "", ""), CLAIM_TEXT("", SOURCE), REJECT_DATA_SOURCE },
+    };
+    static const struct kvs no_labels;
+
+    check_rows(rows, ARRAY_LEN(rows), &(struct match_options){ 0 });
+    check_rows(rows, ARRAY_LEN(rows),
+               &(struct match_options){ .is_delayed = true, .node_labels = &no_labels });
+    ASSERT_INT(REJECT_DELAYED,
+               match(FREE(""), CLAIM_TEXT("", SOURCE), &(struct match_options){ .is_delayed = true }));
+    ASSERT_INT(REJECT_NONE,
+               match(FREE(""), CLAIM_TEXT("", SOURCE), &(struct match_options){ .is_promised = true }));
+}
+
 /* The first rule that refuses is the one that is told. */
 TEST(rules_are_asked_in_their_order)
 {

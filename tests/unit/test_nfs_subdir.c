@@ -194,7 +194,8 @@ static int drop(const char *path, const char *parameters, struct error *e)
             : NULL;
 
     return nfs_subdir_type.remove(&export, volume_of(volume),
-                                  (const struct storage_class *)(const void *)class, NULL, e);
+                                  (const struct storage_class *)(const void *)class, /* guard= */ NULL,
+                                  /* stop= */ NULL, e);
 }
 
 /* plugins-53, plugins-55 */
@@ -388,6 +389,44 @@ TEST(nfs_subdir_from_claim_to_archive)
     assert_true(is_there(in_export(name)));
     parts_done(&w);
     close_export();
+}
+
+/* Two claims whose pattern gives the same directory: it stays as long as one of them has it. */
+TEST(nfs_subdir_keeps_what_another_volume_has)
+{
+    static const char *const parameters[] = { "'onDelete':'delete'", "'archiveOnDelete':'true'" };
+
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
+        char uid[2][64], path[2][256], class[256], words[256];
+        struct parts w;
+
+        open_export();
+        parts_init(&w, &type);
+        (void)snprintf(class, sizeof class, ",'parameters':{'pathPattern':'shared',%s}", parameters[i]);
+        put_class(&w, "c", class);
+        put_claim(&w, "x", "", "", uid[0]);
+        put_claim(&w, "y", "", "", uid[1]);
+        pass(&w, 1);
+        for (int v = 0; v < 2; v++) {
+            (void)snprintf(path[v], sizeof path[v], "%s", volume_path(uid[v]));
+            ASSERT_SENT(&w.served, 200, "GET", path[v], NULL);
+        }
+        put_file(in_export("shared/data"), "x");
+        drop_claim(&w, CLAIMS "/x");
+        release(&w, path[0]);
+        pass(&w, 1);
+        assert_true(is_there(in_export("shared/data")));
+        (void)snprintf(words, sizeof words, "'/srv/nfs/shared' is the path of volume \"pvc-%s\" too", uid[1]);
+        ASSERT_EVENT(&w, "Warning", "VolumeFailedDelete", words);
+        drop_claim(&w, CLAIMS "/y");
+        release(&w, path[1]);
+        pass(&w, 20);
+        ASSERT_GONE(&w, path[0]);
+        ASSERT_GONE(&w, path[1]);
+        assert_false(is_there(in_export("shared/data")));
+        parts_done(&w);
+        close_export();
+    }
 }
 
 TEST_MAIN()

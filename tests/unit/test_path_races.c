@@ -287,7 +287,7 @@ TEST(writing_files_does_not_escape)
 
 static int tear_down(struct race *r)
 {
-    return host_remove_tree(r->d->path, r->vol, NULL, &err);
+    return host_remove_tree(r->d->path, r->vol, NULL, NULL, &err);
 }
 
 TEST(tearing_down_does_not_escape)
@@ -298,12 +298,12 @@ TEST(tearing_down_does_not_escape)
 /* The volume's own directory is what is exchanged. */
 static int delete (struct race *r)
 {
-    return host_remove_tree(NULL, in_dir(r->d, "vol/a"), NULL, &err);
+    return host_remove_tree(NULL, in_dir(r->d, "vol/a"), NULL, NULL, &err);
 }
 
 static int delete_below(struct race *r)
 {
-    return host_remove_tree(r->vol, in_dir(r->d, "vol/a/s"), NULL, &err);
+    return host_remove_tree(r->vol, in_dir(r->d, "vol/a/s"), NULL, NULL, &err);
 }
 
 TEST(deleting_does_not_escape)
@@ -314,12 +314,12 @@ TEST(deleting_does_not_escape)
 
 static int recycle(struct race *r)
 {
-    return host_empty_dir(in_dir(r->d, "vol/a"), NULL, &err);
+    return host_empty_dir(in_dir(r->d, "vol/a"), NULL, NULL, &err);
 }
 
 static int recycle_around(struct race *r)
 {
-    return host_empty_dir(r->vol, NULL, &err);
+    return host_empty_dir(r->vol, NULL, NULL, &err);
 }
 
 TEST(recycling_does_not_escape)

@@ -139,6 +139,47 @@ TEST(a_group_is_not_given_read_only_volumes)
 }
 
 /* Other mounts than pods' are not pods. */
+TEST(a_group_is_not_given_what_is_protected)
+{
+    skip_without_private_mounts();
+    _cleanup_(volume_bench_free_p) struct volume_bench *b = volume_bench_new();
+    _cleanup_(object_unref_p) struct object *pod = volume_bench_pod(1, ""),
+                                            *v = local_volume(make_dir(b), "");
+    const char *path = volume_bench_path(b, P, 1, "pv");
+    const char *own[] = { in_dir(b->d, "disk"), NULL };
+    const struct guard_dirs dirs = { own, NULL };
+
+    b->env.dirs = &dirs;
+    ASSERT_ERR(ERR_DENIED, set_up(b, pod, v, 1000));
+    assert_non_null(strstr(err.msg, "cannot give the volume to group 1000: "));
+    assert_non_null(strstr(err.msg, " is Berth's own directory "));
+    ASSERT_INT(0, stat_of(in_dir(b->d, "disk/f")).st_gid);
+    assert_false(is_mounted(path));
+    ASSERT_OK(set_up(b, pod, v, -1)); /* without a group nothing is changed */
+    assert_true(is_mounted(path));
+    ASSERT_OK(tear_down(b, 1));
+}
+
+/* In mounts of our own, where /srv is a file system of the test's: a mistake costs nothing. */
+TEST(a_group_is_not_given_a_system_directory)
+{
+    skip_without_private_mounts();
+    _cleanup_(volume_bench_free_p) struct volume_bench *b = volume_bench_new();
+    _cleanup_(object_unref_p) struct object *pod = volume_bench_pod(1, ""), *v = local_volume("/srv", "");
+    struct stat st;
+    int r;
+
+    assert_int_equal(mount("tmpfs", "/srv", "tmpfs", 0, "size=64k"), 0);
+    put_file("/srv/f", "x");
+    r = set_up(b, pod, v, 1000);
+    st = stat_of("/srv/f");
+    assert_int_equal(umount2("/srv", MNT_DETACH), 0);
+    ASSERT_INT(-ERR_DENIED, r);
+    ASSERT_STR("cannot give the volume to group 1000: '/srv' is the system directory '/srv'", err.msg);
+    ASSERT_INT(0, st.st_gid);
+    assert_false(is_mounted(volume_bench_path(b, P, 1, "pv")));
+}
+
 TEST(an_admins_own_bind_is_no_pod)
 {
     skip_without_private_mounts();

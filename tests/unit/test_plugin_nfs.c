@@ -46,12 +46,20 @@ static void nfs_done(struct nfs_fixture *n)
 }
 
 /* The host is filled in here, since the fixture has moved to its place by now. */
-static int recycle(struct nfs_fixture *n, const struct object *v)
+static int recycle_with(struct nfs_fixture *n, const struct object *v, struct host_guard *guard)
 {
+    struct plugin_op *op = fixture_op(n->f);
+
+    op->guard = guard;
     n->f->host.mount_dir = n->mount_dir;
     n->f->host.commands_path = n->commands;
-    nfs_plugin.recycle->recycle(&n->f->host, volume_of(v), fixture_op(n->f));
+    nfs_plugin.recycle->recycle(&n->f->host, volume_of(v), op);
     return fixture_await(n->f);
+}
+
+static int recycle(struct nfs_fixture *n, const struct object *v)
+{
+    return recycle_with(n, v, NULL);
 }
 
 static struct object *nfs_volume(const char *server, const char *more)
@@ -105,6 +113,29 @@ TEST(recycle_mounts_empties_and_unmounts)
     assert_true(exists(in_dir(&n.f->d, "export")));
     assert_false(exists(in_dir(&n.f->d, "mounts/p")));
     ASSERT_OK(recycle(&n, v)); /* again */
+}
+
+/* Another volume has a directory of the export: nothing is mounted. Berth's own directory is what the export
+ * shows: nothing is removed. */
+TEST(recycle_asks_the_guard)
+{
+    skip_without_mounts();
+    _cleanup_(nfs_done) struct nfs_fixture n = nfs_new(BINDS, UNBINDS);
+    _cleanup_(object_unref_p) struct object *v = nfs_volume("fs.example", "");
+    const char *own[] = { in_dir(&n.f->d, "export/dir"), NULL };
+    const struct guard_dirs dirs = { own, NULL };
+    struct host_guard *guard;
+
+    ASSERT_OK(host_guard_new(NULL, &guard, &err));
+    host_guard_add_volume(guard, "other", "fs.example", "/exports/a b/c");
+    ASSERT_ERR(ERR_DENIED, recycle_with(&n, v, guard));
+    ASSERT_STR("'/exports/a b' contains the path of volume \"other\"", err.msg);
+    ASSERT_STR("", calls(&n));
+    ASSERT_OK(host_guard_new(&dirs, &guard, &err));
+    ASSERT_ERR(ERR_DENIED, recycle_with(&n, v, guard));
+    assert_non_null(strstr(err.msg, "contains Berth's own directory"));
+    assert_true(export_is_full(&n));
+    assert_false(exists(in_dir(&n.f->d, "mounts/p")));
 }
 
 TEST(recycle_passes_options)

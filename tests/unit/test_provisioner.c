@@ -29,9 +29,10 @@ static int fake_provision(const void *ctx, const struct provision_job *q, const 
 }
 
 static int fake_remove(const void *ctx, const struct volume *v, const struct storage_class *class,
-                       const host_stop *stop, struct error *e)
+                       const struct host_guard *guard, const host_stop *stop, struct error *e)
 {
     (void)ctx;
+    (void)guard;
     (void)stop;
     fake.removed++;
     (void)snprintf(fake.last, sizeof fake.last, "%s %s", v->obj.name, class ? class->obj.name : "-");
@@ -325,6 +326,32 @@ TEST(provisioner_takes_a_volume_that_exists_for_its_own)
 }
 
 /* Nobody takes the volume: 10, 20, 40 and 80 s later; then the storage goes, and all begins anew. */
+/* It would be an empty volume. */
+TEST(provisioner_makes_nothing_for_a_data_source)
+{
+    static const char *const sources[] = {
+        ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}",
+        ",'dataSourceRef':{'apiGroup':'x.io','kind':'Filler','name':'f'}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        struct parts w;
+        char uid[64];
+
+        begin(&w);
+        put_claim(&w, "x", "", sources[i], uid);
+        pass(&w, 100);
+        ASSERT_INT(0, fake.made);
+        ASSERT_SENT(&w.served, 404, "GET", volume_path(uid), NULL);
+        ASSERT_EVENT(
+            &w, "Warning", "ProvisioningFailed",
+            "Volume provisioning failed with infeasible error. Retries will be delayed. failed to "
+            "provision volume with StorageClass \"c\": plugin \"test.io/p\" is not a CSI plugin. Only "
+            "CSI plugin can provision a claim with a datasource");
+        parts_done(&w);
+    }
+}
+
 TEST(provisioner_removes_what_it_cannot_save)
 {
     char uid[64], message[256];

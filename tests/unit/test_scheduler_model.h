@@ -40,6 +40,7 @@ struct model_claim {
     int volume; /* that it is bound to; VOLUMES_MAX: one that is gone; NONE */
     int node;   /* selected; NODES_MAX: one that is gone; NONE */
     bool is_block, wants_fast;
+    bool has_source;       /* it is to be filled: no free volume is */
     bool is_node_promised; /* the node is not written yet */
 };
 
@@ -114,6 +115,7 @@ static inline void random_claim(struct rng *r, const struct model *m, struct mod
     else if (rng_chance(r, 15))
         c->node = below(r, 10) ? below(r, m->nodes_count) : NODES_MAX;
     c->is_node_promised = c->node != NONE && rng_chance(r, 30);
+    c->has_source = rng_chance(r, 15);
 }
 
 static inline bool is_unbound(const struct model_claim *c)
@@ -224,7 +226,7 @@ static inline bool model_is_free_for(const struct model *m, int volume, int clai
     const struct model_volume *v = &m->volumes[volume];
     const struct model_claim *c = &m->claims[claim];
 
-    return v->ref == REF_NONE && model_may_serve(m, volume, claim) && v->is_available &&
+    return v->ref == REF_NONE && !c->has_source && model_may_serve(m, volume, claim) && v->is_available &&
            (v->is_fast || !c->wants_fast) && model_reaches(m, v, node) && (c->modes & ~v->modes) == 0;
 }
 

@@ -100,10 +100,12 @@ static inline void claim_text(const struct model *m, int at, bool is_new, char t
     (void)snprintf(to, TEXT_MAX,
                    "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{%s,'namespace':'default'%s"
                    "},'spec':{'accessModes':[%s],'resources':{'requests':{'storage':'%dGi'}},"
-                   "'storageClassName':'k%d','volumeMode':'%s'%s%s}}",
+                   "'storageClassName':'k%d','volumeMode':'%s'%s%s%s}}",
                    meta_text(is_new, 'c', at, meta), annotation, modes_text(c->modes), c->size, c->class,
                    c->is_block ? "Block" : "Filesystem",
-                   c->wants_fast ? ",'selector':{'matchLabels':{'speed':'fast'}}" : "", volume);
+                   c->wants_fast ? ",'selector':{'matchLabels':{'speed':'fast'}}" : "",
+                   c->has_source ? ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}" : "",
+                   volume);
 }
 
 static inline void pod_text(const struct model *m, bool is_new, char to[static TEXT_MAX])

@@ -235,6 +235,17 @@ TEST(scheduler_29_selectors)
          .claims = { { "c", .rest = SSD } }, .gets = { "big" });
 }
 
+#define SOURCE ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}"
+
+/* A free volume is not filled from anything; one that is kept for the claim is its filler's business. */
+TEST(claims_with_a_data_source)
+{
+    PLAY(.volumes = { { "pv" } }, .claims = { { "c", .rest = SOURCE } });
+    PLAY(.volumes = { { "pv" }, { "kept", "9Gi", .kept_uid = "" } }, .claims = { { "c", .rest = SOURCE } },
+         .gets = { "kept" }, .is_alone = true);
+    PLAY(.volumes = { { "pv" } }, .claims = { { "c", .rest = SOURCE }, { "d" } });
+}
+
 TEST(scheduler_30_access_modes)
 {
     PLAY(.volumes = { { "pv" } }, .claims = { { "c", .modes = RWO ",'ReadOnlyMany'" } });

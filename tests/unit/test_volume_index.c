@@ -14,6 +14,7 @@ struct volume_row {
 };
 struct claim_row {
     const char *name, *uid, *size, *modes, *class, *beta_class, *attributes_class, *mode, *selector;
+    bool has_source;
 };
 
 static const char *or_else(const char *text, const char *fallback)
@@ -84,6 +85,8 @@ static struct object *new_claim(const struct claim_row *row)
     add_member(&t, "volumeMode", row->mode);
     if (row->selector)
         (void)buf_addf(&t, ",'selector':{%s}", row->selector);
+    if (row->has_source)
+        (void)buf_add_cstr(&t, ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
     (void)buf_add_cstr(&t, "}}");
     return kind_object(KIND_CLAIM, buf_cstr(&t));
 }
@@ -171,6 +174,20 @@ TEST(S14_S15_S16_selectors)
     ASSERT_MATCH("", .size = "2Gi",
                  .selector = "'matchExpressions':[{'key':'foo','operator':'DoesNotExist'}]");
     ASSERT_MATCH("bare", .selector = "");
+}
+
+/* Row 9a */
+TEST(a_claim_with_a_data_source)
+{
+    _cleanup_(volume_index_free_p) struct volume_index *x = new_index();
+
+    PUT(.name = "free");
+    ASSERT_MATCH("", .has_source = true);
+    PUT(.name = "kept", .size = "9Gi", .kept_for = "c");
+    ASSERT_MATCH("kept", .has_source = true);
+    ASSERT_DELAYED("kept", .has_source = true);
+    volume_index_remove(x, "kept");
+    ASSERT_MATCH("free");
 }
 
 TEST(S17_a_selector_that_cannot_be_evaluated)
@@ -688,6 +705,7 @@ static struct object *draw_claim(struct model *m)
         .attributes_class = draw(m, 8) ? NULL : "fast",
         .mode = draw(m, 8) ? NULL : "Block",
         .selector = DRAW_OF(m, selectors),
+        .has_source = draw(m, 8) == 0,
     };
 
     return new_claim(&row);
@@ -709,7 +727,7 @@ static bool naive_fits(const struct volume *v, const struct claim *c, const char
     *ret_kept = is_mine || held_for;
     if (*ret_kept)
         return true;
-    return !is_delayed && v->phase == VOLUME_AVAILABLE && strcmp(v->class, c->class) == 0 &&
+    return !is_delayed && !c->source && v->phase == VOLUME_AVAILABLE && strcmp(v->class, c->class) == 0 &&
            (!c->selector || label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count));
 }
 

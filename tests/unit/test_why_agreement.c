@@ -79,7 +79,8 @@ static void make_random_claim(struct world *w, struct rng *g, unsigned i)
     (void)snprintf(name, sizeof name, "c%u", i);
     if (class[0] || rng_chance(g, 50))
         (void)snprintf(with_class, sizeof with_class, ",'storageClassName':'%s'", class);
-    (void)snprintf(extra, sizeof extra, "%s%s%s%s", with_class, random_selector(g),
+    (void)snprintf(extra, sizeof extra, "%s%s%s%s%s", with_class, random_selector(g),
+                   rng_chance(g, 15) ? ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}" : "",
                    rng_chance(g, 10) ? ",'volumeMode':'Block'" : "",
                    rng_chance(g, 5) ? ",'volumeAttributesClassName':'silver'" : "");
     add_claim(w, name, PICK(g, sizes), PICK(g, modes), extra);

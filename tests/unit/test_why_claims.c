@@ -187,6 +187,40 @@ TEST(stuck_selector)
     close_world(&w);
 }
 
+TEST(stuck_data_source_and_only_free_volumes)
+{
+    struct world w;
+
+    open_world(&w);
+    add_volume(&w, "pv", "1Gi", RWO, "");
+    add_claim(&w, "c", "1Gi", RWO, ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
+    ask(&w, "c");
+    ASSERT_SAID("data-source",
+                "no volume fits; the nearest is pv: does not name the claim, which is to be filled "
+                "from PersistentVolumeClaim old");
+    ASSERT_TEXT("of the volumes that are there it takes only one that it names, or that names it\n");
+    ASSERT_TEXT("berth patch pvc c -n default --type=merge -p '{\"spec\":{\"volumeName\":\"pv\"}}'");
+    ASSERT_TEXT("that holds the data and has a claimRef to the claim.");
+    ASSERT_TEXT("it is bound as soon as a volume fits that names it in its claimRef\n");
+    close_world(&w);
+}
+
+TEST(stuck_data_source_that_the_provisioner_refuses)
+{
+    struct world w;
+
+    open_world(&w);
+    make_class(&w, "disks", EXTERNAL, "");
+    add_claim(&w, "c", "1Gi", RWO,
+              CLASS("disks") ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
+    world_settle(&w);
+    tell(&w, "c", EXTERNAL "_pod-0_1234", "Warning", "ProvisioningFailed", "Only CSI plugin can");
+    ask(&w, "c");
+    ASSERT_SAID("provisioning-failed", "the provisioner '" EXTERNAL "' fails: Only CSI plugin can");
+    ASSERT_TEXT("Use a class whose CSI driver can copy, or leave spec.dataSource out.");
+    close_world(&w);
+}
+
 /* Of a server that let it in. */
 TEST(stuck_selector_cannot_be_evaluated)
 {

@@ -17,6 +17,7 @@
 #include "machinery/operations.h"
 #include "machinery/parts.h"
 #include "plugins/plugin.h"
+#include "plugins/reclaim_guard.h"
 
 struct binder;
 
@@ -25,6 +26,7 @@ struct binder_options {
     struct plugin_host host;
     const struct volume_plugin *const *plugins; /* ends with NULL; borrowed */
     bool is_static;                             /* no dynamic provisioning */
+    struct reclaim_rules reclaim;
 };
 
 int binder_new(const struct binder_options *o, struct binder **ret, struct error *err);

@@ -303,7 +303,7 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, bool
         return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
                          c->obj.ns, c->obj.name, c->selector->error);
     r = kept_prefetch(x, c, &kept);
-    if (r == 0 && !is_delayed)
+    if (r == 0 && !is_delayed && !c->source) /* no free volume is filled as it asks */
         r = shelves_get(&x->shelves, c, &shelf);
     if (r == 0)
         best = pick_kept(x, c, &kept);

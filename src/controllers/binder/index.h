@@ -37,6 +37,7 @@ size_t volume_index_free_count(const struct volume_index *x);
 
 /* The one for the claim, as the stock binder would choose, ties by name; *ret NULL when there is none. Fails
  * with ERR_INVALID for a selector that cannot be evaluated, where there is a volume to ask it of.
+ * A claim with a data source gets what is kept for it alone.
  * Volumes that are held for others are not seen; one held for this claim (by uid) is as good as kept for it.
  */
 int volume_index_match(const struct volume_index *x, const struct claim *c, bool is_delayed,

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "plugins/work.h"
+
 void op_key(const struct object *o, struct buf *out)
 {
     (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
@@ -32,6 +34,7 @@ static void on_release(void *ctx)
     (void)object_unref(x->fresh);
     buf_done(&x->body);
     buf_done(&x->work.volume);
+    x->work.guard = host_guard_free(x->work.guard);
     free(x->name);
     free(x);
 }
@@ -92,6 +95,32 @@ void binder_ops_free(struct binder *b)
 {
     assert(TAILQ_EMPTY(&b->ops));
     (void)b;
+}
+
+/* False when the volume must not be touched: then work.done is told. */
+static bool op_may_touch(struct binder_op *x)
+{
+    struct binder *b = x->binder;
+    struct error err;
+
+    x->work.guard = host_guard_free(x->work.guard); /* of an earlier try */
+    if (reclaim_guard_new(&b->o.reclaim, b->volumes, b->nodes, volume_of(x->fresh), &x->work.guard, &err) ==
+        0)
+        return true;
+    plugin_op_fail(&b->o.host, &x->work, &err);
+    return false;
+}
+
+void op_remove_storage(struct binder_op *x)
+{
+    if (op_may_touch(x))
+        x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
+}
+
+void op_recycle_storage(struct binder_op *x)
+{
+    if (op_may_touch(x))
+        x->plugin->recycle->recycle(&x->binder->o.host, volume_of(x->fresh), &x->work);
 }
 
 void op_get_volume(struct binder_op *x, const char *name, client_done_fn *done)

@@ -36,6 +36,12 @@ bool op_start(struct binder *b, const struct object *about, const char *name,
 void op_again(struct binder_op *x);
 void op_end(struct binder_op *x, int r, const struct error *err);
 
+/* Removes the storage of the volume x->fresh, unless it must not be touched; ends in x->work.done, as the
+ * plugin's work does. */
+void op_remove_storage(struct binder_op *x);
+/* The same, but empties it. */
+void op_recycle_storage(struct binder_op *x);
+
 /* Requests: done with the op as ctx. */
 void op_get_volume(struct binder_op *x, const char *name, client_done_fn *done);
 

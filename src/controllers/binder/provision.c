@@ -176,7 +176,7 @@ static void on_cleaned_up(struct plugin_op *work, int r, const struct error *err
 static void clean_up(struct binder_op *x)
 {
     x->work.done = on_cleaned_up;
-    x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
+    op_remove_storage(x);
 }
 
 /* The volume is not there, and will not be. */

@@ -1,7 +1,8 @@
 /* What becomes of a volume whose claim is gone: kept, emptied for the next, or removed with its storage.
  *
  * Before anything is done to the storage the server is asked once more for the volume, and it must still be
- * released: the claim that it names is gone, or has another. */
+ * released: the claim that it names is gone, or has another. What must not be touched in any case, whatever
+ * the volume says, is plugins/reclaim_guard.h's to refuse. */
 #include "controllers/binder/ops.h"
 
 #include <stdio.h>
@@ -260,7 +261,7 @@ static void on_claim_for_delete(void *ctx, const struct client_answer *a)
         return;
     x->began_ns = loop_now_ns(x->binder->o.part.loop);
     x->work.done = on_removed;
-    x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
+    op_remove_storage(x);
 }
 
 static void start_delete(void *ctx, struct operation *op)
@@ -401,7 +402,7 @@ static void on_claim_for_recycle(void *ctx, const struct client_answer *a)
         return;
     }
     x->work.done = on_recycled;
-    x->plugin->recycle->recycle(&x->binder->o.host, volume_of(x->fresh), &x->work);
+    op_recycle_storage(x);
 }
 
 static void start_recycle(void *ctx, struct operation *op)

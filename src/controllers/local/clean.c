@@ -73,7 +73,7 @@ static int clean_dir(const struct clean_job *c, const char *path, struct error *
     if (!mount_table_find(table, path)) /* another file system would be emptied */
         return error_set(err, ERR_INVALID, "nothing is mounted at '%s' any more", path);
     r = host_check_unmounted(path, /* at_too= */ false, err);
-    return r < 0 ? r : host_empty_dir(path, &c->job.stop, err);
+    return r < 0 ? r : host_empty_dir(path, c->guard, &c->job.stop, err);
 }
 
 static int run_cleaner(const struct clean_job *c, const char *device, struct error *err)
@@ -124,6 +124,8 @@ static int clean_device(struct clean_job *c, const char *path, struct error *err
     struct wipe w = { .seed = c->seed, .where = &c->where, .stop = &c->job.stop, .owner = owner };
     int r = host_resolve_path(path, device, err);
 
+    if (r == 0)
+        r = host_guard_check_device(c->guard, device, err);
     if (r < 0)
         return r;
     if (!find_wipe(c->class, &w))
@@ -164,6 +166,7 @@ static void clean_free(struct job *j)
     struct clean_job *c = (struct clean_job *)j;
 
     (void)object_unref(c->volume);
+    c->guard = host_guard_free(c->guard);
     free(c->state_dir);
     free(c);
 }
@@ -347,7 +350,8 @@ static const struct local_class *class_of(const struct local *l, const char *nam
     return NULL;
 }
 
-static void begin_job(struct cleaning *c, const struct local_class *k, const struct volume *v)
+static void begin_job(struct cleaning *c, const struct local_class *k, const struct volume *v,
+                      struct host_guard *guard)
 {
     struct local *l = c->local;
     struct clean_job *j = calloc(1, sizeof *j);
@@ -357,6 +361,7 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
     j->job.type = &clean_type;
     j->class = k;
     j->volume = object_ref(&v->obj);
+    j->guard = guard;
     j->state_dir = l->o.state_dir ? strdup(l->o.state_dir) : NULL;
     j->commands_path = l->o.commands_path;
     j->seed = rng_u64(&l->rng);
@@ -376,22 +381,30 @@ static void on_looked(void *ctx, const struct volume *v, const struct error *err
 {
     struct cleaning *c = ctx;
     const struct local_class *k = v ? class_of(c->local, v->class) : NULL;
+    struct reclaim_rules rules = { c->local->o.dirs, c->local->o.node_name };
+    struct host_guard *guard = NULL;
     struct error failed;
+    int r;
 
     if (v && !local_owns(c->local, v)) {
         cleaning_free(c);
         return;
     }
-    if (v && !k) {
-        (void)error_set(&failed, ERR_NOT_FOUND, "class \"%s\" is not in storageClassMap", v->class);
-        recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
-                       "Error cleaning PV \"%s\": %s", c->volume->name, failed.msg);
-        err = &failed;
-    }
-    if (k)
-        begin_job(c, k, v);
-    else
+    if (!v) {
         cleaning_fail(c, err);
+        return;
+    }
+    if (!k)
+        r = error_set(&failed, ERR_NOT_FOUND, "class \"%s\" is not in storageClassMap", v->class);
+    else
+        r = reclaim_guard_new(&rules, c->local->volumes, c->local->nodes, v, &guard, &failed);
+    if (r == 0) {
+        begin_job(c, k, v, guard);
+        return;
+    }
+    recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
+                   "Error cleaning PV \"%s\": %s", c->volume->name, failed.msg);
+    cleaning_fail(c, &failed);
 }
 
 static void begin(struct local *l, const struct volume *v)

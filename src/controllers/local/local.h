@@ -11,6 +11,7 @@
 #define BERTH_CONTROLLERS_LOCAL_LOCAL_H
 
 #include "api/storage.h"
+#include "host/guard.h"
 #include "io/pool.h"
 #include "machinery/parts.h"
 
@@ -42,9 +43,10 @@ struct local_options {
     struct part_options part;
     struct pool *pool;
     const struct local_config *config;
-    const char *node_name;     /* borrowed, as the rest */
-    const char *state_dir;     /* for positions of wipes; made when it is needed */
-    const char *commands_path; /* the PATH of cleaners; NULL: the system's */
+    const char *node_name;         /* borrowed, as the rest */
+    const struct guard_dirs *dirs; /* never touched: host/guard.h; NULL for none */
+    const char *state_dir;         /* for positions of wipes; made when it is needed */
+    const char *commands_path;     /* the PATH of cleaners; NULL: the system's */
 };
 
 struct local;

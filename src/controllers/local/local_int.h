@@ -15,6 +15,7 @@
 #include "host/wipe.h"
 #include "machinery/write.h"
 #include "plugins/job.h"
+#include "plugins/reclaim_guard.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"
 #define LOCAL_NAME_BYTES 32 /* "local-pv-" and eight digits */
@@ -84,6 +85,7 @@ struct clean_job {
     struct job job; /* first: freed by it */
     const struct local_class *class;
     struct object *volume;
+    struct host_guard *guard;
     char *state_dir;
     const char *commands_path;
     uint64_t seed;

@@ -144,25 +144,33 @@ static int parse_bool(const char *text, bool *ret, struct error *err)
     return error_set(err, ERR_INVALID, "strconv.ParseBool: parsing \"%s\": invalid syntax", text);
 }
 
-static int remove_dir(const struct nfs_subdir *n, const char *dir, const host_stop *stop, struct error *err)
+static int remove_dir(const struct nfs_subdir *n, const char *dir, const struct host_guard *guard,
+                      const host_stop *stop, struct error *err)
 {
     char path[PATH_MAX * 2];
 
     (void)snprintf(path, sizeof path, "%s/%s", n->mount_dir, dir);
-    return host_remove_tree(n->mount_dir, path, stop, err);
+    return host_remove_tree(n->mount_dir, path, guard, stop, err);
 }
 
-static int archive_dir(const struct nfs_subdir *n, const char *dir, struct error *err)
+/* Moving it takes it from whoever else has it, too. */
+static int archive_dir(const struct nfs_subdir *n, const char *dir, const struct host_guard *guard,
+                       struct error *err)
 {
     const char *slash = strrchr(dir, '/');
-    char name[PATH_MAX + 16];
+    char name[PATH_MAX + 16], path[PATH_MAX * 2];
+    int r;
 
+    (void)snprintf(path, sizeof path, "%s/%s", n->mount_dir, dir);
+    r = host_guard_check_path(guard, path, err);
+    if (r < 0)
+        return r;
     (void)snprintf(name, sizeof name, "archived-%s", slash ? slash + 1 : dir);
     return export_move_up(n->mount_dir, dir, name, err);
 }
 
 static int nfs_remove(const void *ctx, const struct volume *v, const struct storage_class *class,
-                      const host_stop *stop, struct error *err)
+                      const struct host_guard *guard, const host_stop *stop, struct error *err)
 {
     const struct nfs_subdir *n = ctx;
     const char *on_delete, *archive;
@@ -181,14 +189,16 @@ static int nfs_remove(const void *ctx, const struct volume *v, const struct stor
     on_delete = parameter(class, "onDelete");
     archive = parameter(class, "archiveOnDelete");
     if (on_delete && strcmp(on_delete, "delete") == 0)
-        return remove_dir(n, dir, stop, err);
-    if (on_delete && strcmp(on_delete, "retain") == 0)
+        is_archived = false;
+    else if (on_delete && strcmp(on_delete, "retain") == 0)
         return 0;
-    if (archive)
+    else if (archive)
         r = parse_bool(archive, &is_archived, err);
+    if (r == 0)
+        r = host_guard_check_export(guard, n->server, v->source.nfs->path, err);
     if (r < 0)
         return r;
-    return is_archived ? archive_dir(n, dir, err) : remove_dir(n, dir, stop, err);
+    return is_archived ? archive_dir(n, dir, guard, err) : remove_dir(n, dir, guard, stop, err);
 }
 
 const struct provisioner_type nfs_subdir_type = { nfs_provision, nfs_remove };

@@ -225,6 +225,20 @@ static void give_back_node(struct provisioner_op *x, const struct error *why)
     client_send(x->provisioner->o.part.client, &x->call, &q, on_node_given_back, x);
 }
 
+/* Another try will fare no better. */
+static void never_made(struct provisioner_op *x, const struct error *why)
+{
+    struct error err;
+
+    (void)error_set(
+        &err, ERR_INVALID,
+        "Volume provisioning failed with infeasible error. Retries will be delayed. failed to provision "
+        "volume with StorageClass \"%s\": %s",
+        claim_of(x->about)->class, why->msg);
+    warn(x, &err);
+    provisioner_op_end_slowly(x);
+}
+
 static void not_made(struct provisioner_op *x, enum provision_state state, const struct error *why)
 {
     struct error err;
@@ -240,13 +254,7 @@ static void not_made(struct provisioner_op *x, enum provision_state state, const
     (void)error_set(&err, why->code, "failed to provision volume with StorageClass \"%s\": %s",
                     claim_of(x->about)->class, why->msg);
     if (state == PROVISION_FINISHED && why->code == ERR_INVALID) {
-        (void)error_set(
-            &err, ERR_INVALID,
-            "Volume provisioning failed with infeasible error. Retries will be delayed. failed to provision "
-            "volume with StorageClass \"%s\": %s",
-            claim_of(x->about)->class, why->msg);
-        warn(x, &err);
-        provisioner_op_end_slowly(x);
+        never_made(x, why);
         return;
     }
     warn(x, &err);
@@ -423,6 +431,18 @@ static bool should_provision(const struct provisioner *p, const struct claim *c)
     return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
 }
 
+/* No provisioner of this process copies data: the claim would get an empty volume. */
+static void refuse_source(struct provisioner_op *x)
+{
+    struct error err;
+
+    (void)error_set(
+        &err, ERR_INVALID,
+        "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
+        x->provisioner->o.name);
+    never_made(x, &err);
+}
+
 static void op_begin(struct provisioner_op *x)
 {
     const struct provisioner *p = x->provisioner;
@@ -443,6 +463,8 @@ static void op_begin(struct provisioner_op *x)
                  LOG_STR("provisioner", class_of(class)->provisioner));
         leave_progress(x);
         provisioner_op_end(x);
+    } else if (c->source && !is_in_progress(x)) {
+        refuse_source(x);
     } else {
         x->class = object_ref(class);
         if (find_node(x, &err))

@@ -17,6 +17,7 @@
 #include "host/remove.h"
 #include "io/pool.h"
 #include "machinery/parts.h"
+#include "plugins/reclaim_guard.h"
 
 /* How a try left things. */
 enum provision_state {
@@ -40,9 +41,10 @@ struct provisioner_type {
      * fare no better. */
     int (*provision)(const void *ctx, const struct provision_job *q, const host_stop *stop,
                      struct buf *source, enum provision_state *state, struct error *err);
-    /* Removes it; what is not there is done. class: NULL when there is none of that name. */
+    /* Removes it, unless the guard refuses; what is not there is done. class: NULL when there is none of that
+     * name. */
     int (*remove)(const void *ctx, const struct volume *v, const struct storage_class *class,
-                  const host_stop *stop, struct error *err);
+                  const struct host_guard *guard, const host_stop *stop, struct error *err);
     /* What is told by none: of a provision and of a removal. */
 #define PROVISIONER_IGNORED ERR_OP_PENDING
 };
@@ -53,6 +55,7 @@ struct provisioner_options {
     const struct provisioner_type *type;
     const void *ctx;  /* the type's; outlives the pool */
     const char *name; /* of classes' provisioner; borrowed */
+    struct reclaim_rules reclaim;
 };
 
 struct provisioner;

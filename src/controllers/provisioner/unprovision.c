@@ -13,14 +13,20 @@ struct removal_work {
     const struct provisioner_type *type;
     const void *ctx;
     struct object *volume, *class;
+    struct host_guard *guard;
+    struct error refusal; /* why nothing may be removed; ERR_NONE: it may */
 };
 
 static int removal_run(struct job *j, struct error *err)
 {
     struct removal_work *w = (struct removal_work *)j;
 
+    if (w->refusal.code != ERR_NONE) {
+        *err = w->refusal;
+        return -(int)err->code;
+    }
     return w->type->remove(w->ctx, volume_of(w->volume), (const struct storage_class *)(const void *)w->class,
-                           &j->stop, err);
+                           w->guard, &j->stop, err);
 }
 
 static void removal_free(struct job *j)
@@ -29,6 +35,7 @@ static void removal_free(struct job *j)
 
     (void)object_unref(w->volume);
     (void)object_unref(w->class);
+    w->guard = host_guard_free(w->guard);
     free(w);
 }
 
@@ -49,6 +56,8 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
     w->ctx = p->o.ctx;
     w->volume = object_ref(volume);
     w->class = k ? object_ref(k) : NULL;
+    (void)reclaim_guard_new(&p->o.reclaim, p->volumes_cache, p->nodes, volume_of(volume), &w->guard,
+                            &w->refusal); /* told by the job */
     x->job = &w->job;
     job_begin(&w->job, p->o.part.loop, p->o.pool, done, x);
 }
