@@ -191,6 +191,7 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     h->serve = o->serve;
     h->ctx = o->ctx;
     h->seed = o->seed;
+    h->is_tls = o->key_pem;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
     h->idle_ms_max = o->idle_ms_max ? o->idle_ms_max : HTTP_IDLE_MS_MAX;
     TAILQ_INIT(&h->conns);

@@ -144,6 +144,7 @@ void http_conn_know(struct http_conn *c)
         return;
     c->is_known = true;
     find_peer(c);
+    (void)socket_local_ip(c->fd, &c->local_ip); /* without it the address is nobody's: :: */
     parts[0] = siphash13(c->http->seed, address_of(c));
     parts[1] = hash_header(c, MHD_HTTP_HEADER_AUTHORIZATION);
     parts[2] = hash_header(c, MHD_HTTP_HEADER_USER_AGENT);

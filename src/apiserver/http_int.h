@@ -30,6 +30,7 @@ struct http_conn {
     int fd;
     struct http_request *request; /* under way: from its first line to the end of its answer */
     struct peer *peer;
+    struct socket_ip local_ip;
     uint64_t flow; /* who asks, for fairness */
     uint64_t deadline_ns;
     struct timer alarm; /* at or before deadline_ns */
@@ -63,6 +64,7 @@ struct http {
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
     size_t target_bytes_max;
+    bool is_tls;
     struct MHD_Daemon *daemon;
     struct fd_watch *watch;   /* the library's epoll descriptor */
     struct timer alarm;       /* when the library wants to look at its connections */

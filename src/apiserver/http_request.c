@@ -203,6 +203,9 @@ static enum MHD_Result request_begin(struct http_request *r, const char *url, co
     http_conn_know(c);
     (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, note_header, &facts);
     r->call.method = method_of(method);
+    r->call.is_remote = true;
+    r->call.is_tls = c->http->is_tls;
+    r->call.local_ip = c->local_ip;
     r->call.peer = c->peer;
     r->call.peer_is_invalid = c->peer_is_invalid;
     facts.has_bad_target = !target_is_whole(r, url, version) || !target_is_clean(r->target);

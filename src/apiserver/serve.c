@@ -1,4 +1,5 @@
-/* The way of a call: who asks, may it be asked now, may they ask it, what is it, who answers. */
+/* The way of a call: does it come from a web page, who asks, may it be asked now, may they ask it, what is
+ * it, who answers. */
 #include "apiserver/server.h"
 
 #include <assert.h>
@@ -20,6 +21,7 @@
 #include "apiserver/route.h"
 #include "apiserver/token.h"
 #include "apiserver/watch.h"
+#include "apiserver/web_guard.h"
 #include "apiserver/write.h"
 #include "base/log.h"
 #include "machinery/health.h"
@@ -340,6 +342,6 @@ void apiserver_serve(struct apiserver *s, struct call *c)
         return;
     }
     c->view.is_pretty = negotiate_is_pretty(c);
-    if (identify(c) && enter(c) && allow(c))
+    if (web_guard_admits(s->guard, c) && identify(c) && enter(c) && allow(c))
         serve_route(c);
 }

@@ -352,6 +352,7 @@ static int open_server(struct running *r, struct error *err)
     if (e < 0)
         return e;
     o.address = http_address(r->http);
+    o.server_cert_pem = r->settings.is_insecure ? NULL : buf_cstr(&r->pki.server_cert);
     e = apiserver_new(&o, &r->server, err);
     if (e == 0)
         e = pki_write_kubeconfig(&r->pki, r->settings.data, http_address(r->http), err);
