@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/http_head.h"
 #include "apiserver/http_int.h"
 #include "apiserver/tls.h"
 #include "io/clock.h"
@@ -147,6 +148,8 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
     add_option(&options, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory_bytes, NULL);
     /* Of inactivity; catches who does not read. The other limits are in http_conn.c. */
     add_option(&options, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)((h->idle_ms_max + 999) / 1000), NULL);
+    if (http_head_library_is_strict())
+        add_option(&options, MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL);
     if (o->key_pem) {
         flags |= MHD_USE_TLS;
         add_tls(&options, o);
