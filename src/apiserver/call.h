@@ -147,6 +147,7 @@ struct call {
     struct apiserver *server;
     struct arena arena;
     const struct user *user;
+    const struct error *user_error; /* the caller has been refused, and why; NULL: not asked for, or known */
     struct params params;
     struct route route;
     struct view view;

@@ -192,6 +192,7 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
         return error_no_memory(err);
     h->loop = o->loop;
     h->serve = o->serve;
+    h->identify = o->identify;
     h->ctx = o->ctx;
     h->seed = o->seed;
     h->is_tls = o->key_pem;

@@ -14,7 +14,6 @@
 #include "apiserver/http_int.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,33 +97,6 @@ struct http_conn *http_conn_of(struct MHD_Connection *mhd)
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-/* The address without the port: all connections of a machine are alike. */
-static struct str address_of(struct http_conn *c)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *a = info ? info->client_addr : NULL;
-
-    if (a && a->sa_family == AF_INET)
-        return (struct str){ (const char *)&((const struct sockaddr_in *)(const void *)a)->sin_addr,
-                             sizeof(struct in_addr) };
-    if (a && a->sa_family == AF_INET6)
-        return (struct str){ (const char *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-                             sizeof(struct in6_addr) };
-    return STR_LIT("");
-}
-
-static uint64_t hash_header(struct http_conn *c, const char *name)
-{
-    const char *value = NULL;
-    size_t len = 0;
-
-    if (MHD_lookup_connection_value_n(c->mhd, MHD_HEADER_KIND, name, strlen(name), &value, &len) == MHD_NO ||
-        !value)
-        return 0;
-    return siphash13(c->http->seed, (struct str){ value, len });
-}
-
 static void find_peer(struct http_conn *c)
 {
     const union MHD_ConnectionInfo *info =
@@ -135,21 +107,13 @@ static void find_peer(struct http_conn *c)
         c->peer_is_invalid = true;
 }
 
-/* Who asks is the first request's affair: nobody changes credentials on an open connection. */
 void http_conn_know(struct http_conn *c)
 {
-    uint64_t parts[4];
-
     if (c->is_known)
         return;
     c->is_known = true;
     find_peer(c);
     (void)socket_local_ip(c->fd, &c->local_ip); /* without it the address is nobody's: :: */
-    parts[0] = siphash13(c->http->seed, address_of(c));
-    parts[1] = hash_header(c, MHD_HTTP_HEADER_AUTHORIZATION);
-    parts[2] = hash_header(c, MHD_HTTP_HEADER_USER_AGENT);
-    parts[3] = c->peer ? siphash13(c->http->seed, str_of(c->peer->common_name)) : 0;
-    c->flow = siphash13(c->http->seed, (struct str){ (const char *)parts, sizeof parts });
 }
 
 void http_conn_suspend(struct http_conn *c)

@@ -31,10 +31,9 @@ struct http_conn {
     struct http_request *request; /* under way: from its first line to the end of its answer */
     struct peer *peer;
     struct socket_ip local_ip;
-    uint64_t flow; /* who asks, for fairness */
     uint64_t deadline_ns;
     struct timer alarm; /* at or before deadline_ns */
-    bool is_known;      /* peer and flow have been found out */
+    bool is_known;      /* peer and local_ip have been found out */
     bool peer_is_invalid;
     bool is_suspended;
     bool is_ended; /* we have shut it down: the library has yet to notice */
@@ -59,6 +58,7 @@ struct http_request {
 struct http {
     struct loop *loop;
     http_serve_fn *serve;
+    http_identify_fn *identify; /* NULL: requests share one flow */
     void *ctx;
     struct hash_seed seed;
     uint64_t request_ms_max;

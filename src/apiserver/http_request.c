@@ -159,6 +159,14 @@ static unsigned find_fault(const struct http_request *r, const struct head_facts
     return MHD_HTTP_BAD_REQUEST;
 }
 
+/* Of the user, not of the connection nor of anything else that a client can have many of. */
+static uint64_t flow_of(struct http_request *r)
+{
+    const struct http *h = r->conn->http;
+
+    return h->identify ? siphash13(h->seed, str_of(h->identify(h->ctx, &r->call))) : 0;
+}
+
 /* Gives the request to the server, now or when its turn comes. */
 static enum MHD_Result request_submit(struct http_request *r)
 {
@@ -167,7 +175,7 @@ static enum MHD_Result request_submit(struct http_request *r)
 
     r->call.body = buf_str(&r->body);
     http_conn_set_deadline(c, UINT64_MAX);
-    if (fair_submit(&h->fair, &r->turn, c->flow))
+    if (fair_submit(&h->fair, &r->turn, flow_of(r)))
         loop_defer(&h->run_fair);
     if (!r->is_answered)
         http_conn_suspend(c);

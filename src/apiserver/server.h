@@ -81,6 +81,9 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
 struct apiserver *apiserver_free(struct apiserver *s);
 DEFINE_CLEANUP(struct apiserver, apiserver_free)
 
+/* Who makes the call, before it is served: the user's name, which callers without valid credentials share. */
+const char *apiserver_identify(struct apiserver *s, struct call *c);
+
 /* Serves one call; see call.h. */
 void apiserver_serve(struct apiserver *s, struct call *c);
 

@@ -263,6 +263,13 @@ static void serve_call(void *ctx, struct call *c)
     apiserver_serve(r->server, c);
 }
 
+static const char *identify_call(void *ctx, struct call *c)
+{
+    struct running *r = ctx;
+
+    return apiserver_identify(r->server, c);
+}
+
 static int open_store(struct running *r, struct error *err)
 {
     struct store_options o = { .on_commit = store_counts_commit, .ctx = &r->store_counts };
@@ -306,7 +313,11 @@ static int open_identity(struct running *r, struct error *err)
 static int open_http(struct running *r, struct error *err)
 {
     bool is_plain = r->settings.is_insecure;
-    struct http_options o = { .loop = r->loop, .address = r->settings.listen, .serve = serve_call, .ctx = r };
+    struct http_options o = { .loop = r->loop,
+                              .address = r->settings.listen,
+                              .serve = serve_call,
+                              .identify = identify_call,
+                              .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     o.key_pem = is_plain ? NULL : buf_cstr(&r->pki.server_key);
