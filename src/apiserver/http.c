@@ -172,7 +172,7 @@ static int http_listen_and_start(struct http *h, const struct http_options *o, s
     int r;
 
     if (o->key_pem) {
-        r = tls_check_material(o->key_pem, o->cert_pem, o->client_ca_pem, err);
+        r = tls_identity_new(o->key_pem, o->cert_pem, o->client_ca_pem, &h->identity, err);
         if (r < 0)
             return r;
     }
@@ -195,7 +195,6 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     h->identify = o->identify;
     h->ctx = o->ctx;
     h->seed = o->seed;
-    h->is_tls = o->key_pem;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
     h->idle_ms_max = o->idle_ms_max ? o->idle_ms_max : HTTP_IDLE_MS_MAX;
     TAILQ_INIT(&h->conns);
@@ -231,8 +230,23 @@ struct http *http_free(struct http *h)
     loop_undefer(&h->run);
     loop_undefer(&h->run_fair);
     timer_disarm(&h->alarm);
+    (void)tls_identity_unref(h->identity);
     free(h);
     return NULL;
+}
+
+int http_set_identity(struct http *h, const char *key_pem, const char *cert_pem, const char *client_ca_pem,
+                      struct error *err)
+{
+    struct tls_identity *identity = NULL;
+    int r = tls_identity_new(key_pem, cert_pem, client_ca_pem, &identity, err);
+
+    assert(h->identity);
+    if (r < 0)
+        return r;
+    (void)tls_identity_unref(h->identity);
+    h->identity = identity;
+    return 0;
 }
 
 const char *http_address(const struct http *h)

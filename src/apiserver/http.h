@@ -71,6 +71,11 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
 struct http *http_free(struct http *h);
 DEFINE_CLEANUP(struct http, http_free)
 
+/* For a server with TLS: connections that begin from now on use these (PEM), those that are there keep
+ * theirs. On failure nothing changes. */
+int http_set_identity(struct http *h, const char *key_pem, const char *cert_pem, const char *client_ca_pem,
+                      struct error *err);
+
 /* Where it listens: host:port. */
 const char *http_address(const struct http *h);
 

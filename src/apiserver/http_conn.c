@@ -50,6 +50,21 @@ void http_conn_set_deadline(struct http_conn *c, uint64_t ms)
         timer_arm(&c->alarm, c->deadline_ns);
 }
 
+/* The library has prepared the session with what it was started with. False when the connection cannot be
+ * served: with the old certificate it would fail in ways that are hard to find. */
+static bool conn_use_identity(struct http_conn *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    if (!c->http->identity)
+        return true;
+    if (!info || !tls_identity_use(c->http->identity, info->tls_session))
+        return false;
+    c->identity = tls_identity_ref(c->http->identity);
+    return true;
+}
+
 static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mhd)
 {
     struct http_conn *c = calloc(1, sizeof *c);
@@ -59,6 +74,10 @@ static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mh
     c->http = h;
     c->mhd = mhd;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    if (!conn_use_identity(c)) {
+        free(c);
+        return NULL;
+    }
     timer_init(&c->alarm, h->loop, http_conn_check_deadline, c);
     TAILQ_INSERT_TAIL(&h->conns, c, link);
     h->conns_count++;
@@ -78,6 +97,7 @@ static void http_conn_free(struct http_conn *c)
     loop_defer(
         &c->http->run); /* at its limits the library stops listening, and begins again in its next run */
     (void)peer_free(c->peer);
+    (void)tls_identity_unref(c->identity);
     free(c);
 }
 

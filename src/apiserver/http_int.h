@@ -22,6 +22,7 @@
 #include "io/socket.h"
 
 struct http_stream;
+struct tls_identity;
 
 struct http_conn {
     TAILQ_ENTRY(http_conn) link;
@@ -30,6 +31,7 @@ struct http_conn {
     int fd;
     struct http_request *request; /* under way: from its first line to the end of its answer */
     struct peer *peer;
+    struct tls_identity *identity; /* of its TLS session; NULL: none */
     struct socket_ip local_ip;
     uint64_t deadline_ns;
     struct timer alarm; /* at or before deadline_ns */
@@ -64,7 +66,7 @@ struct http {
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
     size_t target_bytes_max;
-    bool is_tls;
+    struct tls_identity *identity; /* for new connections; NULL: plain HTTP */
     struct MHD_Daemon *daemon;
     struct fd_watch *watch;   /* the library's epoll descriptor */
     struct timer alarm;       /* when the library wants to look at its connections */

@@ -217,7 +217,7 @@ static enum MHD_Result request_begin(struct http_request *r, const char *url, co
     (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, note_header, &facts);
     r->call.method = method_of(method);
     r->call.is_remote = true;
-    r->call.is_tls = c->http->is_tls;
+    r->call.is_tls = c->identity;
     r->call.local_ip = c->local_ip;
     r->call.peer = c->peer;
     r->call.peer_is_invalid = c->peer_is_invalid;
