@@ -18,7 +18,11 @@ static enum body_media media_of(const struct call *c)
     struct str header = call_header(c, "Content-Type");
     struct media_type m;
 
-    if (header.len == 0 || !media_type_next(&header, &m) || str_is(m.type, "application/json"))
+    if (header.len == 0)
+        return BODY_JSON;
+    if (!media_type_next(&header, &m))
+        return BODY_OTHER;
+    if (str_is(m.type, "application/json"))
         return BODY_JSON;
     if (str_is(m.type, "application/yaml"))
         return BODY_YAML;

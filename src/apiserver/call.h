@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "io/socket.h"
 
 /* The most a request body may have; the carrier stops reading there and says so with body_is_too_large. */
 #define CALL_BODY_BYTES_MAX ((size_t)3 << 20)
@@ -136,13 +137,17 @@ struct call {
     bool body_is_too_large;
     const struct peer *peer; /* NULL without a client certificate */
     bool peer_is_invalid;    /* there is one, but not of our client CA's: no peer, and no access either */
-    bool is_trusted;         /* a caller in this process: nobody asks who it is, and it is not counted */
-    bool wants_objects;      /* a client in this process: gets objects for text, and is not counted either */
+    bool is_remote;          /* came over a connection: local_ip is this end's address */
+    bool is_tls;             /* and the connection is encrypted */
+    struct socket_ip local_ip;
+    bool is_trusted;    /* a caller in this process: nobody asks who it is, and it is not counted */
+    bool wants_objects; /* a client in this process: gets objects for text, and is not counted either */
 
     /* The server's. */
     struct apiserver *server;
     struct arena arena;
     const struct user *user;
+    const struct error *user_error; /* the caller has been refused, and why; NULL: not asked for, or known */
     struct params params;
     struct route route;
     struct view view;

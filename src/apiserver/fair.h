@@ -1,13 +1,14 @@
-/* Turns among clients: one that asks much waits for its own requests, not the others for them.
+/* Turns among users: one that asks much waits for its own requests, not the others for them.
  *
- * Requests of one client make up a flow. Within a turn of the loop a flow's requests run at once until they
+ * Requests of one user make up a flow. Within a turn of the loop a flow's requests run at once until they
  * have taken FAIR_FLOW_NS; what comes beyond that, and behind a request that waits already, is queued. The
  * queues are served one request a flow, round and round, for FAIR_ROUND_NS a turn, before the loop looks at
- * its descriptors again. A client that asks little is therefore never further behind than one request of each
- * other client, however many connections those have.
+ * its descriptors again. A user that asks little is therefore never further behind than one request of each
+ * other user, however many connections and programs those have. Callers without valid credentials are one
+ * user; so are all callers of a server without authentication.
  *
  * Flows are FAIR_FLOWS places, found by a hash of who asks: nobody's choice of names makes the table grow.
- * Two clients in one place share it, which costs the quiet one its advantage and nothing else. All operations
+ * Two users in one place share it, which costs the quiet one its advantage and nothing else. All operations
  * are O(1) and allocate nothing. */
 #ifndef BERTH_APISERVER_FAIR_H
 #define BERTH_APISERVER_FAIR_H
@@ -58,7 +59,7 @@ void fair_init(struct fair *f, const struct clock *clock, fair_run_fn *run, void
 /* A new turn of the loop: every flow has its time again. */
 void fair_begin_turn(struct fair *f);
 
-/* Runs the item now, or queues it behind its like; true when it was queued. key tells the client. */
+/* Runs the item now, or queues it behind its like; true when it was queued. key tells the user. */
 bool fair_submit(struct fair *f, struct fair_item *item, uint64_t key);
 /* Takes the item out of its queue if it is in one. */
 void fair_cancel(struct fair *f, struct fair_item *item);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/http_head.h"
 #include "apiserver/http_int.h"
 #include "apiserver/tls.h"
 #include "io/clock.h"
@@ -147,6 +148,8 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
     add_option(&options, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory_bytes, NULL);
     /* Of inactivity; catches who does not read. The other limits are in http_conn.c. */
     add_option(&options, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)((h->idle_ms_max + 999) / 1000), NULL);
+    if (http_head_library_is_strict())
+        add_option(&options, MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL);
     if (o->key_pem) {
         flags |= MHD_USE_TLS;
         add_tls(&options, o);
@@ -169,7 +172,7 @@ static int http_listen_and_start(struct http *h, const struct http_options *o, s
     int r;
 
     if (o->key_pem) {
-        r = tls_check_material(o->key_pem, o->cert_pem, o->client_ca_pem, err);
+        r = tls_identity_new(o->key_pem, o->cert_pem, o->client_ca_pem, &h->identity, err);
         if (r < 0)
             return r;
     }
@@ -189,6 +192,7 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
         return error_no_memory(err);
     h->loop = o->loop;
     h->serve = o->serve;
+    h->identify = o->identify;
     h->ctx = o->ctx;
     h->seed = o->seed;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
@@ -226,8 +230,23 @@ struct http *http_free(struct http *h)
     loop_undefer(&h->run);
     loop_undefer(&h->run_fair);
     timer_disarm(&h->alarm);
+    (void)tls_identity_unref(h->identity);
     free(h);
     return NULL;
+}
+
+int http_set_identity(struct http *h, const char *key_pem, const char *cert_pem, const char *client_ca_pem,
+                      struct error *err)
+{
+    struct tls_identity *identity = NULL;
+    int r = tls_identity_new(key_pem, cert_pem, client_ca_pem, &identity, err);
+
+    assert(h->identity);
+    if (r < 0)
+        return r;
+    (void)tls_identity_unref(h->identity);
+    h->identity = identity;
+    return 0;
 }
 
 const char *http_address(const struct http *h)

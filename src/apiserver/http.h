@@ -42,6 +42,10 @@ struct http;
 /* The call belongs to the server from here on until it answers: see call.h. */
 typedef void http_serve_fn(void *ctx, struct call *c);
 
+/* Who makes the call, by the headers and the certificate that are in it: requests of one user share a flow
+ * (fair.h). Called once, before http_serve_fn. */
+typedef const char *http_identify_fn(void *ctx, struct call *c);
+
 struct http_options {
     struct loop *loop;
     const struct clock *clock; /* measures what clients use; NULL: the system's */
@@ -51,8 +55,9 @@ struct http_options {
     const char *cert_pem;
     const char *client_ca_pem;
     http_serve_fn *serve;
+    http_identify_fn *identify; /* NULL: all requests share one flow */
     void *ctx;
-    struct hash_seed seed; /* secret: of the hash that tells clients apart */
+    struct hash_seed seed; /* secret: of the hash that tells users apart */
     /* 0: as above. */
     size_t memory_bytes;
     unsigned connections_max;
@@ -65,6 +70,11 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
  * the server stays valid, without headers, until the server answers it. Takes NULL. */
 struct http *http_free(struct http *h);
 DEFINE_CLEANUP(struct http, http_free)
+
+/* For a server with TLS: connections that begin from now on use these (PEM), those that are there keep
+ * theirs. On failure nothing changes. */
+int http_set_identity(struct http *h, const char *key_pem, const char *cert_pem, const char *client_ca_pem,
+                      struct error *err);
 
 /* Where it listens: host:port. */
 const char *http_address(const struct http *h);

@@ -14,7 +14,6 @@
 #include "apiserver/http_int.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +50,21 @@ void http_conn_set_deadline(struct http_conn *c, uint64_t ms)
         timer_arm(&c->alarm, c->deadline_ns);
 }
 
+/* The library has prepared the session with what it was started with. False when the connection cannot be
+ * served: with the old certificate it would fail in ways that are hard to find. */
+static bool conn_use_identity(struct http_conn *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    if (!c->http->identity)
+        return true;
+    if (!info || !tls_identity_use(c->http->identity, info->tls_session))
+        return false;
+    c->identity = tls_identity_ref(c->http->identity);
+    return true;
+}
+
 static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mhd)
 {
     struct http_conn *c = calloc(1, sizeof *c);
@@ -60,6 +74,10 @@ static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mh
     c->http = h;
     c->mhd = mhd;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    if (!conn_use_identity(c)) {
+        free(c);
+        return NULL;
+    }
     timer_init(&c->alarm, h->loop, http_conn_check_deadline, c);
     TAILQ_INSERT_TAIL(&h->conns, c, link);
     h->conns_count++;
@@ -79,6 +97,7 @@ static void http_conn_free(struct http_conn *c)
     loop_defer(
         &c->http->run); /* at its limits the library stops listening, and begins again in its next run */
     (void)peer_free(c->peer);
+    (void)tls_identity_unref(c->identity);
     free(c);
 }
 
@@ -98,33 +117,6 @@ struct http_conn *http_conn_of(struct MHD_Connection *mhd)
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-/* The address without the port: all connections of a machine are alike. */
-static struct str address_of(struct http_conn *c)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *a = info ? info->client_addr : NULL;
-
-    if (a && a->sa_family == AF_INET)
-        return (struct str){ (const char *)&((const struct sockaddr_in *)(const void *)a)->sin_addr,
-                             sizeof(struct in_addr) };
-    if (a && a->sa_family == AF_INET6)
-        return (struct str){ (const char *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-                             sizeof(struct in6_addr) };
-    return STR_LIT("");
-}
-
-static uint64_t hash_header(struct http_conn *c, const char *name)
-{
-    const char *value = NULL;
-    size_t len = 0;
-
-    if (MHD_lookup_connection_value_n(c->mhd, MHD_HEADER_KIND, name, strlen(name), &value, &len) == MHD_NO ||
-        !value)
-        return 0;
-    return siphash13(c->http->seed, (struct str){ value, len });
-}
-
 static void find_peer(struct http_conn *c)
 {
     const union MHD_ConnectionInfo *info =
@@ -135,20 +127,13 @@ static void find_peer(struct http_conn *c)
         c->peer_is_invalid = true;
 }
 
-/* Who asks is the first request's affair: nobody changes credentials on an open connection. */
 void http_conn_know(struct http_conn *c)
 {
-    uint64_t parts[4];
-
     if (c->is_known)
         return;
     c->is_known = true;
     find_peer(c);
-    parts[0] = siphash13(c->http->seed, address_of(c));
-    parts[1] = hash_header(c, MHD_HTTP_HEADER_AUTHORIZATION);
-    parts[2] = hash_header(c, MHD_HTTP_HEADER_USER_AGENT);
-    parts[3] = c->peer ? siphash13(c->http->seed, str_of(c->peer->common_name)) : 0;
-    c->flow = siphash13(c->http->seed, (struct str){ (const char *)parts, sizeof parts });
+    (void)socket_local_ip(c->fd, &c->local_ip); /* without it the address is nobody's: :: */
 }
 
 void http_conn_suspend(struct http_conn *c)

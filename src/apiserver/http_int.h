@@ -22,6 +22,7 @@
 #include "io/socket.h"
 
 struct http_stream;
+struct tls_identity;
 
 struct http_conn {
     TAILQ_ENTRY(http_conn) link;
@@ -30,10 +31,11 @@ struct http_conn {
     int fd;
     struct http_request *request; /* under way: from its first line to the end of its answer */
     struct peer *peer;
-    uint64_t flow; /* who asks, for fairness */
+    struct tls_identity *identity; /* of its TLS session; NULL: none */
+    struct socket_ip local_ip;
     uint64_t deadline_ns;
     struct timer alarm; /* at or before deadline_ns */
-    bool is_known;      /* peer and flow have been found out */
+    bool is_known;      /* peer and local_ip have been found out */
     bool peer_is_invalid;
     bool is_suspended;
     bool is_ended; /* we have shut it down: the library has yet to notice */
@@ -58,11 +60,13 @@ struct http_request {
 struct http {
     struct loop *loop;
     http_serve_fn *serve;
+    http_identify_fn *identify; /* NULL: requests share one flow */
     void *ctx;
     struct hash_seed seed;
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
     size_t target_bytes_max;
+    struct tls_identity *identity; /* for new connections; NULL: plain HTTP */
     struct MHD_Daemon *daemon;
     struct fd_watch *watch;   /* the library's epoll descriptor */
     struct timer alarm;       /* when the library wants to look at its connections */

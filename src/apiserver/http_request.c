@@ -2,7 +2,7 @@
  *
  * The library decodes paths and takes queries apart in place; the call wants both as they were sent, so the
  * target is copied when the request line has come. It is lenient in what it accepts: what could be read in
- * more than one way (two lengths, a length and chunks, blanks in names) is refused here.
+ * more than one way (two lengths, a length and chunks, blanks in names, lines without CRLF) is refused here.
  *
  * The life of a request: its line comes (http_on_target), its headers and body (http_on_request), it waits
  * for its turn (fair), it is with the server, the answer is sent, it is over (http_on_completed). */
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "apiserver/http_head.h"
 #include "apiserver/tls.h"
 
 /* Blanks and control characters: the library takes the last blank for the end of the target. */
@@ -89,6 +90,7 @@ struct head_facts {
     bool is_chunked;
     bool has_bad_name;
     bool has_bad_target;
+    bool has_bad_line;
     bool expects_continue;
     uint64_t length;
 };
@@ -145,13 +147,24 @@ static unsigned find_fault(const struct http_request *r, const struct head_facts
         return MHD_HTTP_NOT_IMPLEMENTED;
     }
     *ret_text = "400 Bad Request\n";
-    if (f->hosts > 1 || (f->hosts == 0 && !is_1_0))
+    if (f->has_bad_line)
+        *ret_text = "400 Bad Request: a header line does not end in CRLF, is folded or holds a control "
+                    "character\n";
+    else if (f->hosts > 1 || (f->hosts == 0 && !is_1_0))
         *ret_text = "400 Bad Request: one Host header is required\n";
     else if (f->lengths > 1 || f->encodings > 1 || (f->lengths > 0 && f->encodings > 0))
         *ret_text = "400 Bad Request: the length of the body is ambiguous\n";
     else if (!f->has_bad_name && !f->has_bad_target)
         return 0;
     return MHD_HTTP_BAD_REQUEST;
+}
+
+/* Of the user, not of the connection nor of anything else that a client can have many of. */
+static uint64_t flow_of(struct http_request *r)
+{
+    const struct http *h = r->conn->http;
+
+    return h->identify ? siphash13(h->seed, str_of(h->identify(h->ctx, &r->call))) : 0;
 }
 
 /* Gives the request to the server, now or when its turn comes. */
@@ -162,7 +175,7 @@ static enum MHD_Result request_submit(struct http_request *r)
 
     r->call.body = buf_str(&r->body);
     http_conn_set_deadline(c, UINT64_MAX);
-    if (fair_submit(&h->fair, &r->turn, c->flow))
+    if (fair_submit(&h->fair, &r->turn, flow_of(r)))
         loop_defer(&h->run_fair);
     if (!r->is_answered)
         http_conn_suspend(c);
@@ -203,9 +216,13 @@ static enum MHD_Result request_begin(struct http_request *r, const char *url, co
     http_conn_know(c);
     (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, note_header, &facts);
     r->call.method = method_of(method);
+    r->call.is_remote = true;
+    r->call.is_tls = c->identity;
+    r->call.local_ip = c->local_ip;
     r->call.peer = c->peer;
     r->call.peer_is_invalid = c->peer_is_invalid;
     facts.has_bad_target = !target_is_whole(r, url, version) || !target_is_clean(r->target);
+    facts.has_bad_line = !http_head_is_clean(c->mhd, method, version);
     status = find_fault(r, &facts, version, &text);
     if (status != 0)
         return http_refuse(c, status, text);

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/times.h"
 #include "apiserver/kubeconfig.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "io/certs.h"
 #include "io/file.h"
@@ -17,6 +19,7 @@
 #define PKI_BACKDATE_SECONDS INT64_C(3600)
 #define PKI_PATH_BYTES 4096
 #define PKI_NAMES_MAX 8
+#define PKI_DATE_BYTES 64
 
 /* A key and its certificate, on disk under one name. */
 struct pair {
@@ -25,7 +28,16 @@ struct pair {
     struct cert *cert;
     struct buf key_pem;
     struct buf cert_pem;
+    bool is_foreign; /* an authority that is due and not ours to renew */
 };
+
+static struct buf take_buf(struct buf *b)
+{
+    struct buf taken = *b;
+
+    *b = BUF_INIT(0);
+    return taken;
+}
 
 static void pair_done(struct pair *p)
 {
@@ -103,22 +115,32 @@ static int key_load(const struct pki_options *o, const char *name, bool may_make
 
 /* --- Certificates --- */
 
+/* ERR_CONFLICT, and nothing is changed, when an authority that is there bears another name: what it has
+ * signed would not be signed by the new one. */
 static int cert_make(const struct pki_options *o, struct pair *p, const struct cert_request *q,
                      const struct pair *authority, struct error *err)
 {
+    _cleanup_(cert_free_p) struct cert *made = NULL;
+    _cleanup_(buf_done_p) struct buf pem = BUF_INIT(CERT_PEM_BYTES_MAX);
     char path[PKI_PATH_BYTES];
     int r = pki_path(o, p->name, ".crt", path, err);
 
+    if (r == 0)
+        r = cert_new(q, p->key, authority ? authority->cert : NULL, authority ? authority->key : NULL, &made,
+                     err);
+    if (r == 0 && p->cert && !authority && !cert_succeeds(made, p->cert))
+        return error_set(err, ERR_CONFLICT, "'%s' was not made by Berth", path);
+    if (r == 0)
+        r = cert_to_pem(made, &pem, err);
+    if (r == 0)
+        r = io_replace_file(path, pem.data, pem.len, 0644, err);
     if (r < 0)
         return r;
-    p->cert = cert_free(p->cert);
+    (void)cert_free(p->cert);
+    p->cert = TAKE(made);
     buf_done(&p->cert_pem);
-    buf_init(&p->cert_pem, CERT_PEM_BYTES_MAX);
-    r = cert_new(q, p->key, authority ? authority->cert : NULL, authority ? authority->key : NULL, &p->cert,
-                 err);
-    if (r == 0)
-        r = cert_to_pem(p->cert, &p->cert_pem, err);
-    return r < 0 ? r : io_replace_file(path, p->cert_pem.data, p->cert_pem.len, 0644, err);
+    p->cert_pem = take_buf(&pem);
+    return 0;
 }
 
 /* What is there must fit its key and its authority. */
@@ -140,14 +162,73 @@ static int cert_check(const struct pki_options *o, const struct pair *p, const s
         o->dir, p->name, reason);
 }
 
-static bool cert_is_due(const struct cert *c, const struct cert_request *q, int64_t now)
+/* Why dates call for a renewal; NULL when they do not. */
+static const char *dates_fault(int64_t valid_from, int64_t valid_until, int64_t now)
 {
-    if (cert_valid_until(c) < now + PKI_RENEW_SECONDS)
-        return true;
+    if (valid_from > now)
+        return "not valid yet";
+    if (valid_until <= now)
+        return "expired";
+    return valid_until < now + PKI_RENEW_SECONDS ? "expires soon" : NULL;
+}
+
+static bool has_names(const struct cert *c, const struct cert_request *q)
+{
     for (const char *const *name = q->names; name && *name; name++)
         if (!cert_covers(c, *name))
-            return true;
-    return false;
+            return false;
+    return true;
+}
+
+static const char *date_text(int64_t seconds, char ret[PKI_DATE_BYTES])
+{
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(PKI_DATE_BYTES);
+
+    if (timestamp_format((struct timestamp){ .seconds = seconds }, &b) < 0)
+        return "unknown";
+    (void)snprintf(ret, PKI_DATE_BYTES, "%s", buf_cstr(&b));
+    return ret;
+}
+
+static void log_renewal(const struct pki_options *o, const struct pair *p, const char *fault, int64_t from,
+                        int64_t until, const char *action)
+{
+    char path[PKI_PATH_BYTES], from_text[PKI_DATE_BYTES], until_text[PKI_DATE_BYTES];
+
+    (void)snprintf(path, sizeof path, "%s/pki/%s.crt", o->dir, p->name); /* a path that has been used */
+    log_warn(p->is_foreign ? "certificate is not renewed, Berth did not make it" : "certificate renewed",
+             LOG_STR("path", path), LOG_STR("reason", fault),
+             LOG_STR("valid_from", date_text(from, from_text)),
+             LOG_STR("valid_until", date_text(until, until_text)), LOG_STR("action", action));
+}
+
+static const char *renewal_action(const struct pair *p, const struct cert_request *q)
+{
+    if (p->is_foreign)
+        return "replace ca.crt and ca.key, and delete the certificates that it has signed";
+    return q->use == CERT_SERVER ? "none, clients see the new one"
+                                 : "replace copies of the kubeconfig by the new one";
+}
+
+/* Renews the certificate when it is due. */
+static int cert_renew(const struct pki_options *o, struct pair *p, const struct cert_request *q,
+                      const struct pair *authority, struct error *err)
+{
+    int64_t from = cert_valid_from(p->cert), until = cert_valid_until(p->cert);
+    const char *fault = dates_fault(from, until, o->now);
+    int r;
+
+    if (!fault && has_names(p->cert, q))
+        return 0;
+    r = cert_make(o, p, q, authority, err);
+    p->is_foreign = r == -ERR_CONFLICT;
+    if (r < 0 && !p->is_foreign)
+        return error_wrap(err, "cannot renew a certificate");
+    if (fault)
+        log_renewal(o, p, fault, from, until, renewal_action(p, q));
+    else
+        log_info("certificate renewed", LOG_STR("name", p->name), LOG_STR("reason", "new names"));
+    return 0;
 }
 
 /* Loads or makes the pair; a certificate that is due is made anew for the same key. */
@@ -171,9 +252,9 @@ static int pair_load(const struct pki_options *o, struct pair *p, const struct c
     r = key_load(o, p->name, /* may_make= */ !there, &p->key, &p->key_pem, err);
     if (r == 0 && there)
         r = cert_check(o, p, authority, err);
-    if (r == 0 && (!there || cert_is_due(p->cert, q, o->now)))
-        r = cert_make(o, p, q, authority, err);
-    return r;
+    if (r < 0)
+        return r;
+    return there ? cert_renew(o, p, q, authority, err) : cert_make(o, p, q, authority, err);
 }
 
 /* --- What there is --- */
@@ -252,12 +333,19 @@ static int authority_load(const struct pki_options *o, struct pair *authority, s
     return pair_load(o, authority, &q, NULL, err);
 }
 
-static struct buf take_buf(struct buf *b)
+static void note_dates(struct pki *p, const struct pair *pair)
 {
-    struct buf taken = *b;
+    int64_t from = cert_valid_from(pair->cert), until = cert_valid_until(pair->cert);
 
-    *b = BUF_INIT(0);
-    return taken;
+    if (pair->is_foreign)
+        return; /* there is no use in trying again */
+    p->valid_from = from > p->valid_from ? from : p->valid_from;
+    p->valid_until = p->valid_until == 0 || until < p->valid_until ? until : p->valid_until;
+}
+
+bool pki_is_due(const struct pki *p, int64_t now)
+{
+    return p->ca_cert.len > 0 && dates_fault(p->valid_from, p->valid_until, now);
 }
 
 static int pairs_load(const struct pki_options *o, struct pki *ret, struct error *err)
@@ -273,6 +361,9 @@ static int pairs_load(const struct pki_options *o, struct pki *ret, struct error
         r = admin_load(o, &authority, &admin, err);
     if (r < 0)
         return r;
+    note_dates(ret, &authority);
+    note_dates(ret, &server);
+    note_dates(ret, &admin);
     ret->ca_cert = take_buf(&authority.cert_pem);
     ret->server_cert = take_buf(&server.cert_pem);
     ret->server_key = take_buf(&server.key_pem);

@@ -7,9 +7,12 @@
  *     DIR/kubeconfig                        leads to this server as the administrator
  *
  * A key is written before its certificate, so a crash leaves at worst a key alone, and the next start makes
- * the certificate. Certificates are renewed at the start when they would expire within 30 days; the server's
- * also when it lacks one of its names. Keys stay. What does not fit together is refused with what to do about
- * it: a guess might lock somebody out. All of it blocks. */
+ * the certificate. Certificates are renewed when they are not valid yet, as after a start with the clock
+ * ahead, when they have expired or will within 30 days; the server's also when it lacks one of its names.
+ * Keys stay, the CA's too: what it has signed stays signed, and a copy of the kubeconfig works as long as its
+ * own certificates are valid. An authority that Berth did not make is never renewed. Each renewal is logged
+ * with the old dates. What does not fit together is refused with what to do about it: a guess might lock
+ * somebody out. All of it blocks. pki_renewal.h does it while the server runs. */
 #ifndef BERTH_APISERVER_PKI_H
 #define BERTH_APISERVER_PKI_H
 
@@ -35,10 +38,15 @@ struct pki {
     struct buf admin_cert;
     struct buf admin_key;
     struct key *token_key;
+    int64_t valid_from;  /* of all certificates together, seconds since 1970 */
+    int64_t valid_until; /* the same; both are 0 for an insecure server */
 };
 
 int pki_open(const struct pki_options *o, struct pki *ret, struct error *err);
 void pki_done(struct pki *p);
+
+/* Whether a certificate is to be renewed for its dates. */
+bool pki_is_due(const struct pki *p, int64_t now);
 
 /* DIR/kubeconfig for the address that the server really has. */
 int pki_write_kubeconfig(const struct pki *p, const char *dir, const char *address, struct error *err);

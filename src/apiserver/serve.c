@@ -1,4 +1,5 @@
-/* The way of a call: who asks, may it be asked now, may they ask it, what is it, who answers. */
+/* The way of a call: does it come from a web page, who asks, may it be asked now, may they ask it, what is
+ * it, who answers. */
 #include "apiserver/server.h"
 
 #include <assert.h>
@@ -19,13 +20,17 @@
 #include "apiserver/reviews.h"
 #include "apiserver/route.h"
 #include "apiserver/token.h"
+#include "apiserver/user.h"
 #include "apiserver/watch.h"
+#include "apiserver/web_guard.h"
 #include "apiserver/write.h"
 #include "base/log.h"
 #include "machinery/health.h"
 
 #define READS_IN_FLIGHT_MAX 400
 #define WRITES_IN_FLIGHT_MAX 200
+
+static const struct error no_memory = { .code = ERR_NO_MEMORY, .msg = "out of memory" };
 
 #define PAGE_NOT_FOUND "404 page not found\n"
 
@@ -99,13 +104,32 @@ static void set_audit_id(struct call *c)
     call_add_header(c, "Audit-Id", call_copy(c, str_of(id)));
 }
 
+/* Once for a call: a token's signature takes its time. The server's own calls may come in somebody's name. */
+static void find_user(const struct apiserver *s, struct call *c)
+{
+    struct error err, *kept;
+
+    if (c->user || c->user_error || authenticate(s->authenticator, c, &c->user, &err) == 0)
+        return;
+    c->user = NULL;
+    kept = arena_alloc(&c->arena, sizeof *kept);
+    if (kept)
+        *kept = err;
+    c->user_error = kept ? kept : &no_memory;
+}
+
+const char *apiserver_identify(struct apiserver *s, struct call *c)
+{
+    find_user(s, c);
+    return c->user ? c->user->name : user_anonymous.name;
+}
+
 static bool identify(struct call *c)
 {
-    struct error err;
-
-    if (c->user || authenticate(c->server->authenticator, c, &c->user, &err) == 0)
-        return true; /* the server's own calls may come in somebody's name */
-    call_fail(c, &err, NULL);
+    find_user(c->server, c);
+    if (c->user)
+        return true;
+    call_fail(c, c->user_error, NULL);
     return false;
 }
 
@@ -340,6 +364,6 @@ void apiserver_serve(struct apiserver *s, struct call *c)
         return;
     }
     c->view.is_pretty = negotiate_is_pretty(c);
-    if (identify(c) && enter(c) && allow(c))
+    if (web_guard_admits(s->guard, c) && identify(c) && enter(c) && allow(c))
         serve_route(c);
 }

@@ -9,6 +9,7 @@
 #include "apiserver/openapi.h"
 #include "apiserver/store_facts.h"
 #include "apiserver/watch.h"
+#include "apiserver/web_guard.h"
 #include "machinery/health.h"
 #include "store/store.h"
 
@@ -43,6 +44,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     buf_init(&s->text, SCRATCH_BYTES_MAX);
     r = counts_new(s, &s->counts, err);
     if (r == 0)
+        r = web_guard_new(o->server_cert_pem, &s->guard, err);
+    if (r == 0)
         r = server_health_new(s, &s->health, err);
     if (r == 0)
         r = watches_new(s, &s->watches, err);
@@ -67,6 +70,7 @@ struct apiserver *apiserver_free(struct apiserver *s)
     s->openapi = openapi_free(s->openapi);
     s->discovery = discovery_free(s->discovery);
     s->health = health_free(s->health);
+    s->guard = web_guard_free(s->guard);
     s->counts = counts_free(s->counts);
     buf_done(&s->text);
     json_done(&s->doc);

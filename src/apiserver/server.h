@@ -27,6 +27,7 @@ struct metrics;
 struct openapi;
 struct store;
 struct watches;
+struct web_guard;
 
 struct apiserver_options {
     struct loop *loop;
@@ -34,8 +35,9 @@ struct apiserver_options {
     struct store *store;
     struct metrics *metrics;
     struct authenticator *authenticator;
-    uint64_t seed;       /* of uids and generated names */
-    const char *address; /* "127.0.0.1:7443": what discovery says */
+    uint64_t seed;               /* of uids and generated names */
+    const char *address;         /* "127.0.0.1:7443": what discovery says */
+    const char *server_cert_pem; /* of its names (web_guard.h); NULL for a server without TLS */
     int64_t event_ttl_seconds;
     /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
     void (*write_stats)(void *ctx, struct buf *out);
@@ -65,6 +67,7 @@ struct apiserver {
     struct discovery *discovery;
     struct openapi *openapi;
     struct watches *watches;
+    struct web_guard *guard;
     struct duties *duties;
     /* Scratch for one handler at a time: nobody keeps anything in it past the return to the loop. */
     struct json doc;
@@ -77,6 +80,9 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
 /* Ends the watches and waits for nothing: calls in flight must be over. */
 struct apiserver *apiserver_free(struct apiserver *s);
 DEFINE_CLEANUP(struct apiserver, apiserver_free)
+
+/* Who makes the call, before it is served: the user's name, which callers without valid credentials share. */
+const char *apiserver_identify(struct apiserver *s, struct call *c);
 
 /* Serves one call; see call.h. */
 void apiserver_serve(struct apiserver *s, struct call *c);

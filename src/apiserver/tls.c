@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/refcount.h"
 #include "base/vec.h"
 
 /* More organizations than any certificate of a sane CA has. */
@@ -24,33 +25,67 @@ static gnutls_datum_t datum_of(const char *pem)
     return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)pem, .size = (unsigned)strlen(pem) };
 }
 
-static void free_credentials(gnutls_certificate_credentials_t *c)
+struct tls_identity {
+    struct refcount refs;
+    gnutls_certificate_credentials_t credentials;
+};
+
+struct tls_identity *tls_identity_ref(struct tls_identity *i)
 {
-    if (*c)
-        gnutls_certificate_free_credentials(*c);
+    refcount_inc(&i->refs);
+    return i;
 }
 
-int tls_check_material(const char *key_pem, const char *cert_pem, const char *client_ca_pem,
-                       struct error *err)
+struct tls_identity *tls_identity_unref(struct tls_identity *i)
 {
-    _cleanup_(free_credentials) gnutls_certificate_credentials_t c = NULL;
+    if (!i || !refcount_dec(&i->refs))
+        return NULL;
+    if (i->credentials)
+        gnutls_certificate_free_credentials(i->credentials);
+    free(i);
+    return NULL;
+}
+
+static int set_material(struct tls_identity *i, const char *key_pem, const char *cert_pem,
+                        const char *client_ca_pem, struct error *err)
+{
     gnutls_datum_t key = datum_of(key_pem);
     gnutls_datum_t cert = datum_of(cert_pem);
-    int r;
+    int r = gnutls_certificate_set_x509_key_mem(i->credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
 
-    if (gnutls_certificate_allocate_credentials(&c) < 0)
-        return error_no_memory(err);
-    r = gnutls_certificate_set_x509_key_mem(c, &cert, &key, GNUTLS_X509_FMT_PEM);
     if (r < 0)
         return error_set(err, ERR_INVALID, "server certificate and key: %s", gnutls_strerror(r));
     if (!client_ca_pem)
         return 0;
     gnutls_datum_t ca = datum_of(client_ca_pem);
-    r = gnutls_certificate_set_x509_trust_mem(c, &ca, GNUTLS_X509_FMT_PEM);
+    r = gnutls_certificate_set_x509_trust_mem(i->credentials, &ca, GNUTLS_X509_FMT_PEM);
     if (r <= 0)
         return error_set(err, ERR_INVALID, "client CA: %s",
                          r < 0 ? gnutls_strerror(r) : "there is no certificate in it");
     return 0;
+}
+
+int tls_identity_new(const char *key_pem, const char *cert_pem, const char *client_ca_pem,
+                     struct tls_identity **ret, struct error *err)
+{
+    _cleanup_(tls_identity_unref_p) struct tls_identity *i = calloc(1, sizeof *i);
+    int r;
+
+    if (!i)
+        return error_no_memory(err);
+    refcount_init(&i->refs);
+    if (gnutls_certificate_allocate_credentials(&i->credentials) < 0)
+        return error_no_memory(err);
+    r = set_material(i, key_pem, cert_pem, client_ca_pem, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(i);
+    return 0;
+}
+
+bool tls_identity_use(const struct tls_identity *i, void *session)
+{
+    return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, i->credentials) >= 0;
 }
 
 /* One name of the subject into the arena; *ret is NULL when there is no such name at this index. */

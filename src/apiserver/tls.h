@@ -1,7 +1,9 @@
-/* What the carrier needs of TLS besides the library that speaks it: its material checked beforehand, and the
- * peer's certificate afterwards. */
+/* What the carrier needs of TLS besides the library that speaks it: the key and certificates that connections
+ * use, which may be replaced while the server runs, and the peer's certificate afterwards. */
 #ifndef BERTH_APISERVER_TLS_H
 #define BERTH_APISERVER_TLS_H
+
+#include <stdbool.h>
 
 #include "apiserver/peer.h"
 #include "base/cleanup.h"
@@ -10,9 +12,18 @@
 /* TLS 1.2 and newer. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-/* Tells in words what is wrong with a key, its certificate and a client CA (NULL for none), all PEM. */
-int tls_check_material(const char *key_pem, const char *cert_pem, const char *client_ca_pem,
-                       struct error *err);
+/* A key, its certificate and the CA of clients. A session holds a reference until its end. */
+struct tls_identity;
+
+/* From PEM texts; client_ca_pem: NULL for none. Errors tell in words which of them is wrong. */
+int tls_identity_new(const char *key_pem, const char *cert_pem, const char *client_ca_pem,
+                     struct tls_identity **ret, struct error *err);
+struct tls_identity *tls_identity_ref(struct tls_identity *i);
+struct tls_identity *tls_identity_unref(struct tls_identity *i);
+DEFINE_CLEANUP(struct tls_identity, tls_identity_unref)
+
+/* For a session (GnuTLS's) before its handshake, in the place of what it has. False when it cannot be set. */
+bool tls_identity_use(const struct tls_identity *i, void *session);
 
 /* Who the peer of a session (GnuTLS's) is. *ret is NULL when it has shown no certificate. ERR_DENIED when it
  * has shown one that the client CA has not signed for a client, that is out of date, or that names nobody. */

@@ -1,10 +1,15 @@
 #include "apiserver/token_file.h"
 
+#include <limits.h>
+#include <stdio.h>
+
 #include "apiserver/user.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "io/file.h"
+#include "io/path.h"
 
 #define TOKEN_FIELDS_MAX 4
 
@@ -159,6 +164,22 @@ int token_file_parse(struct str text, struct token_file **ret, struct error *err
     return r;
 }
 
+/* Whoever can read the file can act as everybody in it. */
+static void warn_of_mode(const char *path)
+{
+    _cleanup_(buf_done_p) struct buf fix = BUF_INIT(PATH_MAX + 16);
+    struct error ignored;
+    char text[16];
+    mode_t mode;
+
+    if (io_mode(path, &mode, &ignored) < 0 || (mode & 077) == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%04o", (unsigned)mode);
+    (void)buf_addf(&fix, "chmod 600 %s", path);
+    log_warn("token file is accessible to other users", LOG_STR("path", path), LOG_STR("mode", text),
+             LOG_STR("fix", buf_cstr(&fix)));
+}
+
 int token_file_load(const char *path, struct token_file **ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(TOKEN_FILE_BYTES_MAX);
@@ -166,6 +187,7 @@ int token_file_load(const char *path, struct token_file **ret, struct error *err
 
     if (r < 0)
         return r;
+    warn_of_mode(path);
     r = token_file_parse(buf_str(&text), ret, err);
     return r < 0 ? error_wrap(err, "cannot use '%s'", path) : 0;
 }

@@ -16,6 +16,9 @@ struct token_file;
 
 /* Errors name the line, never what stands in it. */
 int token_file_parse(struct str text, struct token_file **ret, struct error *err);
+/* A file that others than its owner can read or write gives a warning in the log, with its mode and what to
+ * do.
+ */
 int token_file_load(const char *path, struct token_file **ret, struct error *err);
 struct token_file *token_file_free(struct token_file *f);
 DEFINE_CLEANUP(struct token_file, token_file_free)

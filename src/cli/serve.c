@@ -13,6 +13,7 @@
 #include "apiserver/http.h"
 #include "apiserver/local_client.h"
 #include "apiserver/pki.h"
+#include "apiserver/pki_renewal.h"
 #include "apiserver/server.h"
 #include "apiserver/store_facts.h"
 #include "base/log.h"
@@ -103,7 +104,9 @@ struct running {
     struct metrics *metrics;
     struct store_counts store_counts;
     struct store *store;
+    struct pki_options pki_options;
     struct pki pki;
+    struct pki_renewal *renewal; /* NULL: --insecure */
     struct authenticator *authenticator;
     struct apiserver *server;
     struct http *http;
@@ -263,6 +266,13 @@ static void serve_call(void *ctx, struct call *c)
     apiserver_serve(r->server, c);
 }
 
+static const char *identify_call(void *ctx, struct call *c)
+{
+    struct running *r = ctx;
+
+    return apiserver_identify(r->server, c);
+}
+
 static int open_store(struct running *r, struct error *err)
 {
     struct store_options o = { .on_commit = store_counts_commit, .ctx = &r->store_counts };
@@ -291,6 +301,7 @@ static int open_identity(struct running *r, struct error *err)
                              .is_insecure = r->settings.is_insecure };
     int e = io_host_name(r->host, err);
 
+    r->pki_options = o;
     if (e == 0)
         e = pki_open(&o, &r->pki, err);
     if (e == 0)
@@ -306,7 +317,11 @@ static int open_identity(struct running *r, struct error *err)
 static int open_http(struct running *r, struct error *err)
 {
     bool is_plain = r->settings.is_insecure;
-    struct http_options o = { .loop = r->loop, .address = r->settings.listen, .serve = serve_call, .ctx = r };
+    struct http_options o = { .loop = r->loop,
+                              .address = r->settings.listen,
+                              .serve = serve_call,
+                              .identify = identify_call,
+                              .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     o.key_pem = is_plain ? NULL : buf_cstr(&r->pki.server_key);
@@ -352,10 +367,34 @@ static int open_server(struct running *r, struct error *err)
     if (e < 0)
         return e;
     o.address = http_address(r->http);
+    o.server_cert_pem = r->settings.is_insecure ? NULL : buf_cstr(&r->pki.server_cert);
     e = apiserver_new(&o, &r->server, err);
     if (e == 0)
         e = pki_write_kubeconfig(&r->pki, r->settings.data, http_address(r->http), err);
     return e;
+}
+
+/* --- Certificates while it runs --- */
+
+static int use_certificates(void *ctx, const struct pki *renewed, struct error *err)
+{
+    const struct running *r = ctx;
+
+    return http_set_identity(r->http, buf_cstr(&renewed->server_key), buf_cstr(&renewed->server_cert),
+                             buf_cstr(&renewed->ca_cert), err);
+}
+
+static int open_renewal(struct running *r, struct error *err)
+{
+    struct pki_renewal_options o = { .loop = r->loop,
+                                     .clock = clock_system(),
+                                     .pki = r->pki_options,
+                                     .address = http_address(r->http),
+                                     .current = &r->pki,
+                                     .use = use_certificates,
+                                     .ctx = r };
+
+    return r->settings.is_insecure ? 0 : pki_renewal_new(&o, &r->renewal, err);
 }
 
 /* --- Controllers --- */
@@ -481,6 +520,8 @@ static int start(struct running *r, struct error *err)
         e = open_identity(r, err);
     if (e == 0)
         e = open_server(r, err);
+    if (e == 0)
+        e = open_renewal(r, err);
     if (e == 0 && r->parts)
         e = open_manager(r, err);
     return e < 0 ? e : watch_over(r, err);
@@ -492,6 +533,7 @@ static void running_done(struct running *r)
     supervised_done(&r->supervised);
     r->manager = manager_free(r->manager);
     r->client = client_free(r->client);
+    r->renewal = pki_renewal_free(r->renewal);
     r->http = http_free(r->http);
     /* Writes under way are answered while the server is there to hear it. */
     if (r->store)

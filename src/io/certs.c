@@ -186,6 +186,11 @@ int cert_new(const struct cert_request *q, const struct key *key, const struct c
 
 /* --- Asking --- */
 
+int64_t cert_valid_from(const struct cert *c)
+{
+    return gnutls_x509_crt_get_activation_time(c->x509);
+}
+
 int64_t cert_valid_until(const struct cert *c)
 {
     return gnutls_x509_crt_get_expiration_time(c->x509);
@@ -209,6 +214,21 @@ bool cert_is_signed_by(const struct cert *c, const struct cert *authority)
         GNUTLS_VERIFY_DISABLE_TIME_CHECKS | GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS, &problems);
 
     return code >= 0 && problems == 0;
+}
+
+static size_t key_id(const struct cert *c, unsigned char ret[CERT_KEY_ID_BYTES])
+{
+    size_t len = CERT_KEY_ID_BYTES;
+
+    return gnutls_x509_crt_get_subject_key_id(c->x509, ret, &len, NULL) >= 0 ? len : 0;
+}
+
+bool cert_succeeds(const struct cert *authority, const struct cert *old)
+{
+    unsigned char id[CERT_KEY_ID_BYTES], old_id[CERT_KEY_ID_BYTES];
+    size_t len = key_id(authority, id), old_len = key_id(old, old_id);
+
+    return cert_is_signed_by(old, authority) && len == old_len && memcmp(id, old_id, len) == 0;
 }
 
 bool cert_covers(const struct cert *c, const char *name)

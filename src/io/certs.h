@@ -37,11 +37,15 @@ int cert_to_pem(const struct cert *c, struct buf *out, struct error *err);
 struct cert *cert_free(struct cert *c);
 DEFINE_CLEANUP(struct cert, cert_free)
 
+/* Seconds since 1970. */
+int64_t cert_valid_from(const struct cert *c);
 int64_t cert_valid_until(const struct cert *c);
 /* Made for this key. */
 bool cert_has_key(const struct cert *c, const struct key *k);
 /* Signed by this authority, whatever the dates of both. */
 bool cert_is_signed_by(const struct cert *c, const struct cert *authority);
+/* Whether what the old authority has signed is signed by the new one, too: the same key, name and key id. */
+bool cert_succeeds(const struct cert *authority, const struct cert *old);
 /* Among its names: a host name, or an IP address as text. */
 bool cert_covers(const struct cert *c, const char *name);
 

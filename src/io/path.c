@@ -32,6 +32,16 @@ int io_exists(const char *path, bool *ret, struct error *err)
     return 0;
 }
 
+int io_mode(const char *path, mode_t *ret, struct error *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return error_set_errno(err, errno, "cannot examine '%s'", path);
+    *ret = st.st_mode & 07777;
+    return 0;
+}
+
 int io_absolute(const char *path, char ret[PATH_MAX], struct error *err)
 {
     char dir[PATH_MAX] = "";

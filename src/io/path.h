@@ -8,11 +8,14 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
 /* Anything of that name, a dangling link too. */
 int io_exists(const char *path, bool *ret, struct error *err);
+/* The permission bits of the file, of what a link leads to. */
+int io_mode(const char *path, mode_t *ret, struct error *err);
 /* The path, put below the working directory when it is relative. Links and ".." stay in it. */
 int io_absolute(const char *path, char ret[PATH_MAX], struct error *err);
 /* True when both are there and are one file, by whatever names. */

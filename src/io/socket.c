@@ -120,6 +120,56 @@ int socket_listen(const char *address, char *ret_address, int *ret_fd, struct er
     return 0;
 }
 
+static const unsigned char v4_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+static struct socket_ip ip_of_v4(const struct in_addr *a)
+{
+    struct socket_ip ip;
+
+    memcpy(ip.bytes, v4_prefix, sizeof v4_prefix);
+    memcpy(ip.bytes + sizeof v4_prefix, a, sizeof *a);
+    return ip;
+}
+
+bool socket_ip_parse(struct str text, struct socket_ip *ret)
+{
+    char copy[INET6_ADDRSTRLEN];
+    struct in_addr v4;
+
+    if (text.len >= sizeof copy || memchr(text.s, '\0', text.len))
+        return false;
+    (void)snprintf(copy, sizeof copy, "%.*s", STR_ARG(text));
+    if (inet_pton(AF_INET6, copy, ret->bytes) == 1)
+        return true;
+    if (inet_pton(AF_INET, copy, &v4) != 1)
+        return false;
+    *ret = ip_of_v4(&v4);
+    return true;
+}
+
+bool socket_ip_is_loopback(const struct socket_ip *ip)
+{
+    static const unsigned char v6_loopback[16] = { [15] = 1 };
+
+    if (memcmp(ip->bytes, v4_prefix, sizeof v4_prefix) == 0)
+        return ip->bytes[sizeof v4_prefix] == 127;
+    return memcmp(ip->bytes, v6_loopback, sizeof v6_loopback) == 0;
+}
+
+bool socket_local_ip(int fd, struct socket_ip *ret)
+{
+    union socket_address a = { .any.sa_family = AF_UNSPEC };
+    socklen_t len = sizeof a;
+
+    if (getsockname(fd, &a.any, &len) < 0)
+        return false;
+    if (a.any.sa_family == AF_INET)
+        *ret = ip_of_v4(&a.v4.sin_addr);
+    else if (a.any.sa_family == AF_INET6)
+        memcpy(ret->bytes, &a.v6.sin6_addr, sizeof ret->bytes);
+    return a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6;
+}
+
 void socket_end(int fd)
 {
     (void)shutdown(fd, SHUT_RDWR); /* fails when the peer was first */

@@ -2,9 +2,11 @@
 #ifndef BERTH_IO_SOCKET_H
 #define BERTH_IO_SOCKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "io/file.h"
 
 /* "[", an IPv6 address with its zone, "]:", a port. */
@@ -14,6 +16,20 @@
  * up; port 0 is any free one. An IPv6 address listens for IPv6 alone, save "[::]", which takes both. address,
  * of SOCKET_ADDRESS_BYTES, receives where it really listens, in the same form. Errors name the address. */
 int socket_listen(const char *address, char *ret_address, int *ret_fd, struct error *err);
+
+/* An IP address without port and zone; an IPv4 address as IPv6 writes it (::ffff:127.0.0.1), so that one
+ * address has one form. */
+struct socket_ip {
+    unsigned char bytes[16];
+};
+
+/* "10.0.0.7" or "fd00::7", nothing around it and no other spelling of a number. False for anything else. */
+bool socket_ip_parse(struct str text, struct socket_ip *ret);
+/* 127.0.0.0/8 and ::1. */
+bool socket_ip_is_loopback(const struct socket_ip *ip);
+/* The address of this end of a connection: with a server that listens on all addresses the one that the
+ * client has connected to. False when fd is not a TCP connection. */
+bool socket_local_ip(int fd, struct socket_ip *ret);
 
 /* Ends the connection in both directions, now. Whoever waits on the descriptor finds it at its end; what has
  * been written is still sent. The descriptor stays open: its owner closes it. */

@@ -39,6 +39,8 @@ static void note_header(void *ctx, struct str name, struct str value)
     struct call *c = ctx;
 
     FUZZ_CHECK(name.len > 0);
+    for (size_t i = 0; i < value.len; i++)
+        FUZZ_CHECK((unsigned char)value.s[i] >= ' ' || value.s[i] == '\t');
     buf_add_str(&c->reply, name);
     buf_add_str(&c->reply, value);
 }

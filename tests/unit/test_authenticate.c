@@ -5,6 +5,7 @@
 #include "tests/unit/test_facts.h"
 
 #include "apiserver/authenticate.h"
+#include "apiserver/server.h"
 #include "apiserver/user.h"
 #include "base/cleanup.h"
 
@@ -401,6 +402,42 @@ TEST(users_without_memory)
         const struct user *u = user_new(&a, "a-user", "a-uid", HEADERS("a", "b"), NULL);
         assert_true(u == NULL || a.failed == ERR_NONE);
     }
+}
+
+/* The name by which requests take turns: nothing that a client is free to choose changes it. */
+static void check_flow(bool is_insecure, const char *expected, const char *const *headers,
+                       const struct peer *peer, bool peer_is_invalid)
+{
+    struct world w;
+    struct apiserver s = { 0 };
+
+    world_init(&w, is_insecure);
+    s.authenticator = w.a;
+    call_headers = headers;
+    w.c.peer = peer;
+    w.c.peer_is_invalid = peer_is_invalid;
+    ASSERT_STR(expected, apiserver_identify(&s, &w.c));
+    ASSERT_STR(expected, apiserver_identify(&s, &w.c));
+    assert_true(!w.c.user == !!w.c.user_error);
+    world_done(&w);
+}
+
+TEST(flows_are_users)
+{
+    static const char *const none[] = { NULL };
+    const struct peer peer = { "bob", none };
+
+    check_flow(false, "alice", HEADERS("Authorization: Bearer static-token", "User-Agent: a"), NULL, false);
+    check_flow(false, "alice", HEADERS("User-Agent: b", "Authorization: Bearer static-token"), NULL, false);
+    check_flow(false, "bob", HEADERS("User-Agent: a"), &peer, false);
+    check_flow(false, "bob", HEADERS("User-Agent: b", "Authorization: Bearer x"), &peer, false);
+    check_flow(false, "system:anonymous", HEADERS("User-Agent: a"), NULL, false);
+    check_flow(false, "system:anonymous", HEADERS("Authorization: Bearer bad-1"), NULL, false);
+    check_flow(false, "system:anonymous", HEADERS("Authorization: Bearer bad-2"), NULL, false);
+    check_flow(false, "system:anonymous", HEADERS("Authorization: Basic x"), NULL, false);
+    check_flow(false, "system:anonymous", HEADERS("User-Agent: a"), NULL, true);
+    check_flow(true, "system:admin", HEADERS("Authorization: Bearer bad-1"), NULL, false);
+    check_flow(true, "system:admin", HEADERS("User-Agent: b"), NULL, false);
 }
 
 TEST_MAIN()

@@ -205,10 +205,33 @@ TEST(dates_are_as_asked)
 
     ASSERT_OK(key_new(&k, &err));
     ASSERT_OK(cert_new(&q, k, NULL, NULL, &c, &err));
+    assert_true(cert_valid_from(c) == q.valid_from);
     assert_true(cert_valid_until(c) == q.valid_until);
     q.valid_until = now() - 1;
     ASSERT_OK(cert_new(&q, k, NULL, NULL, &past, &err));
     assert_true(cert_is_signed_by(past, past)); /* dates are the caller's business */
+}
+
+TEST(an_authority_is_succeeded_by_its_own_key_and_name)
+{
+    struct cert_request q = request(CERT_AUTHORITY);
+    struct world w;
+    _cleanup_(cert_free_p) struct cert *renewed = NULL;
+    _cleanup_(cert_free_p) struct cert *renamed = NULL;
+    _cleanup_(cert_free_p) struct cert *other = NULL;
+
+    world_init(&w);
+    q.valid_from -= DAY;
+    ASSERT_OK(cert_new(&q, w.ca_key, NULL, NULL, &renewed, &err));
+    ASSERT_OK(cert_new(&q, w.key, NULL, NULL, &other, &err));
+    q.common_name = "somebody else's";
+    ASSERT_OK(cert_new(&q, w.ca_key, NULL, NULL, &renamed, &err));
+    assert_true(cert_succeeds(renewed, w.ca));
+    assert_true(cert_is_signed_by(w.server, renewed));
+    assert_false(cert_succeeds(other, w.ca));
+    assert_false(cert_succeeds(renamed, w.ca));
+    assert_false(cert_is_signed_by(w.server, renamed));
+    world_done(&w);
 }
 
 TEST(serial_numbers_differ)

@@ -194,6 +194,85 @@ TEST(a_nul_does_not_hide_the_rest)
     ASSERT_INT(0, w->served);
 }
 
+/* What the library accepts and a proxy may read differently. Each row once as the first request of a
+ * connection, and once behind another one. */
+TEST(heads_that_can_be_read_in_two_ways_are_refused)
+{
+#define ROW(literal)                 \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+    static const struct {
+        const char *request;
+        size_t len;
+    } rows[] = {
+        ROW("GET / HTTP/1.1\nHost: t\n\n"),
+        ROW("GET / HTTP/1.1\nHost: t\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\n\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\nX-B: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\n\n"),
+        ROW("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\n\r\nab"),
+        ROW("GET / HTTP/1.0\r\n\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\r\n c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\r\n\tc\r\nX-B: d\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\r\n \r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\r\n c\r\n d\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost:\r\n t\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\0c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\0\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\0\0X-B: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\n\0X-B: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\0\0\0\0\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A\0B: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\0\r\nHost: t\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\rX-B: c\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\r\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\x7f\r\n\r\n"),
+        ROW("GET / HTTP/1.1\r\nHost: t\r\nX-A: b\x1b[2J\r\n\r\n"),
+    };
+#undef ROW
+    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
+
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+        _cleanup_(closep) int fd = client_connect(w);
+        size_t served = i % 2;
+
+        w->served = 0;
+        if (served)
+            ASSERT_INT(200, client_ask(w, fd, &b, GET("/before?a=b&c")));
+        buf_clear(&b);
+        client_send_bytes(w, fd, rows[i / 2].request, rows[i / 2].len);
+        client_read_to_end(w, fd, &b);
+        if (!str_has_prefix(buf_str(&b), "HTTP/1.1 400 ") || w->served != served)
+            fail_msg("row %zu: answered '%s', served %zu", i / 2, buf_cstr(&b), w->served);
+    }
+    AWAIT(w, http_connections(w->http) == 0);
+}
+
+TEST(unusual_heads_that_are_clear_are_served)
+{
+    static const char *const rows[] = {
+        "GET /?a=b&c=%20 HTTP/1.1\r\nHost: t\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost:t\r\nX-A: \t b c\t \r\nX-B:\r\nX-C:   \r\nX-B: \xc3\xa4\xff:\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: t\r\nCookie: a=b; c; d=\"e;f\r\nCookie: g=h\r\n\r\n",
+        "\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n",
+    };
+    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+        _cleanup_(closep) int fd = client_connect(w);
+
+        client_send(w, fd, rows[i]);
+        client_read_until(w, fd, &b, "\r\n");
+        if (!str_has_prefix(buf_str(&b), "HTTP/1.1 200 "))
+            fail_msg("'%s': answered '%s'", rows[i], buf_cstr(&b));
+    }
+}
+
 /* "GET /" and `path_len` bytes more, and a header of value_len bytes. */
 static void send_long(const struct world *w, int fd, size_t path_len, size_t value_len)
 {

@@ -391,4 +391,59 @@ TEST(bad_material_is_refused_in_words)
     }
 }
 
+/* The certificate that the server has shown. */
+static bool shows(const struct tls_client *c, const struct identity *id)
+{
+    unsigned count = 0;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(c->session, &count);
+    gnutls_datum_t own = { 0 };
+    bool is_same;
+
+    assert_true(shown && count > 0);
+    must(gnutls_x509_crt_export2(id->cert, GNUTLS_X509_FMT_DER, &own));
+    is_same = shown->size == own.size && memcmp(shown->data, own.data, own.size) == 0;
+    gnutls_free(own.data);
+    return is_same;
+}
+
+/* Another certificate and another client CA while connections are open: those stay, new ones use the new. */
+TEST(certificates_are_replaced_while_it_runs)
+{
+    _cleanup_(world_free_p) struct world *w = tls_world_new(NULL);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+    const struct subject host = { .common_name = "localhost", .begins = -DAY, .ends = 300 * DAY };
+    const struct subject admin = { .common_name = "admin", .begins = -DAY, .ends = 300 * DAY };
+    struct tls_client before, begun, after;
+    struct identity renewed, theirs;
+    struct error err;
+
+    identity_init(&renewed, &host, &other_ca);
+    identity_init(&theirs, &admin, &other_ca);
+    client_init(&before, w, &theirs, "NORMAL");
+    must(client_handshake(&before));
+    assert_true(shows(&before, &server));
+    client_init(&begun, w, NULL, "NORMAL"); /* accepted, and no handshake yet */
+    AWAIT(w, http_connections(w->http) == 2);
+
+    ASSERT_ERR(ERR_INVALID, http_set_identity(w->http, renewed.key_pem, server.cert_pem, NULL, &err));
+    ASSERT_OK(http_set_identity(w->http, renewed.key_pem, renewed.cert_pem, other_ca.cert_pem, &err));
+    client_init(&after, w, &theirs, "NORMAL");
+    must(client_handshake(&after));
+    assert_true(shows(&after, &renewed));
+    assert_true(tls_ask(&after, GET("/1"), "GET /1 0 ", &b));
+    ASSERT_STR("admin", w->last_peer); /* of the new CA */
+
+    assert_true(tls_ask(&before, GET("/2"), "GET /2 0 ", &b));
+    assert_true(w->last_peer_is_invalid);
+    must(client_handshake(&begun));
+    assert_true(shows(&begun, &server));
+    assert_true(tls_ask(&begun, GET("/3"), "GET /3 0 ", &b));
+    client_done(&before);
+    client_done(&begun);
+    client_done(&after);
+    AWAIT(w, http_connections(w->http) == 0);
+    identity_done(&theirs);
+    identity_done(&renewed);
+}
+
 TEST_MAIN()

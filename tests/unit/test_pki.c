@@ -8,6 +8,8 @@
 #include "api/yaml.h"
 #include "apiserver/pki.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "io/certs.h"
 #include "io/clock.h"
 #include "io/file.h"
@@ -190,6 +192,176 @@ TEST(the_authority_is_renewed_before_it_expires)
     server = read_cert(in_dir(&d, "pki/server.crt"));
     assert_true(cert_valid_until(ca) == o.now + 3650 * DAY);
     assert_true(cert_is_signed_by(server, before));
+}
+
+/* --- Clocks that were wrong --- */
+
+static char logged[8192];
+
+static void keep_line(void *ctx, const char *line, size_t len)
+{
+    size_t at = strlen(logged);
+
+    (void)ctx;
+    (void)snprintf(logged + at, sizeof logged - at, "%.*s", (int)len, line);
+}
+
+/* With what was logged meanwhile in `logged`. */
+static void start_logged(const struct pki_options *o)
+{
+    struct manual_clock clock;
+    struct logger logger = { .level = LOG_LEVEL_WARN, .clock = &clock.clock, .sink = keep_line };
+
+    manual_clock_init(&clock, 0, 0);
+    logged[0] = '\0';
+    log_install(&logger);
+    start(o);
+    log_install(NULL);
+}
+
+static void assert_valid_at(const struct test_dir *d, int64_t now)
+{
+    static const char *const names[] = { "pki/ca.crt", "pki/server.crt", "pki/admin.crt" };
+    _cleanup_(cert_free_p) struct cert *ca = read_cert(in_dir(d, "pki/ca.crt"));
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        _cleanup_(cert_free_p) struct cert *c = read_cert(in_dir(d, names[i]));
+
+        assert_true(cert_valid_from(c) <= now - 3600);
+        assert_true(cert_valid_until(c) >= now + 30 * DAY);
+        assert_true(cert_is_signed_by(c, ca));
+    }
+}
+
+TEST(a_start_with_the_clock_ahead_is_made_good)
+{
+    static const char *const keys[] = { "pki/ca.key", "pki/server.key", "pki/admin.key" };
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct pki_options o = options(&d);
+    char *before[ARRAY_LEN(keys)], *kubeconfig;
+
+    o.now = 1900000000; /* 2030-03-17T17:46:40Z */
+    start_logged(&o);
+    ASSERT_STR("", logged);
+    assert_valid_at(&d, o.now);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        before[i] = keep(read_text(in_dir(&d, keys[i])));
+    kubeconfig = keep(read_text(in_dir(&d, "kubeconfig")));
+
+    o.now = 1800000000;
+    start_logged(&o);
+    assert_valid_at(&d, o.now);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        ASSERT_STR(before[i], read_text(in_dir(&d, keys[i])));
+        free(before[i]);
+    }
+    assert_true(strcmp(kubeconfig, read_text(in_dir(&d, "kubeconfig"))) != 0);
+    free(kubeconfig);
+    assert_non_null(strstr(logged, "/pki/ca.crt reason=\"not valid yet\" valid_from=2030-03-17T16:46:40Z "
+                                   "valid_until=2040-03-14T17:46:40Z action=\"replace copies of the"));
+    assert_non_null(strstr(logged, "/pki/server.crt reason=\"not valid yet\" valid_from=2030-03-17T16:46:40Z "
+                                   "valid_until=2031-03-17T17:46:40Z action=\"none"));
+    assert_non_null(strstr(logged, "/pki/admin.crt reason=\"not valid yet\""));
+    start_logged(&o);
+    ASSERT_STR("", logged);
+}
+
+/* Each for itself: the others stay as they are. */
+TEST(only_what_is_not_valid_is_renewed)
+{
+    static const char *const names[] = { "pki/ca.crt", "pki/server.crt", "pki/admin.crt" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+        struct pki_options o = options(&d);
+        char *before[ARRAY_LEN(names)];
+
+        o.now = 1800000000;
+        start(&o);
+        assert_int_equal(unlink(in_dir(&d, names[i])), 0);
+        o.now += 100 * DAY; /* ahead, for this one alone */
+        start(&o);
+        for (size_t k = 0; k < ARRAY_LEN(names); k++)
+            before[k] = keep(read_text(in_dir(&d, names[k])));
+        o.now -= 90 * DAY;
+        start_logged(&o);
+        assert_non_null(strstr(logged, names[i]));
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            ASSERT_INT(k == i, strcmp(before[k], read_text(in_dir(&d, names[k]))) != 0);
+            free(before[k]);
+        }
+        assert_valid_at(&d, o.now);
+    }
+}
+
+TEST(why_a_certificate_is_renewed_is_logged)
+{
+    static const struct {
+        int64_t days; /* after its making */
+        const char *reason;
+    } rows[] = { { 334, NULL }, { 336, "\"expires soon\"" }, { 365, "expired" }, { 1000, "expired" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+        struct pki_options o = options(&d);
+        char expected[100];
+
+        start(&o);
+        o.now += rows[i].days * DAY;
+        start_logged(&o);
+        (void)snprintf(expected, sizeof expected, "server.crt reason=%s",
+                       rows[i].reason ? rows[i].reason : "");
+        ASSERT_INT(rows[i].reason != NULL, strstr(logged, expected) != NULL);
+        assert_null(strstr(logged, "ca.crt"));
+    }
+}
+
+/* What an authority of another name has signed would not be signed by ours. */
+TEST(an_authority_that_is_not_ours_stays)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct pki_options o = options(&d);
+    struct cert_request q = { .use = CERT_AUTHORITY,
+                              .common_name = "company-ca",
+                              .valid_from = o.now - DAY,
+                              .valid_until = o.now + 3 * DAY };
+    _cleanup_(key_free_p) struct key *key = NULL;
+    _cleanup_(cert_free_p) struct cert *ca = NULL;
+    _cleanup_(buf_done_p) struct buf key_pem = BUF_INIT(KEY_PEM_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf cert_pem = BUF_INIT(CERT_PEM_BYTES_MAX);
+    _cleanup_(pki_done_p) struct pki p = { 0 };
+
+    ASSERT_OK(key_new(&key, &err));
+    ASSERT_OK(key_to_pem(key, &key_pem, &err));
+    ASSERT_OK(cert_new(&q, key, NULL, NULL, &ca, &err));
+    ASSERT_OK(cert_to_pem(ca, &cert_pem, &err));
+    assert_int_equal(mkdir(in_dir(&d, "pki"), 0700), 0);
+    put_file(in_dir(&d, "pki/ca.key"), buf_cstr(&key_pem));
+    put_file(in_dir(&d, "pki/ca.crt"), buf_cstr(&cert_pem));
+    start_logged(&o);
+    ASSERT_STR(buf_cstr(&cert_pem), read_text(in_dir(&d, "pki/ca.crt")));
+    assert_non_null(strstr(logged, "WARN certificate is not renewed, Berth did not make it path="));
+    assert_non_null(strstr(logged, "ca.crt reason=\"expires soon\""));
+    ASSERT_OK(pki_open(&o, &p, &err));
+    assert_false(pki_is_due(&p, o.now)); /* there is nothing to be done while it runs */
+}
+
+TEST(when_a_renewal_is_due)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct pki_options o = options(&d);
+    _cleanup_(pki_done_p) struct pki p = { 0 };
+    _cleanup_(pki_done_p) struct pki insecure = { 0 };
+
+    ASSERT_OK(pki_open(&o, &p, &err));
+    assert_false(pki_is_due(&p, o.now));
+    assert_false(pki_is_due(&p, o.now - 3600));
+    assert_true(pki_is_due(&p, o.now - 3601));
+    assert_false(pki_is_due(&p, o.now + 335 * DAY));
+    assert_true(pki_is_due(&p, o.now + 335 * DAY + 1));
+    o.is_insecure = true;
+    ASSERT_OK(pki_open(&o, &insecure, &err));
+    assert_false(pki_is_due(&insecure, o.now + 5000 * DAY));
 }
 
 TEST(a_new_name_gives_a_new_server_certificate)

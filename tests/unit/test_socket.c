@@ -178,4 +178,60 @@ TEST(silence_is_noticed)
     }
 }
 
+TEST(ip_addresses_have_one_form)
+{
+    static const struct {
+        const char *text;
+        bool is_ip;
+        bool is_loopback;
+    } rows[] = {
+        { "127.0.0.1", true, true },
+        { "127.255.0.9", true, true },
+        { "::1", true, true },
+        { "::ffff:127.0.0.1", true, true },
+        { "10.0.0.7", true, false },
+        { "0.0.0.0", true, false },
+        { "::", true, false },
+        { "fd00::7", true, false },
+        { "", false, false },
+        { "127.1", false, false },
+        { "2130706433", false, false },
+        { "0x7f.0.0.1", false, false },
+        { "127.0.0.1 ", false, false },
+        { "[::1]", false, false },
+        { "fe80::1%lo", false, false },
+        { "localhost", false, false },
+        { "1111:2222:3333:4444:5555:6666:7777:8888:9999", false, false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct socket_ip ip = { { 0 } };
+
+        assert_true(socket_ip_parse(str_of(rows[i].text), &ip) == rows[i].is_ip);
+        assert_true(!rows[i].is_ip || socket_ip_is_loopback(&ip) == rows[i].is_loopback);
+    }
+    struct socket_ip ip;
+    assert_false(socket_ip_parse(STR_LIT("127.0.0.1\0x"), &ip));
+}
+
+/* A server that listens on all addresses learns which one a client has connected to. */
+TEST(the_local_address_of_a_connection)
+{
+    char address[SOCKET_ADDRESS_BYTES];
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 5) };
+    _cleanup_(closep) int listener = -1, client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server = -1;
+    _cleanup_(closep) int no_socket = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct socket_ip ip, wanted;
+    struct error err;
+
+    ASSERT_OK(socket_listen("0.0.0.0:0", address, &listener, &err));
+    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    assert_int_equal(connect(client, (const struct sockaddr *)&to, sizeof to), 0);
+    server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(socket_local_ip(server, &ip));
+    assert_true(socket_ip_parse(STR_LIT("127.0.0.6"), &wanted));
+    assert_memory_equal(&ip, &wanted, sizeof ip);
+    assert_false(socket_local_ip(no_socket, &ip));
+}
+
 TEST_MAIN()

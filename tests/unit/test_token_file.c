@@ -1,10 +1,14 @@
 /* The file of static tokens: what lines mean, and what is refused with its line. */
 #include "tests/unit/test_io.h"
 
+#include <sys/stat.h>
+
 #include "apiserver/token_file.h"
 #include "apiserver/user.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 static struct error err;
 
@@ -120,6 +124,52 @@ TEST(files)
     assert_null(strstr(err.msg, "verysecret"));
     ASSERT_ERR(ERR_NOT_FOUND, token_file_load(in_dir(&d, "nothing"), &f, &err));
     assert_null(f);
+}
+
+static char logged[4096];
+
+static void keep_line(void *ctx, const char *line, size_t len)
+{
+    size_t at = strlen(logged);
+
+    (void)ctx;
+    (void)snprintf(logged + at, sizeof logged - at, "%.*s", (int)len, line);
+}
+
+/* The warnings that loading a file of this mode gives. */
+static const char *warnings_of(const char *path, mode_t mode)
+{
+    struct manual_clock clock;
+    struct logger logger = { .level = LOG_LEVEL_WARN, .clock = &clock.clock, .sink = keep_line };
+    _cleanup_(token_file_free_p) struct token_file *f = NULL;
+
+    manual_clock_init(&clock, 0, 0);
+    logged[0] = '\0';
+    assert_int_equal(chmod(path, mode), 0);
+    log_install(&logger);
+    ASSERT_OK(token_file_load(path, &f, &err));
+    log_install(NULL);
+    return logged;
+}
+
+TEST(a_file_that_others_can_read_is_warned_of)
+{
+    static const mode_t bad[] = { 0644, 0640, 0604, 0620, 0601, 0444 };
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    const char *path = in_dir(&d, "tokens");
+    char expected[1024];
+
+    put_file(path, "verysecret,a,1\n");
+    ASSERT_STR("", warnings_of(path, 0600));
+    ASSERT_STR("", warnings_of(path, 0400));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        (void)snprintf(expected, sizeof expected,
+                       "token file is accessible to other users path=%s mode=%04o fix=\"chmod 600 %s\"", path,
+                       (unsigned)bad[i], path);
+        if (!strstr(warnings_of(path, bad[i]), expected))
+            fail_msg("%04o: '%s'", (unsigned)bad[i], logged);
+        assert_null(strstr(logged, "verysecret"));
+    }
 }
 
 TEST_MAIN()
