@@ -37,6 +37,21 @@ static bool admit_identity_write(struct write *w)
                                     .kind = w->kind, .old = w->old_object, .d = w->d, .object = w->object });
 }
 
+bool admit_target(struct write *w)
+{
+    struct access a;
+    struct restricted_write target = { .access = &a, .kind = w->kind, .old = w->old_object, .d = w->d };
+    struct error err;
+
+    if (w->c->is_trusted)
+        return true;
+    access_of_call(w->c, &a);
+    if (node_restriction_target(w->c->user, &target, &err) == 0)
+        return true;
+    call_fail_resource(w->c, &err, w->c->route.name);
+    return false;
+}
+
 bool admit_sub(struct call *c, const struct object *old, struct json *d, json_ref body)
 {
     return admit_identity(

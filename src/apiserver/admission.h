@@ -7,10 +7,13 @@
 
 #include "apiserver/write.h"
 
-/* Namespace there and alive, node restriction, then what is filled in: tolerations, protection finalizers,
- * the default class. */
+/* Namespace there and alive, restrictions of nodes and CSI sidecars, then what is filled in: tolerations,
+ * protection finalizers, the default class. */
 bool admit_create(struct write *w);
-/* Node restriction. */
+/* Before a patch is applied to w->old_object and before preconditions are compared with it: the part of node
+ * restriction that the old object decides. */
+bool admit_target(struct write *w);
+/* Restrictions of nodes and CSI sidecars. */
 bool admit_update(struct write *w);
 /* On the validated object: claims grow only where their class allows it. */
 bool admit_valid_update(struct write *w);

@@ -144,19 +144,25 @@ static int check_labels(const struct judge *j, json_ref old)
                   found.failed ? "(too many to name)" : buf_cstr(&found));
 }
 
+static int check_node_name(const struct judge *j)
+{
+    struct str name = written_name(j);
+    char quoted[ERROR_MSG_BYTES_MAX];
+
+    if (str_eq(name, j->node))
+        return 0;
+    return refuse(j, "node %s is not allowed to modify node %s", j->quoted_node,
+                  quote(quoted, sizeof quoted, name));
+}
+
 static int check_node(const struct judge *j)
 {
     const struct json *d = j->w->d;
-    struct str name = written_name(j);
-    char quoted[ERROR_MSG_BYTES_MAX];
     json_ref old;
-    int r;
+    int r = check_node_name(j);
 
-    if (!str_eq(name, j->node))
-        return refuse(j, "node %s is not allowed to modify node %s", j->quoted_node,
-                      quote(quoted, sizeof quoted, name));
-    if (is_delete(j))
-        return 0;
+    if (r < 0 || is_delete(j))
+        return r;
     r = old_tree(j, &old);
     if (r < 0)
         return r;
@@ -204,16 +210,22 @@ static int check_mirror(const struct judge *j)
     return 0;
 }
 
+static int check_pod_status_target(const struct judge *j)
+{
+    if (pod_is_own(j))
+        return 0;
+    return refuse(j, "node %s can only update pod status for pods with spec.nodeName set to itself",
+                  j->quoted_node);
+}
+
 static int check_pod_status(const struct judge *j)
 {
     const struct json *d = j->w->d;
-    json_ref old;
-    int r;
+    json_ref old = 0;
+    int r = check_pod_status_target(j);
 
-    if (!pod_is_own(j))
-        return refuse(j, "node %s can only update pod status for pods with spec.nodeName set to itself",
-                      j->quoted_node);
-    r = old_tree(j, &old);
+    if (r == 0)
+        r = old_tree(j, &old);
     if (r < 0)
         return r;
     if (!json_equal(d, json_path(d, old, "metadata", "labels"),
@@ -338,6 +350,19 @@ static const struct {
     { KIND_NODE, check_node },         { KIND_POD, check_pod },     { KIND_CLAIM, check_claim },
     { KIND_CSI_NODE, check_csi_node }, { KIND_LEASE, check_lease }, { KIND_SERVICE_ACCOUNT, check_token },
 };
+
+int node_restriction_target(const struct user *u, const struct restricted_write *w, struct error *err)
+{
+    char quoted[ERROR_MSG_BYTES_MAX];
+    struct judge j = { .w = w, .node = user_node(u), .err = err };
+
+    if (!j.node.len || !w->old)
+        return 0;
+    j.quoted_node = quote(quoted, sizeof quoted, j.node);
+    if (w->kind->kind == KIND_NODE)
+        return check_node_name(&j);
+    return w->kind->kind == KIND_POD && str_is(w->access->sub, "status") ? check_pod_status_target(&j) : 0;
+}
 
 int node_restriction(const struct user *u, const struct restricted_write *w, const struct facts *f,
                      struct error *err)

@@ -21,6 +21,11 @@ struct restricted_write {
     json_ref object;          /* as it would be stored; the body of a subresource; 0 for a deletion */
 };
 
+/* The part that the old object alone decides. It is checked first: the errors of a patch that does not fit
+ * and of preconditions that do not hold show what is stored. w->object is not read. 0, or ERR_DENIED as
+ * below. */
+int node_restriction_target(const struct user *u, const struct restricted_write *w, struct error *err);
+
 /* 0, or ERR_DENIED with the whole message of the answer. */
 int node_restriction(const struct user *u, const struct restricted_write *w, const struct facts *f,
                      struct error *err);

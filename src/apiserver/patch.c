@@ -7,6 +7,7 @@
 #include "api/managed_fields.h"
 #include "api/patch.h"
 #include "api/yaml.h"
+#include "apiserver/admission.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/read.h"
 #include "apiserver/server.h"
@@ -190,7 +191,7 @@ static void patch_stored(struct write *w, enum patch_media media)
         read_fail_not_found(w->c);
         return;
     }
-    if (!apply_patch(w, media))
+    if (!admit_target(w) || !apply_patch(w, media))
         return;
     if (!check_kind_kept(w)) {
         (void)fail(w->c, 400, "BadRequest", false, "a patch may not change kind or apiVersion");
@@ -276,6 +277,8 @@ static void patch_apply(struct write *w)
         read_fail_not_found(w->c);
         return;
     }
+    if (!admit_target(w))
+        return;
     r = apply_merge(w->d, w->old, applied, w->options.is_forced, &m, &w->object, &conflicts, &err);
     if (r == -ERR_CONFLICT)
         fail_conflicts(w, &conflicts);

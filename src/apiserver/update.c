@@ -1,4 +1,5 @@
 /* PUT on an object or one of its parts. */
+#include "apiserver/admission.h"
 #include "apiserver/read.h"
 #include "apiserver/write.h"
 
@@ -78,7 +79,7 @@ void write_update(struct call *c)
     if (!write_check_names(w) || !write_load_old(w))
         return;
     if (w->old_object) {
-        if (write_check_preconditions(w))
+        if (admit_target(w) && write_check_preconditions(w))
             write_finish_update(w);
     } else if ((w->kind->flags & KIND_CREATES_ON_UPDATE) && !c->route.sub) {
         write_finish_create(w);

@@ -321,6 +321,39 @@ TEST(a_name_without_its_group)
     ASSERT_SENT(&w, 403, "GET", PODS, NULL);
 }
 
+/* The error of a patch that does not fit shows the object, and a failed test operation that a guess was
+ * wrong: so the node is refused first. */
+TEST(patches_reveal_nothing_of_other_nodes)
+{
+    static const char *const paths[][2] = {
+        { NODES "/n2", "nodes \"n2\" is forbidden: node \"n1\" is not allowed to modify node \"n2\"" },
+        { NODES "/n2/status", "nodes \"n2\" is forbidden: node \"n1\" is not allowed to modify node \"n2\"" },
+        { PODS "/other/status",
+          "pods \"other\" is forbidden: node \"n1\" can only update pod status for pods "
+          "with spec.nodeName set to itself" },
+    };
+    static const char *const patches[][2] = {
+        { "MERGE", "{'metadata':{'labels':7}}" },
+        { "STRATEGIC", "{'metadata':{'labels':7}}" },
+        { "JSON", "[{'op':'test','path':'/metadata/name','value':'x'}]" },
+        { "JSON", "[{'op':'test','path':'/metadata/namespace','value':'x'}]" },
+        { "MERGE", "{'metadata':{'name':'x'}}" },
+    };
+    _cleanup_(served_done) struct served w;
+
+    nodes_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        for (size_t k = 0; k < ARRAY_LEN(patches); k++)
+            ASSERT_REFUSED(&w, 403, "Forbidden", paths[i][1], patches[k][0], paths[i][0], patches[k][1]);
+    ASSERT_REFUSED(&w, 403, "Forbidden", paths[0][1], "PUT", NODES "/n2",
+                   "{'metadata':{'name':'n2','uid':'guess'}}");
+    ASSERT_REFUSED(&w, 403, "Forbidden", paths[2][1], "PUT", PODS "/other/status",
+                   "{'metadata':{'name':'other','uid':'guess'}," POD_ON("n2") "}");
+    /* errors about its own objects are reported in full */
+    ASSERT_SENT(&w, 422, "JSON", NODES "/n1", "[{'op':'test','path':'/metadata/name','value':'x'}]");
+    ASSERT_SENT(&w, 422, "MERGE", PODS "/mine/status", "{'metadata':{'labels':7}}");
+}
+
 /* --- CSI sidecars --- */
 
 #define PV(name, spec)                                                                                     \
