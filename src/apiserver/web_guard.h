@@ -6,12 +6,13 @@
  * else stands between such a page and the API. The guard relies on request headers that browsers always send
  * and that a page cannot change:
  *
- *   Host            must be a name of this server: a loopback name or address, the address that the client
- * has connected to, or a name or address in the server's certificate. A rebound name is none. Origin when
- * present, must be this server's own origin: the scheme, host and port of the request. Sec-Fetch-Site  when
- * present, must be same-origin; "none" (an address that the user has typed) is enough to read. Content-Type
- * must be present when a browser sends a body: without it the body would be read as JSON, and a browser sends
- * such a request without asking the server first.
+ * - Host must be a name of this server: a loopback name or address, the address that the client has connected
+ *   to, or a name or address in the server's certificate. A rebound name is none of these.
+ * - Origin, when present, must be this server's own origin: the scheme, host and port of the request.
+ * - Sec-Fetch-Site, when present, must be same-origin; "none" (an address that the user has typed) is enough
+ *   to read.
+ * - Content-Type must be present when a browser sends a body: without it the body would be read as JSON, and
+ *   a browser sends such a request without asking the server first.
  *
  * Programs such as kubectl and curl send neither Origin nor Sec-Fetch-*: for them only Host matters. A
  * request of HTTP/1.0 without Host is served, since no browser sends one. Calls from within this process are

@@ -1,9 +1,11 @@
 #include "plugins/reclaim_guard.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/node.h"
 #include "api/node_selector.h"
+#include "machinery/parts.h"
 
 /* Whether the node meets the affinity. */
 static bool is_reached(const struct volume *v, const struct object *node)
@@ -41,16 +43,68 @@ static bool is_given_up(const struct volume *v)
     return v->phase == VOLUME_RELEASED && (v->reclaim == RECLAIM_DELETE || v->reclaim == RECLAIM_RECYCLE);
 }
 
-static void add_volume(struct host_guard *g, const struct volume *v)
-{
-    const char *name = v->obj.name;
+/* --- Volumes by the machine that their paths are of --- */
 
+/* A server's name of any length would do; one that is longer than the API allows is not stored. */
+#define MACHINE_BYTES_MAX 512
+#define THIS_MACHINE "path"
+
+static const char *machine_text(const char *server, char ret[MACHINE_BYTES_MAX])
+{
+    (void)snprintf(ret, MACHINE_BYTES_MAX, server[0] ? "server/%s" : THIS_MACHINE, server);
+    return ret;
+}
+
+/* The path of the volume and the server that it is of, "" for this machine; false when it has no path. */
+static bool path_of(const struct volume *v, const char **server, const char **path)
+{
+    *server = "";
     if (v->source.kind == SOURCE_HOST_PATH)
-        host_guard_add_volume(g, name, "", v->source.host_path->path);
+        *path = v->source.host_path->path;
     else if (v->source.kind == SOURCE_LOCAL)
-        host_guard_add_volume(g, name, "", v->source.local->path);
-    else if (v->source.kind == SOURCE_NFS)
-        host_guard_add_volume(g, name, v->source.nfs->server, v->source.nfs->path);
+        *path = v->source.local->path;
+    else if (v->source.kind == SOURCE_NFS) {
+        *server = v->source.nfs->server;
+        *path = v->source.nfs->path;
+    } else
+        return false;
+    return true;
+}
+
+static void index_volume(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    const char *server, *path;
+    char machine[MACHINE_BYTES_MAX];
+
+    if (path_of(volume_of(o), &server, &path))
+        emit(ctx, str_of(machine_text(server, machine)));
+}
+
+static const struct informer_index by_machine = { "machine", index_volume };
+
+struct informer *reclaim_volumes(struct informers *all, struct error *err)
+{
+    return part_indexed(all, KIND_VOLUME, &by_machine, err);
+}
+
+/* --- The guard --- */
+
+static void add_volumes(struct host_guard *g, const struct informer *volumes, const char *server,
+                        const struct object *node, const struct volume *except)
+{
+    char machine[MACHINE_BYTES_MAX];
+    struct informer_cursor at;
+
+    for (const struct object *o =
+             informer_first_by(volumes, by_machine.name, str_of(machine_text(server, machine)), &at);
+         o; o = informer_next(&at)) {
+        const struct volume *v = volume_of(o);
+        const char *path;
+
+        if (strcmp(o->name, except->obj.name) != 0 && !is_given_up(v) && (!node || is_reached(v, node)) &&
+            path_of(v, &server, &path))
+            host_guard_add_volume(g, o->name, server, path);
+    }
 }
 
 int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *volumes,
@@ -58,7 +112,7 @@ int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *
                       struct error *err)
 {
     const struct object *node = rules->node_name ? informer_get(nodes, "", rules->node_name) : NULL;
-    struct informer_cursor at;
+    const char *server, *path;
     struct host_guard *g;
     int r = check_machine(rules, node, v, err);
 
@@ -66,10 +120,9 @@ int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *
         r = host_guard_new(rules->dirs, &g, err);
     if (r < 0)
         return r;
-    for (const struct object *o = informer_first(volumes, &at); o; o = informer_next(&at))
-        if (strcmp(o->name, v->obj.name) != 0 && !is_given_up(volume_of(o)) &&
-            (!node || is_reached(volume_of(o), node)))
-            add_volume(g, volume_of(o));
+    add_volumes(g, volumes, "", node, v);
+    if (path_of(v, &server, &path) && server[0])
+        add_volumes(g, volumes, server, node, v);
     *ret = g;
     return 0;
 }

@@ -74,7 +74,7 @@ struct scripted {
     enum err fails_with;
     const char *says;
     bool is_slow;    /* works until scripted_finish() */
-    bool is_guarded; /* asks the guard, as of a directory /x of server s */
+    bool is_guarded; /* serves nfs, and asks the guard for a directory /x of server s */
     struct scripted_work *slow;
 };
 
@@ -338,7 +338,7 @@ static const struct client_carrier_type tap_type = { tap_start, tap_cancel, tap_
 static inline bool scripted_supports(const struct volume_plugin *self, const struct volume_spec *s)
 {
     (void)self;
-    return spec_source(s).kind == SOURCE_HOST_PATH;
+    return spec_source(s).kind == (scripted.is_guarded ? SOURCE_NFS : SOURCE_HOST_PATH);
 }
 
 struct scripted_work {

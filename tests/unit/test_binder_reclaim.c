@@ -670,7 +670,7 @@ TEST(reclaiming_knows_of_the_other_volumes)
         make_machine_n1(&w, "here");
         scripted.is_guarded = true;
         make_volume(&w, "q", "", rows[i].source, "");
-        make_orphan(&w, "", HOST_PATH, DELETES);
+        make_orphan(&w, "", "'nfs':{'server':'s','path':'/x'}", DELETES);
         world_start(&w);
         world_settle(&w);
         if (rows[i].words) {

@@ -471,7 +471,7 @@ static int make_caches(struct binder *b, struct error *err)
     struct informers *all = b->o.part.informers;
     int r;
 
-    b->volumes = informers_get(all, KIND_VOLUME, err);
+    b->volumes = reclaim_volumes(all, err);
     b->claims = b->volumes ? informers_get(all, KIND_CLAIM, err) : NULL;
     b->classes = b->claims ? informers_get(all, KIND_CLASS, err) : NULL;
     b->nodes = b->classes ? informers_get(all, KIND_NODE, err) : NULL;

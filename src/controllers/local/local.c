@@ -396,7 +396,7 @@ static int local_open(struct local *l, struct error *err)
     struct informers *all = l->o.part.informers;
     int r;
 
-    l->volumes = part_indexed(all, KIND_VOLUME, &by_path, err);
+    l->volumes = reclaim_volumes(all, err) ? part_indexed(all, KIND_VOLUME, &by_path, err) : NULL;
     l->classes = l->volumes ? informers_get(all, KIND_CLASS, err) : NULL;
     l->nodes = l->classes ? informers_get(all, KIND_NODE, err) : NULL;
     if (!l->nodes)

@@ -167,7 +167,7 @@ static int provisioner_open(struct provisioner *p, struct error *err)
     int r;
 
     p->claims_cache = informers_get(all, KIND_CLAIM, err);
-    p->volumes_cache = p->claims_cache ? informers_get(all, KIND_VOLUME, err) : NULL;
+    p->volumes_cache = p->claims_cache ? reclaim_volumes(all, err) : NULL;
     p->classes = p->volumes_cache ? informers_get(all, KIND_CLASS, err) : NULL;
     p->nodes = p->classes ? informers_get(all, KIND_NODE, err) : NULL;
     if (!p->nodes)
