@@ -654,6 +654,28 @@ TEST(local_goes_on_with_a_wipe)
     finish(&w);
 }
 
+/* By whatever name: the link here, the device itself there. */
+TEST(local_wipes_no_device_of_another_volume)
+{
+    skip_without_private_mounts();
+    char device[32], body[1024];
+    struct parts w;
+
+    begin(&w);
+    released_device(&w, device);
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'other','finalizers':null},'spec':{'capacity':{'storage':'1Gi'},"
+                   "'accessModes':['ReadWriteOnce'],'hostPath':{'path':'%s'}}}",
+                   device);
+    ASSERT_SENT(&w.served, 201, "POST", VOLUMES, body);
+    pass(&w, 30);
+    assert_false(device_is_blank(device));
+    ASSERT_SENT(&w.served, 200, "GET", path_of("uuid-1", "raw"), NULL);
+    ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
+    assert_non_null(strstr(buf_cstr(&w.served.text), "is the path of volume \\\"other\\\" too"));
+    finish(&w);
+}
+
 /* A device that is mounted is left alone. */
 TEST(local_wipes_no_device_in_use)
 {
