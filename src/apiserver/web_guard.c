@@ -192,16 +192,17 @@ static bool site_is_allowed(const struct call *c, struct str site)
 
 bool web_guard_admits(const struct web_guard *g, struct call *c)
 {
-    struct str host = c->carrier->header(c, "Host");
     struct web_headers h = { 0 };
     struct authority own = { 0 };
+    struct str host;
 
     if (!c->is_remote)
         return true;
+    host = c->carrier->header(c, "Host");
     c->carrier->each_header(c, note_header, &h);
     if (!host.s && !h.is_from_browser)
         return true; /* HTTP/1.0: the carrier refuses every other request without Host */
-    if (!authority_parse(host, &own))
+    if (!host.s || !authority_parse(host, &own))
         return refuse(c, 400, "BadRequest",
                       "the request's Host is not a name or address with or without a port");
     if (!is_own_host(g, c, &own))
