@@ -94,7 +94,7 @@ static void validate_token_requests(struct validation *v, const struct field_pat
 
 static void csi_driver_validate(struct validation *v)
 {
-    struct field_path name_at = path_child(NULL, "name"), spec_at = path_child(NULL, "spec");
+    struct field_path spec_at = path_child(NULL, "spec");
     struct field_path policy = path_child(&spec_at, "fsGroupPolicy"),
                       tokens = path_child(&spec_at, "tokenRequests");
     struct field_path modes = path_child(&spec_at, "volumeLifecycleModes");
@@ -102,8 +102,6 @@ static void csi_driver_validate(struct validation *v)
     json_ref spec = json_get(v->d, v->object, "spec");
     int64_t seconds;
 
-    validate_name(v, &name_at, NAME_CSI_DRIVER,
-                  json_get_text(v->d, json_get(v->d, v->object, "metadata"), "name"));
     validate_one_of(v, &policy, json_get_text(v->d, spec, "fsGroupPolicy"), fs_group_policies);
     validate_token_requests(v, &tokens, json_get(v->d, spec, "tokenRequests"));
     for (json_ref m = json_first(v->d, json_get(v->d, spec, "volumeLifecycleModes")); m;
@@ -171,7 +169,7 @@ const struct kind_info csi_driver_kind = {
     .version = "v1",
     .plural = "csidrivers",
     .flags = KIND_DELETE_ANSWERS_OBJECT,
-    .name_rule = NAME_PATH_SEGMENT, /* the stricter rule stands at "name", where the API reports it */
+    .name_rule = NAME_DNS_SUBDOMAIN,
     .schema = &csi_driver_schema,
     .view_bytes = sizeof(struct csi_driver),
     .set_defaults = csi_driver_set_defaults,
