@@ -143,7 +143,7 @@ TEST(versions_and_uids_are_conditions)
     ASSERT_SENT(&w, 201, "PUT", LEASES "/l", "{'metadata':{'name':'l'}}");
     ASSERT_REFUSED(&w, 422, "Invalid",
                    "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: "
-                   "0x0: must be specified for an update",
+                   "0: must be specified for an update",
                    "PUT", LEASES "/l", "{'metadata':{'name':'l'}}");
 }
 
