@@ -24,7 +24,7 @@
 /* Why an apply failed, as the Status answer has it. */
 struct apply_conflicts {
     VEC(struct status_cause) causes; /* reason FieldManagerConflict, message, field */
-    struct buf message;              /* `Apply failed with 1 conflict: conflict with "m" using v1: .data.a` */
+    struct buf message;              /* `Apply failed with 1 conflict: conflict with "m": .data.a` */
     struct arena arena;              /* of the causes */
 };
 

@@ -182,7 +182,7 @@ TEST(kinds_of_patches)
     ASSERT_SENT(&w, 201, "APPLY", MAPS "/b?fieldManager=m",
                 "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'b'},'data':{'k':'1'}}");
     ASSERT_REFUSED(&w, 409, "Conflict",
-                   "Apply failed with 1 conflict: conflict with \"m\" using v1: .data.k", /* apiserver-41 */
+                   "Apply failed with 1 conflict: conflict with \"m\": .data.k", /* apiserver-41 */
                    "APPLY", MAPS "/b?fieldManager=n",
                    "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'b'},'data':{'k':'2'}}");
     ASSERT_SENT(&w, 415, "STRATEGIC", SNAPSHOTS "/s", "{}"); /* apiserver-47 */
