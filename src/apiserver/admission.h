@@ -10,7 +10,7 @@
 /* Namespace there and alive, node restriction, then what is filled in: tolerations, protection finalizers,
  * the default class. */
 bool admit_create(struct write *w);
-/* Node restriction. */
+/* Node restriction, then what of a pod was filled in when it was created. */
 bool admit_update(struct write *w);
 /* On the validated object: claims grow only where their class allows it. */
 bool admit_valid_update(struct write *w);
