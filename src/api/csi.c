@@ -7,6 +7,7 @@
 #include "api/meta.h"
 #include "api/name_table.h"
 #include "api/validate.h"
+#include "api/warnings.h"
 
 #define ALLOCATABLE_PERIOD_SECONDS_MIN 10
 #define NODE_ID_BYTES_MAX 256
@@ -43,6 +44,8 @@ static const struct schema csi_driver_spec_schema = {
         { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER },
         { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER },
         { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
+        { "serviceAccountTokenInSecrets", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "preventPodSchedulingIfMissing", FIELD_BOOL, .flags = FIELD_POINTER },
         { 0 },
     },
 };
@@ -73,11 +76,18 @@ static void csi_driver_set_defaults(struct json *d, json_ref object)
     }
 }
 
+static void csi_driver_prepare_create(struct json *d, json_ref object, struct timestamp now)
+{
+    (void)now;
+    prepare_gated(d, json_get(d, object, "spec"), /* old= */ 0, "preventPodSchedulingIfMissing");
+}
+
 static void csi_driver_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                                       struct timestamp now)
 {
     (void)part;
     (void)now;
+    prepare_gated(d, json_get(d, object, "spec"), json_get(d, old, "spec"), "preventPodSchedulingIfMissing");
     prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
 }
 
@@ -90,6 +100,17 @@ static void validate_token_requests(struct validation *v, const struct field_pat
         struct field_path at = path_index(p, i++);
         validate_token_seconds(v, &at, m);
     }
+}
+
+/* Without requests there are no tokens that could go anywhere. */
+static void validate_tokens_in_secrets(struct validation *v, const struct field_path *p, json_ref spec)
+{
+    struct field_path at = path_child(p, "serviceAccountTokenInSecrets");
+    json_ref value = json_get(v->d, spec, "serviceAccountTokenInSecrets");
+
+    if (value && json_count(v->d, json_get(v->d, spec, "tokenRequests")) == 0)
+        errors_invalid(v->errors, &at, show_value(v->errors, v->d, value),
+                       "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
 }
 
 static void csi_driver_validate(struct validation *v)
@@ -111,6 +132,7 @@ static void csi_driver_validate(struct validation *v)
         seconds < ALLOCATABLE_PERIOD_SECONDS_MIN)
         errors_invalid(v->errors, &period, errors_printf(v->errors, "%" PRId64, seconds),
                        "must be greater than or equal to 10 seconds");
+    validate_tokens_in_secrets(v, &spec_at, spec);
 }
 
 static void csi_driver_validate_update(struct validation *v)
@@ -173,10 +195,11 @@ const struct kind_info csi_driver_kind = {
     .schema = &csi_driver_schema,
     .view_bytes = sizeof(struct csi_driver),
     .set_defaults = csi_driver_set_defaults,
-    .prepare_create = prepare_create_nothing,
+    .prepare_create = csi_driver_prepare_create,
     .prepare_update = csi_driver_prepare_update,
     .validate = csi_driver_validate,
     .validate_update = csi_driver_validate_update,
+    .warn = csi_driver_warn,
     .decode = csi_driver_decode,
 };
 

@@ -1,5 +1,5 @@
 /* CSIDriver, CSINode, CSIStorageCapacity. */
-#include "tests/unit/test_kind.h"
+#include "tests/unit/test_prepare.h"
 
 #include "api/csi.h"
 
@@ -65,6 +65,41 @@ TEST(csi_driver_rules)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_CREATE(KIND_CSI_DRIVER, rows[i].errors, rows[i].text);
+}
+
+#define TOKENS "'tokenRequests':[{'audience':'a'}]"
+#define TOKENS_WARNING                                                                                     \
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent " \
+    "possible logging of tokens in volume attributes"
+
+TEST(csi_driver_tokens_in_secrets)
+{
+    ASSERT_CREATE(KIND_CSI_DRIVER, "", DRIVER(TOKENS ",'serviceAccountTokenInSecrets':true"));
+    ASSERT_CREATE(KIND_CSI_DRIVER,
+                  "spec.serviceAccountTokenInSecrets: Invalid value: false: serviceAccountTokenInSecrets is "
+                  "set but no tokenRequests are specified",
+                  DRIVER("'serviceAccountTokenInSecrets':false"));
+    ASSERT_STR("", kind_warnings(KIND_CSI_DRIVER, NULL, DRIVER("")));
+    ASSERT_STR(TOKENS_WARNING, kind_warnings(KIND_CSI_DRIVER, NULL, DRIVER(TOKENS)));
+    ASSERT_STR("",
+               kind_warnings(KIND_CSI_DRIVER, NULL, DRIVER(TOKENS ",'serviceAccountTokenInSecrets':false")));
+    ASSERT_STR("",
+               kind_warnings(KIND_CSI_DRIVER, DRIVER(TOKENS), DRIVER(TOKENS ",'requiresRepublish':true")));
+    ASSERT_STR(TOKENS_WARNING, kind_warnings(KIND_CSI_DRIVER, DRIVER(""), DRIVER(TOKENS)));
+}
+
+/* A known field, of a feature that is off: no warning, and nothing stored. */
+TEST(csi_driver_drops_what_is_gated)
+{
+    const char *stored;
+
+    ASSERT_STR("", kind_report(KIND_CSI_DRIVER, DRIVER("'preventPodSchedulingIfMissing':true")));
+    stored = kind_prepared(KIND_CSI_DRIVER, WRITE_MAIN, NULL, DRIVER("'preventPodSchedulingIfMissing':true"));
+    assert_null(strstr(stored, "preventPodSchedulingIfMissing"));
+    stored = kind_prepared(KIND_CSI_DRIVER, WRITE_MAIN, DRIVER(""),
+                           DRIVER("'preventPodSchedulingIfMissing':true"));
+    assert_null(strstr(stored, "preventPodSchedulingIfMissing"));
+    assert_null(strstr(stored, "generation"));
 }
 
 TEST(csi_driver_fixed_fields)
