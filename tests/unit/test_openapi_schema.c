@@ -156,7 +156,7 @@ TEST(documents_say_what_they_are)
         if (doc->group)
             ASSERT_TEXT("3.0.0", json_get_text(&doc->d, doc->root, "openapi"));
         ASSERT_TEXT("Berth", json_text(&doc->d, json_path(&doc->d, doc->root, "info", "title")));
-        ASSERT_TEXT("v1.34.0", json_text(&doc->d, json_path(&doc->d, doc->root, "info", "version")));
+        ASSERT_TEXT("v1.36.4", json_text(&doc->d, json_path(&doc->d, doc->root, "info", "version")));
     }
 }
 
