@@ -43,12 +43,13 @@ void apply_conflicts_done_p(struct apply_conflicts *c)
 /* The entry that conflicts are listed of. */
 struct conflict_list {
     struct apply_conflicts *c;
-    char who[2 * MANAGER_BYTES_MAX * 4]; /* `"m" using v1` */
+    char who[2 * MANAGER_BYTES_MAX * 4]; /* `"m"`, `"m" using v1` */
     uint32_t *total;
     struct buf lines;
     int r;
 };
 
+/* Of managers that write without applying, the version that they write with is named too. */
 static void conflict_who(const struct managed_entry *e, char *ret, size_t size)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(size - 1);
@@ -57,7 +58,8 @@ static void conflict_who(const struct managed_entry *e, char *ret, size_t size)
     (void)buf_add_cstr(&text, quote(quoted, sizeof quoted, e->manager));
     if (e->subresource.len)
         (void)buf_addf(&text, " with subresource %s", quote(quoted, sizeof quoted / 2, e->subresource));
-    (void)buf_addf(&text, " using %.*s", STR_ARG(e->api_version));
+    if (!str_eq(e->operation, MANAGED_APPLY))
+        (void)buf_addf(&text, " using %.*s", STR_ARG(e->api_version));
     memcpy(ret, buf_cstr(&text), text.len + 1);
 }
 

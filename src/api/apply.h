@@ -24,7 +24,7 @@
 /* Why an apply failed, as the Status answer has it. */
 struct apply_conflicts {
     VEC(struct status_cause) causes; /* reason FieldManagerConflict, message, field */
-    struct buf message;              /* `Apply failed with 1 conflict: conflict with "m" using v1: .data.a` */
+    struct buf message;              /* `Apply failed with 1 conflict: conflict with "m": .data.a` */
     struct arena arena;              /* of the causes */
 };
 
@@ -32,6 +32,10 @@ struct apply_conflicts {
     ((struct apply_conflicts){ .message = { .len_max = (size_t)1 << 20 }, \
                                .arena = { .used_max = (size_t)4 << 20 } })
 void apply_conflicts_done_p(struct apply_conflicts *c);
+
+/* Appends what the body has that the schema does not declare: `.data.b: field not declared in schema`,
+ * several in lines below `errors:`. Returns how many fields that is. The body is as it was parsed. */
+uint32_t apply_find_undeclared(const struct schema *s, const struct json *d, json_ref body, struct buf *out);
 
 /* Applies a body to an object. live is the stored object, 0 when there is none yet; applied has been through
  * schema_normalize_applied() and stays as it is. *ret is a new tree in canonical form with managedFields up

@@ -71,14 +71,15 @@ static void validate_topology_term(struct validation *v, const struct field_path
     validate_unique(v, &expressions, list, "key");
 }
 
-/* Rules inside a term name no index of the term, as upstream's paths do not. */
 static void validate_topologies(struct validation *v, const struct field_path *p, json_ref terms)
 {
     const uint32_t *twins;
-    uint32_t count = validate_find_twins(v, terms, "matchLabelExpressions", &twins);
+    uint32_t count = validate_find_twins(v, terms, "matchLabelExpressions", &twins), term = 0;
 
-    for (json_ref t = json_first(v->d, terms); t; t = json_next(v->d, t))
-        validate_topology_term(v, p, t);
+    for (json_ref t = json_first(v->d, terms); t; t = json_next(v->d, t)) {
+        struct field_path at = path_index(p, term++);
+        validate_topology_term(v, &at, t);
+    }
     for (uint32_t i = 0; i < count; i++) {
         struct field_path at = path_index(p, twins[i]),
                           expressions = path_child(&at, "matchLabelExpressions");
@@ -104,13 +105,12 @@ static void class_validate(struct validation *v)
 
 static void class_validate_update(struct validation *v)
 {
-    struct field_path binding = path_child(NULL, "volumeBindingMode");
+    static const char *const fixed[] = { "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode" };
 
-    validate_no_updates(v, "parameters");
-    validate_no_updates(v, "provisioner");
-    validate_no_updates(v, "reclaimPolicy");
-    validate_immutable(v, &binding, json_get(v->d, v->object, "volumeBindingMode"),
-                       json_get(v->d, v->old, "volumeBindingMode"));
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
+        struct field_path at = path_child(NULL, fixed[i]);
+        validate_immutable(v, &at, json_get(v->d, v->object, fixed[i]), json_get(v->d, v->old, fixed[i]));
+    }
 }
 
 static void class_decode(struct decoder *x, json_ref object, struct object *o)

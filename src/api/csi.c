@@ -7,6 +7,7 @@
 #include "api/meta.h"
 #include "api/name_table.h"
 #include "api/validate.h"
+#include "api/warnings.h"
 
 #define ALLOCATABLE_PERIOD_SECONDS_MIN 10
 #define NODE_ID_BYTES_MAX 256
@@ -43,6 +44,8 @@ static const struct schema csi_driver_spec_schema = {
         { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER },
         { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER },
         { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
+        { "serviceAccountTokenInSecrets", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "preventPodSchedulingIfMissing", FIELD_BOOL, .flags = FIELD_POINTER },
         { 0 },
     },
 };
@@ -73,11 +76,18 @@ static void csi_driver_set_defaults(struct json *d, json_ref object)
     }
 }
 
+static void csi_driver_prepare_create(struct json *d, json_ref object, struct timestamp now)
+{
+    (void)now;
+    prepare_gated(d, json_get(d, object, "spec"), /* old= */ 0, "preventPodSchedulingIfMissing");
+}
+
 static void csi_driver_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                                       struct timestamp now)
 {
     (void)part;
     (void)now;
+    prepare_gated(d, json_get(d, object, "spec"), json_get(d, old, "spec"), "preventPodSchedulingIfMissing");
     prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
 }
 
@@ -92,9 +102,20 @@ static void validate_token_requests(struct validation *v, const struct field_pat
     }
 }
 
+/* Without requests there are no tokens that could go anywhere. */
+static void validate_tokens_in_secrets(struct validation *v, const struct field_path *p, json_ref spec)
+{
+    struct field_path at = path_child(p, "serviceAccountTokenInSecrets");
+    json_ref value = json_get(v->d, spec, "serviceAccountTokenInSecrets");
+
+    if (value && json_count(v->d, json_get(v->d, spec, "tokenRequests")) == 0)
+        errors_invalid(v->errors, &at, show_value(v->errors, v->d, value),
+                       "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
+}
+
 static void csi_driver_validate(struct validation *v)
 {
-    struct field_path name_at = path_child(NULL, "name"), spec_at = path_child(NULL, "spec");
+    struct field_path spec_at = path_child(NULL, "spec");
     struct field_path policy = path_child(&spec_at, "fsGroupPolicy"),
                       tokens = path_child(&spec_at, "tokenRequests");
     struct field_path modes = path_child(&spec_at, "volumeLifecycleModes");
@@ -102,8 +123,6 @@ static void csi_driver_validate(struct validation *v)
     json_ref spec = json_get(v->d, v->object, "spec");
     int64_t seconds;
 
-    validate_name(v, &name_at, NAME_CSI_DRIVER,
-                  json_get_text(v->d, json_get(v->d, v->object, "metadata"), "name"));
     validate_one_of(v, &policy, json_get_text(v->d, spec, "fsGroupPolicy"), fs_group_policies);
     validate_token_requests(v, &tokens, json_get(v->d, spec, "tokenRequests"));
     for (json_ref m = json_first(v->d, json_get(v->d, spec, "volumeLifecycleModes")); m;
@@ -113,6 +132,7 @@ static void csi_driver_validate(struct validation *v)
         seconds < ALLOCATABLE_PERIOD_SECONDS_MIN)
         errors_invalid(v->errors, &period, errors_printf(v->errors, "%" PRId64, seconds),
                        "must be greater than or equal to 10 seconds");
+    validate_tokens_in_secrets(v, &spec_at, spec);
 }
 
 static void csi_driver_validate_update(struct validation *v)
@@ -171,14 +191,15 @@ const struct kind_info csi_driver_kind = {
     .version = "v1",
     .plural = "csidrivers",
     .flags = KIND_DELETE_ANSWERS_OBJECT,
-    .name_rule = NAME_PATH_SEGMENT, /* the stricter rule stands at "name", where the API reports it */
+    .name_rule = NAME_DNS_SUBDOMAIN,
     .schema = &csi_driver_schema,
     .view_bytes = sizeof(struct csi_driver),
     .set_defaults = csi_driver_set_defaults,
-    .prepare_create = prepare_create_nothing,
+    .prepare_create = csi_driver_prepare_create,
     .prepare_update = csi_driver_prepare_update,
     .validate = csi_driver_validate,
     .validate_update = csi_driver_validate_update,
+    .warn = csi_driver_warn,
     .decode = csi_driver_decode,
 };
 

@@ -27,7 +27,7 @@ struct csi_driver {
     bool storage_capacity;
     bool requires_republish;
     bool selinux_mount;
-    bool tokens_in_secrets; /* serviceAccountTokenInSecrets, of newer servers */
+    bool tokens_in_secrets; /* serviceAccountTokenInSecrets */
     enum fs_group_policy fs_group_policy;
     struct texts lifecycle_modes; /* as written */
     const struct token_request *token_requests;

@@ -86,8 +86,8 @@ struct kind_info {
     void (*validate)(struct validation *v);
     /* Adds what is wrong with going from v->old to v->object. */
     void (*validate_update)(struct validation *v);
-    /* Adds what the writer should hear although the object is fine. NULL for nothing. */
-    void (*warn)(const struct json *d, json_ref object, struct field_report *out);
+    /* Adds warnings about an object that is fine; old is 0 when it is created. NULL for none. */
+    void (*warn)(const struct json *d, json_ref object, json_ref old, struct field_report *out);
     /* Fills the view behind struct object. Types have been checked. Failures stick in the decoder. */
     void (*decode)(struct decoder *x, json_ref object, struct object *o);
     const struct selectable *selectable; /* ends with a NULL name; NULL for none */

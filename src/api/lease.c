@@ -13,6 +13,8 @@ static const struct schema lease_spec_schema = {
         { "acquireTime", FIELD_MICRO_TIME },
         { "renewTime", FIELD_MICRO_TIME },
         { "leaseTransitions", FIELD_INT32, .flags = FIELD_POINTER },
+        { "strategy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.CoordinatedLeaseStrategy" },
+        { "preferredHolder", FIELD_STRING, .flags = FIELD_POINTER },
         { 0 },
     },
 };
@@ -25,6 +27,28 @@ static const struct schema lease_schema = {
         { 0 },
     },
 };
+
+static void prepare_gated_fields(struct json *d, json_ref object, json_ref old)
+{
+    json_ref spec = json_get(d, object, "spec"), old_spec = json_get(d, old, "spec");
+
+    prepare_gated(d, spec, old_spec, "strategy");
+    prepare_gated(d, spec, old_spec, "preferredHolder");
+}
+
+static void lease_prepare_create(struct json *d, json_ref object, struct timestamp now)
+{
+    (void)now;
+    prepare_gated_fields(d, object, /* old= */ 0);
+}
+
+static void lease_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                 struct timestamp now)
+{
+    (void)part;
+    (void)now;
+    prepare_gated_fields(d, object, old);
+}
 
 static void lease_validate(struct validation *v)
 {
@@ -63,8 +87,8 @@ const struct kind_info lease_kind = {
     .schema = &lease_schema,
     .view_bytes = sizeof(struct lease),
     .set_defaults = default_nothing,
-    .prepare_create = prepare_create_nothing,
-    .prepare_update = prepare_update_nothing,
+    .prepare_create = lease_prepare_create,
+    .prepare_update = lease_prepare_update,
     .validate = lease_validate,
     .validate_update = validate_nothing,
     .decode = lease_decode,

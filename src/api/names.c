@@ -134,7 +134,7 @@ static void check_qualified_case(struct str value, bool any_case, struct name_pr
         name = prefix;
     else if (name.len && memchr(name.s, '/', name.len)) {
         problem_add(p, NAME_INVALID,
-                    "a qualified name " TEXT_NAME
+                    "a valid label key " TEXT_NAME
                     " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
         return;
     } else {
@@ -183,8 +183,10 @@ static void check_config_key(struct str value, struct name_problems *p)
 
 static void check_csi_driver(struct str value, struct name_problems *p)
 {
-    if (value.len == 0)
+    if (value.len == 0) {
         problem_add(p, NAME_REQUIRED, "");
+        return;
+    }
     if (value.len > CSI_DRIVER_BYTES_MAX)
         problem_add(p, NAME_TOO_LONG, "may not be more than 63 bytes");
     if (value.len > DNS_SUBDOMAIN_BYTES_MAX)
@@ -193,17 +195,22 @@ static void check_csi_driver(struct str value, struct name_problems *p)
         problem_add(p, NAME_INVALID, TEXT_SUBDOMAIN);
 }
 
-static void check_finalizer(struct str value, struct name_problems *p)
+static void check_finalizer_domain(struct str value, struct name_problems *p)
 {
     static const char *const known[] = { "kubernetes", "orphan", "foregroundDeletion" };
 
-    check_qualified(value, p);
     if (value.len && memchr(value.s, '/', value.len))
         return;
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (str_is(value, known[i]))
             return;
     problem_add(p, NAME_INVALID, "name is neither a standard finalizer name nor is it fully qualified");
+}
+
+static void check_finalizer(struct str value, struct name_problems *p)
+{
+    check_qualified(value, p);
+    check_finalizer_domain(value, p);
 }
 
 static void check_path_segment(struct str value, struct name_problems *p)
@@ -221,10 +228,15 @@ static void check_path_segment(struct str value, struct name_problems *p)
 }
 
 static void (*const name_checks[])(struct str, struct name_problems *) = {
-    [NAME_DNS_SUBDOMAIN] = check_dns_subdomain, [NAME_DNS_LABEL] = check_dns_label,
-    [NAME_QUALIFIED] = check_qualified,         [NAME_QUALIFIED_ANY_CASE] = check_qualified_any_case,
-    [NAME_LABEL_VALUE] = check_label_value,     [NAME_CONFIG_KEY] = check_config_key,
-    [NAME_CSI_DRIVER] = check_csi_driver,       [NAME_FINALIZER] = check_finalizer,
+    [NAME_DNS_SUBDOMAIN] = check_dns_subdomain,
+    [NAME_DNS_LABEL] = check_dns_label,
+    [NAME_QUALIFIED] = check_qualified,
+    [NAME_QUALIFIED_ANY_CASE] = check_qualified_any_case,
+    [NAME_LABEL_VALUE] = check_label_value,
+    [NAME_CONFIG_KEY] = check_config_key,
+    [NAME_CSI_DRIVER] = check_csi_driver,
+    [NAME_FINALIZER] = check_finalizer,
+    [NAME_FINALIZER_DOMAIN] = check_finalizer_domain,
     [NAME_PATH_SEGMENT] = check_path_segment,
 };
 static_assert(ARRAY_LEN(name_checks) == NAME_RULE_COUNT, "check every rule");

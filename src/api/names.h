@@ -18,10 +18,11 @@ enum name_rule {
     NAME_QUALIFIED,          /* label keys, topology keys: [subdomain/]name */
     NAME_QUALIFIED_ANY_CASE, /* annotation keys, provisioners: the prefix may have capitals too */
     NAME_LABEL_VALUE,
-    NAME_CONFIG_KEY,   /* keys of ConfigMaps and Secrets */
-    NAME_CSI_DRIVER,   /* a subdomain in any case, up to 63 bytes */
-    NAME_FINALIZER,    /* qualified, with a prefix unless it is one of the API's own */
-    NAME_PATH_SEGMENT, /* what every name keeps at the least: it stands between slashes in a URL */
+    NAME_CONFIG_KEY,       /* keys of ConfigMaps and Secrets */
+    NAME_CSI_DRIVER,       /* a subdomain in any case, up to 63 bytes */
+    NAME_FINALIZER_DOMAIN, /* a prefix, unless it is one of the API's own finalizers */
+    NAME_FINALIZER,        /* that, and a qualified name */
+    NAME_PATH_SEGMENT,     /* what every name keeps at the least: it stands between slashes in a URL */
     NAME_RULE_COUNT,
     NAME_CLASS = NAME_DNS_SUBDOMAIN,
 };

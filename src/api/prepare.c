@@ -30,6 +30,12 @@ void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key
         (void)json_remove(d, object, key);
 }
 
+void prepare_gated(struct json *d, json_ref object, json_ref old, const char *key)
+{
+    if (json_get(d, object, key) && !json_get(d, old, key))
+        (void)json_remove(d, object, key);
+}
+
 /* The next member that is neither status nor metadata, from m on. */
 static json_ref next_other(const struct json *d, json_ref m)
 {

@@ -374,6 +374,8 @@ MESSAGE(csi_driver_spec) = {
     { 7, "requiresRepublish" },
     { 8, "seLinuxMount" },
     { 9, "nodeAllocatableUpdatePeriodSeconds" },
+    { 10, "serviceAccountTokenInSecrets" },
+    { 11, "preventPodSchedulingIfMissing" },
     END,
 };
 
@@ -398,8 +400,10 @@ MESSAGE(csi_capacity) = {
 MESSAGE(attributes_class) = { METADATA, { 2, "driverName" }, { 3, "parameters" }, END };
 
 MESSAGE(lease_spec) = {
-    { 1, "holderIdentity" }, { 2, "leaseDurationSeconds" }, { 3, "acquireTime" },
-    { 4, "renewTime" },      { 5, "leaseTransitions" },     END,
+    { 1, "holderIdentity" },   { 2, "leaseDurationSeconds" },
+    { 3, "acquireTime" },      { 4, "renewTime" },
+    { 5, "leaseTransitions" }, { 6, "strategy" },
+    { 7, "preferredHolder" },  END,
 };
 
 MESSAGE(lease) = { METADATA, { 2, "spec", lease_spec }, END };

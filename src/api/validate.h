@@ -124,6 +124,9 @@ void default_nothing(struct json *d, json_ref object);
 void prepare_create_nothing(struct json *d, json_ref object, struct timestamp now);
 /* The member as old has it, present or not. */
 void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key);
+/* A field behind a feature gate of Kubernetes that is off by default: known, and kept only where the old
+ * object has it. object and old may be 0. */
+void prepare_gated(struct json *d, json_ref object, json_ref old, const char *key);
 /* For kinds whose status is a subresource: main writes keep old's status; status writes keep everything of
  * old but the status and, when the writer may change it there, the metadata. */
 void prepare_update_parts(struct json *d, json_ref object, json_ref old, enum write_part part,

@@ -104,14 +104,21 @@ static bool json_has_text(const struct json *d, json_ref array, struct str text)
     return false;
 }
 
+/* Names are reported at the list; those without a domain at their index, after all else, as the API does. */
 static void validate_finalizers(struct validation *v, const struct field_path *p, json_ref finalizers)
 {
+    uint32_t i = 0;
+
     for (json_ref m = json_first(v->d, finalizers); m; m = json_next(v->d, m))
-        validate_name(v, p, NAME_FINALIZER, json_text(v->d, m));
+        validate_name(v, p, NAME_QUALIFIED, json_text(v->d, m));
     if (json_has_text(v->d, finalizers, STR_LIT("orphan")) &&
         json_has_text(v->d, finalizers, STR_LIT("foregroundDeletion")))
         errors_invalid(v->errors, p, show_value(v->errors, v->d, finalizers),
                        "finalizer orphan and foregroundDeletion cannot be both set");
+    for (json_ref m = json_first(v->d, finalizers); m; m = json_next(v->d, m)) {
+        struct field_path at = path_index(p, i++);
+        validate_name(v, &at, NAME_FINALIZER_DOMAIN, json_text(v->d, m));
+    }
 }
 
 static void validate_meta(struct validation *v, const struct field_path *p, json_ref meta)

@@ -39,10 +39,11 @@ static const struct {
     { "glusterfs", NULL, "v1.25", "v1.26" }, { "rbd", NULL, "v1.28", "v1.31" },
 };
 
-void volume_warn(const struct json *d, json_ref object, struct field_report *out)
+void volume_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out)
 {
     json_ref spec = json_get(d, object, "spec");
 
+    (void)old;
     warn_annotation(d, object, ANN_CLASS_BETA, "v1.8", "storageClassName", out);
     warn_annotation(d, object, ANN_MOUNT_OPTIONS_BETA, "v1.31", "mountOptions", out);
     if (json_is_string(d, json_get(d, spec, "persistentVolumeReclaimPolicy"), "Recycle"))
@@ -66,11 +67,24 @@ static void warn_fraction(const struct json *d, json_ref spec, const char *list,
              list, STR_ARG(json_get_text(d, amounts, RESOURCE_STORAGE)));
 }
 
-void claim_warn(const struct json *d, json_ref object, struct field_report *out)
+void claim_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out)
 {
     json_ref spec = json_get(d, object, "spec");
 
+    (void)old;
     warn_annotation(d, object, ANN_CLASS_BETA, "v1.8", "storageClassName", out);
     warn_fraction(d, spec, "requests", out);
     warn_fraction(d, spec, "limits", out);
+}
+
+/* Said when the requests for tokens are new, or others than before. */
+void csi_driver_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out)
+{
+    json_ref spec = json_get(d, object, "spec"), requests = json_get(d, spec, "tokenRequests");
+
+    if (json_count(d, requests) == 0 || json_get(d, spec, "serviceAccountTokenInSecrets") ||
+        (old && json_equal(d, requests, json_path(d, old, "spec", "tokenRequests"))))
+        return;
+    warn(out, "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
+              "prevent possible logging of tokens in volume attributes");
 }

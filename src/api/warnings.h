@@ -6,7 +6,8 @@
 #include "api/json.h"
 #include "api/schema.h"
 
-void volume_warn(const struct json *d, json_ref object, struct field_report *out);
-void claim_warn(const struct json *d, json_ref object, struct field_report *out);
+void volume_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out);
+void claim_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out);
+void csi_driver_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out);
 
 #endif

@@ -197,6 +197,20 @@ static void add_toleration(struct write *w, const char *key)
     json_append(w->d, list, t);
 }
 
+/* What a pod gets that does not say it. On updates too: a writer that leaves out what was added here does not
+ * mean to take it away, and could not. */
+static void fill_in_pod(struct write *w)
+{
+    static const char *const kept[] = { "priority", "preemptionPolicy" };
+    json_ref spec = json_ensure_object(w->d, w->object, "spec");
+
+    add_toleration(w, TOLERATION_NOT_READY);
+    add_toleration(w, TOLERATION_UNREACHABLE);
+    for (size_t i = 0; w->old && i < ARRAY_LEN(kept); i++)
+        if (!json_get(w->d, spec, kept[i]))
+            prepare_keep(w->d, spec, json_get(w->d, w->old, "spec"), kept[i]);
+}
+
 bool admit_create(struct write *w)
 {
     if (!admit_namespace(w) || !admit_identity_write(w))
@@ -209,16 +223,18 @@ bool admit_create(struct write *w)
     }
     if (w->kind->kind == KIND_ATTRIBUTES_CLASS)
         add_finalizer(w, FINALIZER_ATTRIBUTES_CLASS_PROTECTION);
-    if (w->kind->kind == KIND_POD) {
-        add_toleration(w, TOLERATION_NOT_READY);
-        add_toleration(w, TOLERATION_UNREACHABLE);
-    }
+    if (w->kind->kind == KIND_POD)
+        fill_in_pod(w);
     return true;
 }
 
 bool admit_update(struct write *w)
 {
-    return admit_identity_write(w);
+    if (!admit_identity_write(w))
+        return false;
+    if (w->kind->kind == KIND_POD && w->part == WRITE_MAIN)
+        fill_in_pod(w);
+    return true;
 }
 
 /* --- Growing claims --- */

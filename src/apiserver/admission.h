@@ -13,7 +13,7 @@ bool admit_create(struct write *w);
 /* Before a patch is applied to w->old_object and before preconditions are compared with it: the part of node
  * restriction that the old object decides. */
 bool admit_target(struct write *w);
-/* Restrictions of nodes and CSI sidecars. */
+/* Restrictions of nodes and CSI sidecars, then what of a pod was filled in when it was created. */
 bool admit_update(struct write *w);
 /* On the validated object: claims grow only where their class allows it. */
 bool admit_valid_update(struct write *w);

@@ -88,6 +88,9 @@ void version_serve(struct call *c)
     c->view.is_pretty = true;
     buf_addf(&c->reply,
              "{\"major\":\"" KUBERNETES_MAJOR "\",\"minor\":\"" KUBERNETES_MINOR
+             "\",\"emulationMajor\":\"" KUBERNETES_MAJOR "\",\"emulationMinor\":\"" KUBERNETES_MINOR
+             "\",\"minCompatibilityMajor\":\"" KUBERNETES_MAJOR
+             "\",\"minCompatibilityMinor\":\"" KUBERNETES_MINOR_COMPATIBLE
              "\",\"gitVersion\":\"" KUBERNETES_VERSION
              "%s\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
              "\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\",\"compiler\":\"%s\",\"platform\":\"linux/%s\"}",

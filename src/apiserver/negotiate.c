@@ -71,8 +71,15 @@ bool media_type_next(struct str *list, struct media_type *ret)
     return true;
 }
 
-/* Whether an item names a media and a shape we have; tells which. */
-static bool item_fits(const struct media_type *m, struct view *ret)
+/* What is answered and never stored, as reviews are, has no columns. */
+static bool has_table(const struct route *r)
+{
+    return !r->resource || ((r->resource->info || r->resource->virtual_id == VIRTUAL_EMPTY_LIST) &&
+                            !(r->sub && r->sub->kind));
+}
+
+/* Whether an item names a media and a shape that the resource has; tells which. */
+static bool item_fits(const struct media_type *m, const struct route *r, struct view *ret)
 {
     if (str_is_nocase(m->type, "application/json") || str_is(m->type, "*/*") ||
         str_is(m->type, "application/*"))
@@ -89,7 +96,7 @@ static bool item_fits(const struct media_type *m, struct view *ret)
     ret->shape_version = str_is(m->version, "v1") ? "v1" : str_is(m->version, "v1beta1") ? "v1beta1" : NULL;
     if (!ret->shape_version)
         return false;
-    if (str_is(m->as, "Table"))
+    if (str_is(m->as, "Table") && has_table(r))
         ret->shape = SHAPE_TABLE;
     else if (str_is(m->as, "PartialObjectMetadata") || str_is(m->as, "PartialObjectMetadataList"))
         ret->shape = SHAPE_PARTIAL;
@@ -116,7 +123,7 @@ bool negotiate(struct call *c)
 
     for (int i = 0; i < ACCEPT_ITEMS_MAX && list.len && media_type_next(&list, &m); i++) {
         view = (struct view){ .shape_version = "v1" };
-        if (m.quality > quality && item_fits(&m, &view)) {
+        if (m.quality > quality && item_fits(&m, &c->route, &view)) {
             best = view;
             quality = m.quality;
         }

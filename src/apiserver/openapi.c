@@ -14,6 +14,7 @@
 #include "apiserver/negotiate.h"
 #include "apiserver/openapi_int.h"
 #include "base/siphash.h"
+#include "machinery/server_version.h"
 
 #define DOCUMENT_BYTES_MAX ((size_t)16 << 20)
 #define ACCEPT_ITEMS_MAX 64
@@ -97,7 +98,7 @@ static void write_info(struct writer *w)
 {
     writer_open(w, "info", '{');
     writer_text(w, "title", "Berth");
-    writer_text(w, "version", OPENAPI_LEVEL);
+    writer_text(w, "version", KUBERNETES_RELEASE);
     writer_close(w, '}');
 }
 

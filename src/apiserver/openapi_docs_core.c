@@ -222,6 +222,12 @@ const struct schema_doc openapi_docs_core[] = {
           { "acquireTime", "When the holder took it." },
           { "renewTime", "When the holder last said that it is still there." },
           { "leaseTransitions", "How often it went from one holder to another." },
+          { "strategy",
+            "How the holder is chosen among several. The server accepts the field and does not store it: "
+            "the feature CoordinatedLeaderElection is off." },
+          { "preferredHolder",
+            "To whom the holder should pass it on. The server accepts the field and does not store it: the "
+            "feature CoordinatedLeaderElection is off." },
           { 0 },
       } },
     { 0 },

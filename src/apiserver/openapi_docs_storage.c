@@ -267,6 +267,13 @@ const struct schema_doc openapi_docs_storage[] = {
           { "nodeAllocatableUpdatePeriodSeconds",
             "How often the number of volumes that fit a node is asked for "
             "anew; at least 10." },
+          { "serviceAccountTokenInSecrets",
+            "Whether the driver reads the tokens that it requests from the secrets of a mount; otherwise "
+            "they are among the volume's attributes, where they may get into logs. Only with "
+            "tokenRequests." },
+          { "preventPodSchedulingIfMissing",
+            "Whether pods stay away from nodes on which the driver is not registered. The server accepts "
+            "the field and does not store it: the feature VolumeLimitScaling is off." },
           { 0 },
       } },
     { PACKAGE_STORAGE, "TokenRequest", "A token that a CSI driver wants to be handed.",

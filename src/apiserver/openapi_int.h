@@ -9,9 +9,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* The Kubernetes whose behaviour the API has. */
-#define OPENAPI_LEVEL "v1.34.0"
-
 /* Where schemas live. Clients know the types of Kubernetes by these names. */
 #define PACKAGE_CORE "io.k8s.api.core.v1"
 #define PACKAGE_STORAGE "io.k8s.api.storage.v1"

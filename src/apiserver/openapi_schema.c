@@ -49,11 +49,14 @@ static const struct {
 static const struct {
     enum field_type type; /* that refers to it; FIELD_TYPE_COUNT for none */
     const char *package, *name, *format, *json_type, *text;
+    const char *one_of; /* what OpenAPI 3 says in place of the type; NULL for the type */
 } leaves[] = {
+    /* Both forms are taken. Where a schema has no type, clients show its name: map[string]Quantity. */
     { FIELD_QUANTITY, PACKAGE_RESOURCE, "Quantity", NULL, "string",
       "An amount: a decimal number with an optional suffix, decimal (n u m k M G T P E), binary (Ki Mi Gi Ti "
       "Pi Ei) or an exponent (1e3). \"0.5Gi\" and \"512Mi\" are the same amount; the shorter whole form is "
-      "what is kept." },
+      "what is kept.",
+      .one_of = "[{\"type\":\"string\"},{\"type\":\"number\"}]" },
     { FIELD_TIME, PACKAGE_META, "Time", "date-time", "string", "A point in time, to the second (RFC 3339)." },
     { FIELD_MICRO_TIME, PACKAGE_META, "MicroTime", "date-time", "string",
       "A point in time, to the microsecond (RFC 3339)." },
@@ -367,7 +370,10 @@ static void write_leaves(struct writer *w)
 {
     for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
         writer_open_schema(w, leaves[i].package, leaves[i].name, "");
-        write_scalar(w, leaves[i].json_type, leaves[i].format, /* values= */ NULL);
+        if (w->dialect == OPENAPI_V3 && leaves[i].one_of)
+            writer_raw(w, "oneOf", leaves[i].one_of);
+        else
+            write_scalar(w, leaves[i].json_type, leaves[i].format, /* values= */ NULL);
         writer_text(w, "description", leaves[i].text);
         writer_close(w, '}');
     }

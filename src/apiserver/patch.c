@@ -230,6 +230,21 @@ static bool parse_applied(struct write *w, json_ref *ret)
     return true;
 }
 
+/* Whatever fieldValidation says: nobody can own a field that does not exist. */
+static bool check_declared(struct write *w, json_ref applied)
+{
+    _cleanup_(buf_done_p) struct buf problems = BUF_INIT((size_t)64 << 10);
+    json_ref meta = json_get(w->d, applied, "metadata");
+    struct str ns = json_get_text(w->d, meta, "namespace"), name = json_get_text(w->d, meta, "name");
+
+    if (apply_find_undeclared(w->kind->schema, w->d, applied, &problems) == 0)
+        return true;
+    return fail(w->c, 500, NULL, false,
+                call_text(w->c, "failed to create typed patch object (%.*s/%.*s; %s/%s, Kind=%s): %s",
+                          STR_ARG(ns), STR_ARG(name), w->kind->group, w->kind->version, w->kind->name,
+                          buf_cstr(&problems)));
+}
+
 /* The applied configuration as a partial object of the kind. */
 static bool decode_applied(struct write *w, json_ref applied)
 {
@@ -246,7 +261,7 @@ static bool decode_applied(struct write *w, json_ref applied)
             call_text(w->c, "the applied configuration must have the apiVersion and kind of the object (%s)",
                       w->kind->name));
     w->object = applied;
-    return decode_patched(w, PATCH_MEDIA_APPLY) && write_check_names(w);
+    return check_declared(w, applied) && decode_patched(w, PATCH_MEDIA_APPLY) && write_check_names(w);
 }
 
 static void fail_conflicts(struct write *w, const struct apply_conflicts *conflicts)

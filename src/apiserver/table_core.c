@@ -23,7 +23,7 @@ static const struct column node_columns[] = {
     { "Internal-IP", "string", "The node's address in the cluster.", 1 },
     { "External-IP", "string", "The node's address for the world outside.", 1 },
     { "OS-Image", "string", "The operating system, as it calls itself.", 1 },
-    { "Kernel-Version", "string", "Version of the kernel.", 1 },
+    { "Kernel-Version", "string", "Version of the kernel, and the architecture.", 1 },
     { "Container-Runtime", "string", "What runs the containers, and its version.", 1 },
     { 0 },
 };
@@ -86,6 +86,19 @@ static void cell_address(struct cells *c, const struct node *n, const char *type
     cell_text(c, address ? address : "<none>");
 }
 
+/* `6.1.0 (amd64)`. */
+static void cell_kernel(struct cells *c, const struct node_system *s)
+{
+    cell_open(c);
+    cell_add(c, s->kernel_version[0] ? s->kernel_version : "<unknown>");
+    if (s->kernel_version[0] && s->architecture[0]) {
+        cell_add(c, " (");
+        cell_add(c, s->architecture);
+        cell_add(c, ")");
+    }
+    cell_close(c);
+}
+
 static void node_cells(const struct object *o, struct cells *c)
 {
     const struct node *n = node_of(o);
@@ -98,7 +111,7 @@ static void node_cells(const struct object *o, struct cells *c)
     cell_address(c, n, "InternalIP");
     cell_address(c, n, "ExternalIP");
     cell_text_or(c, n->system.os_image, "<unknown>");
-    cell_text_or(c, n->system.kernel_version, "<unknown>");
+    cell_kernel(c, &n->system);
     cell_text_or(c, n->system.container_runtime, "<unknown>");
 }
 

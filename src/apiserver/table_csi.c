@@ -82,21 +82,17 @@ const struct table_kind csi_node_table = { csi_node_columns, csi_node_cells };
 
 static const struct column csi_capacity_columns[] = {
     COLUMN_NAME,
-    { "StorageClassName", "string", "The class that the capacity is told for." },
-    { "Capacity", "string", "How much room there is." },
+    { "Created At", "date", "When the object was created, in UTC." },
     { 0 },
 };
 
+/* The API server has no columns of its own for this kind: these are those of any kind without. */
 static void csi_capacity_cells(const struct object *o, struct cells *c)
 {
-    const struct csi_capacity *capacity = VIEW_OF(o, csi_capacity);
-
     cell_text(c, o->name);
-    cell_text(c, capacity->class_name);
-    if (capacity->has_capacity)
-        cell_quantity(c, &capacity->capacity);
-    else
-        cell_text(c, "<unset>");
+    cell_open(c);
+    (void)timestamp_format(o->created, c->out); /* failures stick */
+    cell_close(c);
 }
 
 const struct table_kind csi_capacity_table = { csi_capacity_columns, csi_capacity_cells };

@@ -29,7 +29,7 @@ static void fail_version_missing(struct write *w)
     struct field_path meta = path_child(NULL, "metadata"), at = path_child(&meta, "resourceVersion");
     struct kind_info named = *w->kind;
 
-    errors_invalid(&errors, &at, "0x0", "must be specified for an update");
+    errors_invalid(&errors, &at, "0", "must be specified for an update");
     named.name = w->kind->plural; /* the API names the resource here, not the kind */
     call_fail_invalid(w->c, &named, w->c->route.name, &errors);
 }

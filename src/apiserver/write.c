@@ -368,7 +368,7 @@ static void warn_writer(struct write *w)
 
     if (!w->kind->warn)
         return;
-    w->kind->warn(w->d, w->object, &report);
+    w->kind->warn(w->d, w->object, w->old, &report);
     for (const char *line = field_report_next(&report, NULL); line; line = field_report_next(&report, line))
         call_warn(w->c, str_of(line));
 }

@@ -9,9 +9,12 @@
 
 /* The Kubernetes whose behaviour our server has, and our nodes: clients compare it with theirs. */
 #define KUBERNETES_MAJOR "1"
-#define KUBERNETES_MINOR "34"
+#define KUBERNETES_MINOR "36"
+/* The oldest minor version that it is compatible with: the one before, as a stock server says. */
+#define KUBERNETES_MINOR_COMPATIBLE "35"
+#define KUBERNETES_RELEASE "v" KUBERNETES_MAJOR "." KUBERNETES_MINOR ".4"
 /* What /version and nodes show, with our own version behind it. */
-#define KUBERNETES_VERSION "v" KUBERNETES_MAJOR "." KUBERNETES_MINOR ".0+berth."
+#define KUBERNETES_VERSION KUBERNETES_RELEASE "+berth."
 
 struct server_version {
     int major;

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 
-#define LINE_BYTES_MAX 1024 /* a taint's key and value are 316 and 63 bytes at most */
+#define LINE_BYTES_MAX 160 /* a number, and the longest of the texts */
 
 const char *const judge_names[] = {
     [JUDGE_NODE_NAME] = "NodeName",
@@ -28,13 +27,14 @@ static const struct {
     enum judge judge;
     const char *word;
     const char *node; /* of one node */
-    const char *text; /* of many; NULL: made from the taint */
+    const char *text; /* of many */
 } reasons[] = {
     [REASON_NODE_NAME] = { JUDGE_NODE_NAME, "node-name", "is not the node that the pod names",
                            "node(s) didn't match the requested node name" },
     [REASON_UNSCHEDULABLE] = { JUDGE_UNSCHEDULABLE, "unschedulable", "is closed to new pods (cordoned)",
                                "node(s) were unschedulable" },
-    [REASON_TAINT] = { JUDGE_TAINTS, "taint", "has a taint that the pod does not tolerate", NULL },
+    [REASON_TAINT] = { JUDGE_TAINTS, "taint", "has a taint that the pod does not tolerate",
+                       "node(s) had untolerated taint(s)" },
     [REASON_AFFINITY] = { JUDGE_AFFINITY, "node-affinity",
                           "is excluded by the pod's nodeSelector or node affinity",
                           "node(s) didn't match Pod's node affinity/selector" },
@@ -116,62 +116,20 @@ struct line {
     char text[LINE_BYTES_MAX];
 };
 
-struct tally {
-    size_t counts[REASON_COUNT];
-    VEC(const struct taint *) taints; /* one a node that has it */
-    VEC(struct line) lines;
-};
-
-static int taint_cmp(const void *a, const void *b)
+/* Fills one line per reason that some node gave. Returns how many. */
+static size_t count_reasons(const struct verdict *all, size_t count, struct line *lines)
 {
-    const struct taint *x = *(const struct taint *const *)a, *y = *(const struct taint *const *)b;
-    int r = strcmp(x->key, y->key);
+    size_t filled = 0;
 
-    return r ? r : strcmp(x->value, y->value);
-}
-
-static int tally_count(struct tally *t, const struct verdict *all, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        for (unsigned k = 0; k < REASON_COUNT; k++)
-            t->counts[k] += (all[i].reasons & 1U << k) != 0;
-        if (all[i].reasons & 1U << REASON_TAINT && vec_push(&t->taints, all[i].taint) < 0)
-            return -ERR_NO_MEMORY;
-    }
-    return 0;
-}
-
-/* Each node may have a taint of its own: equal ones are brought together by sorting. */
-static int tally_taints(struct tally *t)
-{
-    size_t end;
-
-    if (t->taints.count > 0)
-        qsort(t->taints.items, t->taints.count, sizeof *t->taints.items, taint_cmp);
-    for (size_t i = 0; i < t->taints.count; i = end) {
-        const struct taint *x = t->taints.items[i];
-
-        for (end = i + 1; end < t->taints.count && taint_cmp(&t->taints.items[end], &x) == 0;)
-            end++;
-        if (vec_push(&t->lines, (struct line){ 0 }) < 0)
-            return -ERR_NO_MEMORY;
-        (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX,
-                       "%zu node(s) had untolerated taint {%s: %s}", end - i, x->key, x->value);
-    }
-    return 0;
-}
-
-static int tally_lines(struct tally *t)
-{
     for (unsigned k = 0; k < REASON_COUNT; k++) {
-        if (t->counts[k] == 0 || !reasons[k].text)
-            continue;
-        if (vec_push(&t->lines, (struct line){ 0 }) < 0)
-            return -ERR_NO_MEMORY;
-        (void)snprintf(t->lines.items[t->lines.count - 1].text, LINE_BYTES_MAX, "%zu %s", t->counts[k],
-                       reasons[k].text);
+        size_t nodes = 0;
+
+        for (size_t i = 0; i < count; i++)
+            nodes += (all[i].reasons & 1U << k) != 0;
+        if (nodes > 0)
+            (void)snprintf(lines[filled++].text, LINE_BYTES_MAX, "%zu %s", nodes, reasons[k].text);
     }
-    return tally_taints(t);
+    return filled;
 }
 
 static int line_cmp(const void *a, const void *b)
@@ -181,15 +139,12 @@ static int line_cmp(const void *a, const void *b)
 
 void verdicts_write(const struct verdict *all, size_t count, struct buf *out)
 {
-    struct tally t = { 0 };
+    struct line lines[REASON_COUNT];
+    size_t filled = count_reasons(all, count, lines);
 
     (void)buf_addf(out, "0/%zu nodes are available:", count);
-    if (tally_count(&t, all, count) == 0 && tally_lines(&t) == 0 && t.lines.count > 0) {
-        qsort(t.lines.items, t.lines.count, sizeof *t.lines.items, line_cmp);
-        for (size_t i = 0; i < t.lines.count; i++)
-            (void)buf_addf(out, "%s %s", i ? "," : "", t.lines.items[i].text);
-    }
+    qsort(lines, filled, sizeof *lines, line_cmp);
+    for (size_t i = 0; i < filled; i++)
+        (void)buf_addf(out, "%s %s", i ? "," : "", lines[i].text);
     (void)buf_add_char(out, '.');
-    vec_done(&t.taints);
-    vec_done(&t.lines);
 }

@@ -171,6 +171,27 @@ TEST(pods_tolerate_a_while)
         assert_tolerations(&w, rows[i].expected, rows[i].tolerations);
 }
 
+/* A writer that leaves out what the server filled in does not mean to take it away. */
+TEST(updates_of_pods_keep_what_was_filled_in)
+{
+#define POD_OF_IMAGE(image, more) \
+    "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'c','image':'" image "'}]" more "}}"
+#define FORBIDDEN_START "Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other than "
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", PODS, POD_OF_IMAGE("i:1", ""));
+    ASSERT_SENT(&w, 200, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ""));
+    ASSERT_GOT(&w, "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "spec/tolerations");
+    ASSERT_GOT(&w, "0", "spec/priority");
+    ASSERT_GOT(&w, "PreemptLowerPriority", "spec/preemptionPolicy");
+    ASSERT_SENT(&w, 422, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ",'hostNetwork':true"));
+    assert_memory_equal(FORBIDDEN_START, got(&w, "message"), sizeof FORBIDDEN_START - 1);
+    ASSERT_GOT(&w, "-", "details/causes/1");
+    ASSERT_SENT(&w, 200, "MERGE", PODS "/p", "{'spec':{'tolerations':null}}");
+    ASSERT_GOT(&w, "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "spec/tolerations");
+}
+
 #define GROW(size) "{'spec':{'resources':{'requests':{'storage':'" size "'}}}}"
 
 /* A claim of that class, bound, with 1Gi. */

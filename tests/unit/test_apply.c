@@ -219,7 +219,7 @@ TEST(apiserver_41_conflict_between_appliers)
 
     ASSERT_OK(world_apply(w, "kubectl", VOLUME("Delete")));
     ASSERT_ERR(ERR_CONFLICT, world_apply(w, "other", VOLUME("Retain")));
-    ASSERT_STR("Apply failed with 1 conflict: conflict with \"kubectl\" using v1: "
+    ASSERT_STR("Apply failed with 1 conflict: conflict with \"kubectl\": "
                ".spec.persistentVolumeReclaimPolicy",
                err.msg);
     ASSERT_OK(world_apply_as(w, "other", "", VOLUME("Retain"), FORCE));
@@ -242,9 +242,9 @@ TEST(several_conflicts)
                world_apply(w, "a",
                            "{'metadata':{'name':'c','annotations':{'k':'2'},'labels':{'l.o/l':'2'}},'spec':{"
                            "'accessModes':['ReadOnlyMany']}}"));
-    ASSERT_STR("Apply failed with 3 conflicts: conflicts with 'b' using v1:\n- .metadata.annotations.k\n"
+    ASSERT_STR("Apply failed with 3 conflicts: conflicts with 'b':\n- .metadata.annotations.k\n"
                "conflicts with 'z' using v1:\n- .metadata.labels.l.o/l\n- .spec.accessModes\n"
-               "FieldManagerConflict: conflict with 'b' using v1: .metadata.annotations.k\n"
+               "FieldManagerConflict: conflict with 'b': .metadata.annotations.k\n"
                "FieldManagerConflict: conflict with 'z' using v1: .metadata.labels.l.o/l\n"
                "FieldManagerConflict: conflict with 'z' using v1: .spec.accessModes",
                buf_cstr(&w->message));
@@ -273,7 +273,7 @@ TEST(conflicts_in_lists_and_status)
                    w, "b", "status",
                    "{'metadata':{'name':'p'},'status':{'conditions':[{'type':'Ready','status':'False'}]}}",
                    NO_FORCE));
-    ASSERT_STR("Apply failed with 1 conflict: conflict with \"a\" with subresource \"status\" using v1: "
+    ASSERT_STR("Apply failed with 1 conflict: conflict with \"a\" with subresource \"status\": "
                ".status.conditions[type=\"Ready\"].status",
                err.msg);
 }

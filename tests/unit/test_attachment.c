@@ -87,6 +87,7 @@ TEST(attachment_names)
                     ATTACHMENT("'attacher':'','nodeName':'No','source':{'persistentVolumeName':'P'}"));
 
     assert_non_null(strstr(errors, "spec.attacher: Required value\n"));
+    assert_null(strstr(errors, "spec.attacher: Invalid value"));
     assert_non_null(
         strstr(errors, "spec.source.persistentVolumeName: Invalid value: \"P\": a lowercase RFC 1123"));
     assert_non_null(strstr(errors, "spec.nodeName: Invalid value: \"No\": a lowercase RFC 1123"));

@@ -564,15 +564,17 @@ TEST(claim_status_is_rounded_up_to_thousandths)
 
 TEST(claim_warnings)
 {
-    ASSERT_STR("", kind_warnings(KIND_CLAIM, "{'spec':{'resources':{'requests':{'storage':'2000m'}}}}"));
+    ASSERT_STR("",
+               kind_warnings(KIND_CLAIM, NULL, "{'spec':{'resources':{'requests':{'storage':'2000m'}}}}"));
     ASSERT_STR(
         "spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer\n"
         "spec.resources.limits[storage]: fractional byte value \"1m\" is invalid, must be an integer",
-        kind_warnings(KIND_CLAIM, "{'spec':{'resources':{'requests':{'storage':'1.5'},"
-                                  "'limits':{'storage':'1u'}}}}"));
+        kind_warnings(KIND_CLAIM, NULL,
+                      "{'spec':{'resources':{'requests':{'storage':'1.5'},"
+                      "'limits':{'storage':'1u'}}}}"));
     ASSERT_STR("metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use "
                "\"storageClassName\" attribute instead",
-               kind_warnings(KIND_CLAIM,
+               kind_warnings(KIND_CLAIM, NULL,
                              "{'metadata':{'annotations':{'volume.beta.kubernetes.io/storage-class':'c'}}}"));
 }
 

@@ -53,7 +53,7 @@ TEST(class_rules)
         { CLASS(",'provisioner':'vendor.io/-x'"),
           "provisioner: Invalid value: \"vendor.io/-x\": " NAME_PART },
         { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z-','values':['a']}]}]"),
-          "allowedTopologies.matchLabelExpressions[0].key: Invalid value: \"z-\": " NAME_PART },
+          "allowedTopologies[0].matchLabelExpressions[0].key: Invalid value: \"z-\": " NAME_PART },
         { CLASS(PLAIN ",'reclaimPolicy':'Recycle'"),
           "reclaimPolicy: Unsupported value: \"Recycle\": supported values: \"Delete\", \"Retain\"" },
         { CLASS(PLAIN ",'volumeBindingMode':'Later'"),
@@ -61,16 +61,19 @@ TEST(class_rules)
           "\"WaitForFirstConsumer\"" },
         { CLASS(PLAIN ",'parameters':{'':'x'}"), "parameters: Invalid value: \"\": field can not be empty." },
         { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':[]}]}]"),
-          "allowedTopologies.matchLabelExpressions[0].values: Required value" },
+          "allowedTopologies[0].matchLabelExpressions[0].values: Required value" },
         { CLASS(PLAIN
                 ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a','b','a']}]}]"),
-          "allowedTopologies.matchLabelExpressions[0].values[2]: Duplicate value: \"a\"" },
+          "allowedTopologies[0].matchLabelExpressions[0].values[2]: Duplicate value: \"a\"" },
         { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a']},"
                       "{'key':'z','values':['b']}]}]"),
-          "allowedTopologies.matchLabelExpressions[1].key: Duplicate value: \"z\"" },
+          "allowedTopologies[0].matchLabelExpressions[1].key: Duplicate value: \"z\"" },
         { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a']}]},"
                       "{'matchLabelExpressions':[{'key':'z','values':['a']}]}]"),
           "allowedTopologies[1].matchLabelExpressions: Duplicate value: \"\"" },
+        { CLASS(PLAIN ",'allowedTopologies':[{'matchLabelExpressions':[{'key':'z','values':['a']}]},"
+                      "{'matchLabelExpressions':[{'key':'y','values':['a']},{'key':'z-','values':['a']}]}]"),
+          "allowedTopologies[1].matchLabelExpressions[1].key: Invalid value: \"z-\": " NAME_PART },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_CREATE(KIND_CLASS, rows[i].errors, rows[i].text);
@@ -108,13 +111,15 @@ TEST(class_fixed_fields)
     ASSERT_UPDATE(KIND_CLASS, "", CLASS(PLAIN),
                   CLASS(PLAIN ",'allowVolumeExpansion':true,'mountOptions':['ro']"));
     ASSERT_UPDATE(KIND_CLASS,
-                  "parameters: Forbidden: updates to parameters are forbidden.\n"
-                  "provisioner: Forbidden: updates to provisioner are forbidden.\n"
-                  "reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.\n"
+                  "parameters: Invalid value: {\"a\":\"b\"}: field is immutable\n"
+                  "provisioner: Invalid value: \"y\": field is immutable\n"
+                  "reclaimPolicy: Invalid value: \"Retain\": field is immutable\n"
                   "volumeBindingMode: Invalid value: \"WaitForFirstConsumer\": field is immutable",
                   CLASS(PLAIN),
                   CLASS(",'provisioner':'y','parameters':{'a':'b'},'reclaimPolicy':'Retain',"
                         "'volumeBindingMode':'WaitForFirstConsumer'"));
+    ASSERT_UPDATE(KIND_CLASS, "parameters: Invalid value: null: field is immutable",
+                  CLASS(PLAIN ",'parameters':{'a':'b'}"), CLASS(PLAIN));
 }
 
 TEST(class_view)

@@ -1,5 +1,5 @@
 /* CSIDriver, CSINode, CSIStorageCapacity. */
-#include "tests/unit/test_kind.h"
+#include "tests/unit/test_prepare.h"
 
 #include "api/csi.h"
 
@@ -27,19 +27,18 @@ TEST(csi_driver_defaults)
                "'volumeLifecycleModes':['Ephemeral'],'podInfoOnMount':true,'attachRequired':false"));
 }
 
+#define SUBDOMAIN                                                                                         \
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and " \
+    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "   \
+    "is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+
 TEST(csi_driver_rules)
 {
     static const struct row rows[] = {
         { DRIVER(""), "" },
-        { "{'metadata':{'name':'D.io'}}", "" }, /* case aside */
-        { "{'metadata':{'name':'a_b'}}",
-          "name: Invalid value: \"a_b\": a lowercase RFC 1123 subdomain must consist of lower case "
-          "alphanumeric "
-          "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
-          "'example.com', regex used "
-          "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')" },
-        { "{'metadata':{'name':'a234567890b234567890c234567890d234567890e234567890f2345678901234'}}",
-          "name: Too long: may not be more than 63 bytes" },
+        { "{'metadata':{'name':'D.io'}}", "metadata.name: Invalid value: \"D.io\": " SUBDOMAIN },
+        { "{'metadata':{'name':'a_b'}}", "metadata.name: Invalid value: \"a_b\": " SUBDOMAIN },
+        { "{'metadata':{'name':'a234567890b234567890c234567890d234567890e234567890f2345678901234'}}", "" },
         { DRIVER("'fsGroupPolicy':'Some'"),
           "spec.fsGroupPolicy: Unsupported value: \"Some\": supported values: "
           "\"File\", \"None\", \"ReadWriteOnceWithFSType\"" },
@@ -66,6 +65,41 @@ TEST(csi_driver_rules)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_CREATE(KIND_CSI_DRIVER, rows[i].errors, rows[i].text);
+}
+
+#define TOKENS "'tokenRequests':[{'audience':'a'}]"
+#define TOKENS_WARNING                                                                                     \
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent " \
+    "possible logging of tokens in volume attributes"
+
+TEST(csi_driver_tokens_in_secrets)
+{
+    ASSERT_CREATE(KIND_CSI_DRIVER, "", DRIVER(TOKENS ",'serviceAccountTokenInSecrets':true"));
+    ASSERT_CREATE(KIND_CSI_DRIVER,
+                  "spec.serviceAccountTokenInSecrets: Invalid value: false: serviceAccountTokenInSecrets is "
+                  "set but no tokenRequests are specified",
+                  DRIVER("'serviceAccountTokenInSecrets':false"));
+    ASSERT_STR("", kind_warnings(KIND_CSI_DRIVER, NULL, DRIVER("")));
+    ASSERT_STR(TOKENS_WARNING, kind_warnings(KIND_CSI_DRIVER, NULL, DRIVER(TOKENS)));
+    ASSERT_STR("",
+               kind_warnings(KIND_CSI_DRIVER, NULL, DRIVER(TOKENS ",'serviceAccountTokenInSecrets':false")));
+    ASSERT_STR("",
+               kind_warnings(KIND_CSI_DRIVER, DRIVER(TOKENS), DRIVER(TOKENS ",'requiresRepublish':true")));
+    ASSERT_STR(TOKENS_WARNING, kind_warnings(KIND_CSI_DRIVER, DRIVER(""), DRIVER(TOKENS)));
+}
+
+/* A known field, of a feature that is off: no warning, and nothing stored. */
+TEST(csi_driver_drops_what_is_gated)
+{
+    const char *stored;
+
+    ASSERT_STR("", kind_report(KIND_CSI_DRIVER, DRIVER("'preventPodSchedulingIfMissing':true")));
+    stored = kind_prepared(KIND_CSI_DRIVER, WRITE_MAIN, NULL, DRIVER("'preventPodSchedulingIfMissing':true"));
+    assert_null(strstr(stored, "preventPodSchedulingIfMissing"));
+    stored = kind_prepared(KIND_CSI_DRIVER, WRITE_MAIN, DRIVER(""),
+                           DRIVER("'preventPodSchedulingIfMissing':true"));
+    assert_null(strstr(stored, "preventPodSchedulingIfMissing"));
+    assert_null(strstr(stored, "generation"));
 }
 
 TEST(csi_driver_fixed_fields)
@@ -153,11 +187,7 @@ TEST(csi_node_rules)
 
 TEST(csi_node_driver_needs_a_name)
 {
-    const char *errors = kind_errors(KIND_CSI_NODE, WRITE_MAIN, NULL, NODE("{'name':'','nodeID':'x'}"));
-
-    assert_true(strncmp(errors, "spec.drivers[0].name: Required value\n", 36) == 0);
-    assert_non_null(
-        strstr(errors, "spec.drivers[0].name: Invalid value: \"\": a lowercase RFC 1123 subdomain"));
+    ASSERT_CREATE(KIND_CSI_NODE, "spec.drivers[0].name: Required value", NODE("{'name':'','nodeID':'x'}"));
 }
 
 TEST(csi_node_id_length)

@@ -174,8 +174,12 @@ TEST(version)
     served_init(&w);
     ASSERT_SENT(&w, 200, "GET", "/version", NULL);
     ASSERT_GOT(&w, "1", "major");
-    ASSERT_GOT(&w, "34", "minor");
-    assert_memory_equal("v1.34.0+berth.", got(&w, "gitVersion"), 14);
+    ASSERT_GOT(&w, "36", "minor");
+    ASSERT_GOT(&w, "1", "emulationMajor");
+    ASSERT_GOT(&w, "36", "emulationMinor");
+    ASSERT_GOT(&w, "1", "minCompatibilityMajor");
+    ASSERT_GOT(&w, "35", "minCompatibilityMinor");
+    assert_memory_equal("v1.36.4+berth.", got(&w, "gitVersion"), 14);
     assert_non_null(strstr(buf_cstr(&w.text), "{\n  \"major\": \"1\",\n")); /* always indented */
 }
 

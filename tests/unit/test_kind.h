@@ -77,18 +77,20 @@ static inline const char *kind_report(enum kind kind, const char *text)
     return buf_cstr(&out);
 }
 
-/* What the writer would hear, one a line; "" for nothing. */
-static inline const char *kind_warnings(enum kind kind, const char *text)
+/* The warnings of going from old (NULL: creation) to text, one per line; "" for none. */
+static inline const char *kind_warnings(enum kind kind, const char *old, const char *text)
 {
     static struct buf out = { .len_max = 1 << 20 };
     _cleanup_(json_done_p) struct json d;
     _cleanup_(field_report_done_p) struct field_report report = FIELD_REPORT_INIT;
-    json_ref v;
+    json_ref v, before = 0;
 
     json_init(&d, 16 << 20);
     buf_clear(&out);
     ASSERT_OK(kind_read(kind, text, &d, &v, NULL));
-    kind_info(kind)->warn(&d, v, &report);
+    if (old)
+        ASSERT_OK(kind_read(kind, old, &d, &before, NULL));
+    kind_info(kind)->warn(&d, v, before, &report);
     for (const char *line = field_report_next(&report, NULL); line; line = field_report_next(&report, line))
         (void)buf_addf(&out, "%s%s", out.len ? "\n" : "", line);
     return buf_cstr(&out);

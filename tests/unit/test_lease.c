@@ -1,5 +1,5 @@
 /* Lease and VolumeAttributesClass: the small kinds. */
-#include "tests/unit/test_kind.h"
+#include "tests/unit/test_prepare.h"
 
 #include "api/attributes_class.h"
 #include "api/lease.h"
@@ -34,6 +34,17 @@ TEST(lease_rules)
     ASSERT_STR(
         "parsing time \"soon\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"soon\" as \"2006\"",
         kind_text(KIND_LEASE, LEASE("'renewTime':'soon'")));
+}
+
+/* Known fields, of a feature that is off: no warning, and nothing stored. */
+TEST(lease_drops_coordinated_election)
+{
+#define PLAIN_LEASE LEASE("'holderIdentity':'a'")
+#define COORDINATED "'holderIdentity':'a','strategy':'OldestEmulationVersion','preferredHolder':'b'"
+    ASSERT_STR("", kind_report(KIND_LEASE, LEASE(COORDINATED)));
+    ASSERT_PREPARED(KIND_LEASE, WRITE_MAIN, PLAIN_LEASE, NULL, LEASE(COORDINATED));
+    ASSERT_PREPARED(KIND_LEASE, WRITE_MAIN, PLAIN_LEASE, PLAIN_LEASE, LEASE(COORDINATED));
+    ASSERT_PREPARED(KIND_LEASE, WRITE_MAIN, LEASE(COORDINATED), LEASE(COORDINATED), LEASE(COORDINATED));
 }
 
 TEST(lease_view)

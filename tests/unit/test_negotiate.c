@@ -22,13 +22,17 @@ static const struct carrier carrier = { header, NULL, NULL };
 
 static const char *shape_names[] = { "object", "table", "partial" };
 
-static const char *chosen(const char *accept)
+/* For a resource; NULL: for no particular one. */
+static const char *chosen_for(const struct resource *resource, const struct subresource *sub,
+                              const char *accept)
 {
     static char text[64];
     struct asked a = { accept, NULL };
     struct call c;
 
     call_init(&c, &carrier, &a);
+    c.route.resource = resource;
+    c.route.sub = sub;
     if (negotiate(&c))
         (void)snprintf(text, sizeof text, "%s %s %s", c.view.media == MEDIA_JSON ? "json" : "yaml",
                        shape_names[c.view.shape], c.view.shape_version);
@@ -36,6 +40,11 @@ static const char *chosen(const char *accept)
         (void)snprintf(text, sizeof text, "none");
     call_done(&c);
     return text;
+}
+
+static const char *chosen(const char *accept)
+{
+    return chosen_for(NULL, NULL, accept);
 }
 
 TEST(the_first_acceptable_item_wins)
@@ -108,6 +117,35 @@ TEST(people_get_indented_answers)
         ASSERT_INT(rows[i].expected, negotiate_is_pretty(&c));
         call_done(&c);
     }
+}
+
+#define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+/* What is not stored has no columns: the item is passed over. */
+TEST(reviews_are_no_tables)
+{
+    static const char *const rows[][2] = {
+        { "authorization.k8s.io", "subjectaccessreviews" },
+        { "authorization.k8s.io", "localsubjectaccessreviews" },
+        { "authorization.k8s.io", "selfsubjectaccessreviews" },
+        { "authorization.k8s.io", "selfsubjectrulesreviews" },
+        { "authentication.k8s.io", "tokenreviews" },
+        { "authentication.k8s.io", "selfsubjectreviews" },
+        { "", "bindings" },
+    };
+    const struct resource *pods = resource_find(STR_LIT(""), STR_LIT("v1"), STR_LIT("pods"));
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct resource *r = resource_find(str_of(rows[i][0]), STR_LIT("v1"), str_of(rows[i][1]));
+        assert_non_null(r);
+        ASSERT_STR("none", chosen_for(r, NULL, TABLE));
+        ASSERT_STR("json object v1", chosen_for(r, NULL, TABLE ",application/json"));
+    }
+    ASSERT_STR("json table v1", chosen_for(pods, NULL, TABLE));
+    for (const struct subresource *s = pods->subs; s->name; s++)
+        ASSERT_STR(s->kind ? "none" : "json table v1", chosen_for(pods, s, TABLE));
+    ASSERT_STR("json table v1",
+               chosen_for(resource_find(STR_LIT(""), STR_LIT("v1"), STR_LIT("services")), NULL, TABLE));
 }
 
 TEST_MAIN()

@@ -84,7 +84,7 @@ TEST(node_taints)
           "metadata.taints[2]: Duplicate value: {\"key\":\"k\",\"value\":\"v\",\"effect\":\"NoSchedule\"}: "
           "taints must be unique by key and effect pair" },
         { TAINTS("{'key':'a/b/c','effect':'NoSchedule'}"),
-          "metadata.taints[0].key: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric "
+          "metadata.taints[0].key: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric "
           "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
           "'MyName', "
           " or 'my.name',  or '123-abc', regex used for validation is "

@@ -212,7 +212,7 @@ TEST(a_machine_registers_itself)
     ASSERT_STR("False", condition(&w, "PIDPressure", "status"));
     ASSERT_GOT(&w.served, "110", "status/allocatable/pods");
     ASSERT_GOT(&w.served, "linux", "status/nodeInfo/operatingSystem");
-    ASSERT_GOT(&w.served, "v1.34.0+berth." BERTH_VERSION, "status/nodeInfo/kubeletVersion");
+    ASSERT_GOT(&w.served, "v1.36.4+berth." BERTH_VERSION, "status/nodeInfo/kubeletVersion");
     ASSERT_GOT(&w.served, "Hostname", "status/addresses/1/type");
     ASSERT_GOT(&w.served, "-", "status/addresses/2");
     parts_done(&w);
@@ -225,7 +225,7 @@ TEST(nodes_and_server_say_the_same_version)
 
     world_init(&w);
     ASSERT_SENT(&w.served, 200, "GET", "/version", NULL);
-    ASSERT_GOT(&w.served, "v1.34.0+berth." BERTH_VERSION, "gitVersion");
+    ASSERT_GOT(&w.served, "v1.36.4+berth." BERTH_VERSION, "gitVersion");
     parts_done(&w);
 }
 

@@ -82,7 +82,7 @@ static const char *patch_of(const struct node_wish *w, const char *node)
 #define INFO                                                                                                \
     "'nodeInfo':{'machineID':'m1','systemUUID':'s1','bootID':'b1','kernelVersion':'6.1.0','osImage':'Some " \
     "\\'Linux\\'','containerRuntimeVersion':'berth://" BERTH_VERSION                                        \
-    "','kubeletVersion':'v1.34.0+berth." BERTH_VERSION "','operatingSystem':'linux','architecture':'amd64'}"
+    "','kubeletVersion':'v1.36.4+berth." BERTH_VERSION "','operatingSystem':'linux','architecture':'amd64'}"
 #define RIGHT_CONDITIONS                                                                               \
     "'conditions':[{'type':'MemoryPressure','status':'False','reason':'KubeletHasSufficientMemory',"   \
     "'message':'berth knows of no memory pressure'},{'type':'DiskPressure','status':'False','reason':" \

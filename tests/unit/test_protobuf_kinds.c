@@ -264,10 +264,11 @@ TEST(storage_kinds)
         "'d'}}},'nodeName':'n'},'status':{'attached':true,'attachmentMetadata':{'k':'v'},'attachError':"
         "{'time':'1970-01-01T00:01:00Z','message':'m','errorCode':0},'detachError':{'message':'x'}}");
     check_kind("storage.k8s.io/v1", "CSIDriver",
-               "2{1#0 2#1 3'Persistent' 4#1 5'File' 6{1'' 2#600} 7#0 8#1 9#60}",
+               "2{1#0 2#1 3'Persistent' 4#1 5'File' 6{1'' 2#600} 7#0 8#1 9#60 10#1 11#0}",
                "'spec':{'attachRequired':false,'podInfoOnMount':true,'volumeLifecycleModes':['Persistent'],"
                "'storageCapacity':true,'fsGroupPolicy':'File','tokenRequests':[{'expirationSeconds':600}],"
-               "'requiresRepublish':false,'seLinuxMount':true,'nodeAllocatableUpdatePeriodSeconds':60}");
+               "'requiresRepublish':false,'seLinuxMount':true,'nodeAllocatableUpdatePeriodSeconds':60,"
+               "'serviceAccountTokenInSecrets':true,'preventPodSchedulingIfMissing':false}");
     check_kind(
         "storage.k8s.io/v1", "CSINode", "2{1{1'd' 2'id' 3'zone' 4{1#5}}}",
         "'spec':{'drivers':[{'name':'d','nodeID':'id','topologyKeys':['zone'],'allocatable':{'count':5}}]}");
@@ -280,10 +281,12 @@ TEST(storage_kinds)
 
 TEST(leases_and_events)
 {
-    check_kind(
-        "coordination.k8s.io/v1", "Lease", "2{1'me' 2#15 3{1#60} 4{1#120 2#5000} 5#0}",
-        "'spec':{'holderIdentity':'me','leaseDurationSeconds':15,'acquireTime':"
-        "'1970-01-01T00:01:00.000000Z','renewTime':'1970-01-01T00:02:00.000005Z','leaseTransitions':0}");
+    check_kind("coordination.k8s.io/v1", "Lease",
+               "2{1'me' 2#15 3{1#60} 4{1#120 2#5000} 5#0 6'OldestEmulationVersion' 7'b'}",
+               "'spec':{'holderIdentity':'me','leaseDurationSeconds':15,'acquireTime':"
+               "'1970-01-01T00:01:00.000000Z','renewTime':'1970-01-01T00:02:00.000005Z','leaseTransitions':0,"
+               "'strategy':"
+               "'OldestEmulationVersion','preferredHolder':'b'}");
     check_kind(
         "events.k8s.io/v1", "Event",
         "2{1#60} 3{1#2 2{1#120}} 4'rc' 5'ri' 6'a' 7'r' 8{1'K'} 9{1'L'} 10'n' 11'Normal' 12{1'c'} 13{1#60} "

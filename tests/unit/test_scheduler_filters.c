@@ -6,6 +6,8 @@
 
 #include "tests/unit/test.h"
 
+#include "scheduler/scheduler_int.h"
+
 #define CLOSED "'unschedulable':true"
 #define TAINTS \
     "'taints':[{'key':'a','value':'b','effect':'NoSchedule'},{'key':'c','value':'d','effect':'NoExecute'}]"
@@ -80,17 +82,14 @@ TEST(scheduler_1_2_closed_node)
 TEST(scheduler_3_4_taints)
 {
     static const struct row rows[] = {
-        { { { "n", "", TAINTS } },
-          "",
-          "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
-          NULL },
+        { { { "n", "", TAINTS } }, "", "0/1 nodes are available: 1 node(s) had untolerated taint(s).", NULL },
         { { { "n", "", TAINTS } },
           ",'tolerations':[{'key':'a','operator':'Exists'}]",
-          "0/1 nodes are available: 1 node(s) had untolerated taint {c: d}.",
+          "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
           NULL },
         { { { "n", "", TAINTS } },
           ",'tolerations':[{'key':'a','value':'x'},{'key':'c','value':'d'}]",
-          "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
+          "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
           NULL },
         { { { "n", "", TAINTS } },
           ",'tolerations':[{'key':'a','operator':'Equal','value':'b','effect':'NoSchedule'},{'key':'c',"
@@ -99,13 +98,12 @@ TEST(scheduler_3_4_taints)
           "n" },
         /* One that would rather not refuses nobody. */
         { { { "n", "", "'taints':[{'key':'a','effect':'PreferNoSchedule'}]" } }, "", NULL, "n" },
-        /* A taint without a value; nodes with the same taint are counted together, whatever its effect. */
+        /* Nodes with taints are counted together, whatever these are. */
         { { { "n1", "", "'taints':[{'key':'a','effect':'NoSchedule'}]" },
             { "n2", "", "'taints':[{'key':'a','effect':'NoExecute'}]" },
             { "n3", "", "'taints':[{'key':'a','value':'b','effect':'NoSchedule'}]" } },
           "",
-          "0/3 nodes are available: 1 node(s) had untolerated taint {a: b}, 2 node(s) had untolerated taint "
-          "{a: }.",
+          "0/3 nodes are available: 3 node(s) had untolerated taint(s).",
           NULL },
         /* The first judge speaks for a node: closed comes before tainted. */
         { { { "n", "", CLOSED "," TAINTS } },
@@ -497,33 +495,24 @@ TEST(scheduler_10_order_of_reasons)
     add_pod(&w, "p", "", "", "");
     world_settle_for(&w, 0);
     assert_pending(&w, "p", "Unschedulable",
-                   "0/12 nodes are available: 10 node(s) had untolerated taint {a: }, 2 node(s) were "
+                   "0/12 nodes are available: 10 node(s) had untolerated taint(s), 2 node(s) were "
                    "unschedulable.");
     world_done(&w);
 }
 
-/* scheduler-70: twenty nodes, each with a taint of its own. */
+/* scheduler-70: the event's note is cut, the condition is not. No reason is that long today. */
 TEST(scheduler_70_long_message)
 {
-    char spec[256], name[16], whole[4096] = "0/20 nodes are available:", note[1025];
+    char whole[2048], note[1025];
     struct world w;
 
+    memset(whole, 'm', sizeof whole - 1);
+    whole[sizeof whole - 1] = '\0';
     scheduling_init(&w);
-    for (int i = 0; i < 20; i++) {
-        (void)snprintf(name, sizeof name, "n%02d", i);
-        (void)snprintf(spec, sizeof spec,
-                       "'taints':[{'key':'example.com/a-rather-long-key-%02d','value':'v',"
-                       "'effect':'NoSchedule'}]",
-                       i);
-        add_node(&w, name, "", spec);
-        (void)snprintf(whole + strlen(whole), sizeof whole - strlen(whole),
-                       "%s 1 node(s) had untolerated taint {example.com/a-rather-long-key-%02d: v}",
-                       i ? "," : "", i);
-    }
-    (void)snprintf(whole + strlen(whole), sizeof whole - strlen(whole), ".");
-    assert_true(strlen(whole) > 1024);
     world_start(&w);
     add_pod(&w, "p", "", "", "");
+    world_settle_for(&w, 1);
+    report_failure(w.scheduler, cached_pod(w.scheduler, "default", "p"), "Unschedulable", str_of(whole));
     world_settle_for(&w, 1);
     assert_pending(&w, "p", "Unschedulable", whole);
     (void)snprintf(note, sizeof note, "%.1020s ...", whole);

@@ -66,7 +66,7 @@ struct scene {
 #define NO_VOLUME "1 node(s) didn't find available persistent volumes to bind."
 #define NO_MATCH "1 node(s) didn't match Pod's node affinity/selector."
 #define WERE_CLOSED "1 node(s) were unschedulable."
-#define UNTOLERATED "1 node(s) had untolerated taint {a: }."
+#define UNTOLERATED "1 node(s) had untolerated taint(s)."
 #define CLOSED "'unschedulable':true"
 /* One more. */
 #define TOLERATE(one)                                                                    \

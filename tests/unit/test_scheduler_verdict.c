@@ -90,36 +90,14 @@ TEST(order_is_that_of_strings)
         written(all, ARRAY_LEN(all)));
 }
 
-/* Taints are one reason each: by key and value, whatever their effect. */
+/* One reason, whatever the taints are. */
 TEST(taints)
 {
-    static const struct taint a = { "a", "1", TAINT_NO_SCHEDULE }, b = { "a", "1", TAINT_NO_EXECUTE },
-                              c = { "a", "2", TAINT_NO_SCHEDULE }, d = { "b", "", TAINT_NO_SCHEDULE };
-    const struct verdict all[] = {
-        { 1U << REASON_TAINT, &c }, { 1U << REASON_TAINT, &a },           { 1U << REASON_TAINT, &d },
-        { 1U << REASON_TAINT, &b }, { 1U << REASON_UNSCHEDULABLE, NULL },
-    };
+    const struct verdict all[] = { verdict_of(REASON_TAINT), verdict_of(REASON_UNSCHEDULABLE),
+                                   verdict_of(REASON_TAINT) };
 
-    ASSERT_STR("0/5 nodes are available: 1 node(s) had untolerated taint {a: 2}, 1 node(s) had untolerated "
-               "taint {b: }, 1 node(s) were unschedulable, 2 node(s) had untolerated taint {a: 1}.",
+    ASSERT_STR("0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) had untolerated taint(s).",
                written(all, ARRAY_LEN(all)));
-}
-
-/* The longest that servers let in: a prefix of 253 bytes, a name and a value of 63. */
-TEST(long_taint)
-{
-    char key[253 + 1 + 63 + 1], value[64], expected[512];
-    struct taint t = { key, value, TAINT_NO_SCHEDULE };
-    struct verdict one = { 1U << REASON_TAINT, &t };
-
-    memset(key, 'k', sizeof key);
-    key[253] = '/';
-    key[sizeof key - 1] = '\0';
-    memset(value, 'v', sizeof value);
-    value[sizeof value - 1] = '\0';
-    (void)snprintf(expected, sizeof expected,
-                   "0/1 nodes are available: 1 node(s) had untolerated taint {%s: %s}.", key, value);
-    ASSERT_STR(expected, written(&one, 1));
 }
 
 TEST_MAIN()

@@ -166,7 +166,7 @@ TEST(selector_texts_refused)
         { "a in (b,=)", PARSE "found '=', expected: ',', or identifier" },
         { "a in (b,,)", PARSE "found ')', expected: ',', or identifier" },
         { "a/b/c", PARSE
-          "<nil>: Invalid value: \"a/b/c\": a qualified name must consist of alphanumeric characters, '-', "
+          "<nil>: Invalid value: \"a/b/c\": a valid label key must consist of alphanumeric characters, '-', "
           "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  "
           "or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an "
           "optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')" },

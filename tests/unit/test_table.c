@@ -41,7 +41,7 @@ TEST(table_has_the_columns_of_every_kind)
         [KIND_CSI_DRIVER] = "Name, AttachRequired, PodInfoOnMount, StorageCapacity, TokenRequests, "
                             "RequiresRepublish, Modes, Age",
         [KIND_CSI_NODE] = "Name, Drivers, Age",
-        [KIND_CSI_CAPACITY] = "Name, StorageClassName, Capacity",
+        [KIND_CSI_CAPACITY] = "Name, Created At",
         [KIND_POD] = "Name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*",
         [KIND_NODE] = "Name, Status, Roles, Age, Version, Internal-IP*, External-IP*, OS-Image*, "
                       "Kernel-Version*, Container-Runtime*",
@@ -100,6 +100,7 @@ TEST(table_tells_the_types_of_columns)
     ASSERT_STR("boolean/", column_type(KIND_CSI_DRIVER, "RequiresRepublish"));
     ASSERT_STR("string/", column_type(KIND_CSI_DRIVER, "Modes"));
     ASSERT_STR("integer/", column_type(KIND_CSI_NODE, "Drivers"));
+    ASSERT_STR("date/", column_type(KIND_CSI_CAPACITY, "Created At"));
     ASSERT_STR("string/", column_type(KIND_POD, "Restarts"));
     ASSERT_STR("string/", column_type(KIND_EVENT, "Last Seen"));
     ASSERT_STR("string/", column_type(KIND_EVENT, "Name"));
@@ -214,9 +215,8 @@ TEST(table_shows_csi_kinds)
         { KIND_CSI_NODE, "['n',0,'3s']", "{" META("n") ",'spec':{'drivers':[]}}" },
         { KIND_CSI_NODE, "['n',2,'3s']",
           "{" META("n") ",'spec':{'drivers':[{'name':'a','nodeID':'1'},{'name':'b','nodeID':'2'}]}}" },
-        { KIND_CSI_CAPACITY, "['c','slow','10Gi']",
+        { KIND_CSI_CAPACITY, "['c','2024-05-01T09:59:57Z']",
           "{" META("c") ",'storageClassName':'slow','capacity':'10Gi'}" },
-        { KIND_CSI_CAPACITY, "['c','slow','<unset>']", "{" META("c") ",'storageClassName':'slow'}" },
     };
 
     table_check_rows(rows, ARRAY_LEN(rows));
@@ -257,13 +257,16 @@ TEST(table_shows_nodes)
     static const struct cells_row rows[] = {
         { KIND_NODE, "['n','Unknown','<none>','3s','','<none>','<none>','<unknown>','<unknown>','<unknown>']",
           "{" META("n") "}" },
-        { KIND_NODE, "['n','Ready','<none>','3s','v1.34.0','10.0.0.1','1.2.3.4','Debian','6.1','cri://1']",
+        { KIND_NODE,
+          "['n','Ready','<none>','3s','v1.36.4','10.0.0.1','1.2.3.4','Debian','6.1 (amd64)',"
+          "'cri://1']",
           "{" META(
               "n") ",'status':{'conditions':[{'type':'DiskPressure','status':'False'},"
                    "{'type':'Ready','status':'True'}],'addresses':[{'type':'Hostname','address':'n'},"
                    "{'type':'ExternalIP','address':'1.2.3.4'},{'type':'InternalIP','address':'10.0.0.1'},"
-                   "{'type':'InternalIP','address':'10.0.0.2'}],'nodeInfo':{'kubeletVersion':'v1.34.0',"
-                   "'osImage':'Debian','kernelVersion':'6.1','containerRuntimeVersion':'cri://1'}}}" },
+                   "{'type':'InternalIP','address':'10.0.0.2'}],'nodeInfo':{'kubeletVersion':'v1.36.4',"
+                   "'osImage':'Debian','kernelVersion':'6.1','architecture':'amd64','containerRuntimeVersion'"
+                   ":'cri://1'}}}" },
         /* scenario 48 */
         { KIND_NODE,
           "['n','NotReady,SchedulingDisabled','<none>','3s','','<none>','<none>','<unknown>','<unknown>','<"

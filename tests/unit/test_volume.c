@@ -562,7 +562,7 @@ TEST(volume_warnings)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        ASSERT_STR(rows[i].warnings, kind_warnings(KIND_VOLUME, rows[i].text));
+        ASSERT_STR(rows[i].warnings, kind_warnings(KIND_VOLUME, NULL, rows[i].text));
 }
 
 TEST_MAIN()

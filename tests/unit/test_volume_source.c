@@ -172,8 +172,8 @@ TEST(source_csi_rules)
           "character "
           "(e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')" },
     });
-    assert_non_null(strstr(kind_errors(KIND_VOLUME, WRITE_MAIN, NULL, source_volume("v", "'csi':{}")),
-                           "spec.csi.driver: Required value"));
+    ASSERT_CREATE(KIND_VOLUME, "spec.csi.driver: Required value\nspec.csi.volumeHandle: Required value",
+                  source_volume("v", "'csi':{}"));
     assert_non_null(
         strstr(kind_errors(KIND_VOLUME, WRITE_MAIN, NULL,
                            source_volume("v", "'csi':{'driver':'" NAME_63 "x','volumeHandle':'h'}")),

@@ -143,7 +143,7 @@ TEST(versions_and_uids_are_conditions)
     ASSERT_SENT(&w, 201, "PUT", LEASES "/l", "{'metadata':{'name':'l'}}");
     ASSERT_REFUSED(&w, 422, "Invalid",
                    "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: "
-                   "0x0: must be specified for an update",
+                   "0: must be specified for an update",
                    "PUT", LEASES "/l", "{'metadata':{'name':'l'}}");
 }
 
@@ -182,10 +182,45 @@ TEST(kinds_of_patches)
     ASSERT_SENT(&w, 201, "APPLY", MAPS "/b?fieldManager=m",
                 "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'b'},'data':{'k':'1'}}");
     ASSERT_REFUSED(&w, 409, "Conflict",
-                   "Apply failed with 1 conflict: conflict with \"m\" using v1: .data.k", /* apiserver-41 */
+                   "Apply failed with 1 conflict: conflict with \"m\": .data.k", /* apiserver-41 */
                    "APPLY", MAPS "/b?fieldManager=n",
                    "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'b'},'data':{'k':'2'}}");
     ASSERT_SENT(&w, 415, "STRATEGIC", SNAPSHOTS "/s", "{}"); /* apiserver-47 */
+}
+
+/* An apply that names a field that does not exist fails, whatever fieldValidation says. */
+TEST(apply_of_undeclared_fields)
+{
+#define TYPED(about) "failed to create typed patch object (" about ": field not declared in schema"
+    static const struct {
+        const char *url, *message, *body;
+    } rows[] = {
+        { MAPS "/x?fieldManager=m&fieldValidation=Strict", TYPED("default/x; /v1, Kind=ConfigMap): .bogus"),
+          "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'x','namespace':'default'},'bogus':1}" },
+        { MAPS "/x?fieldManager=m&fieldValidation=Ignore", TYPED("/x; /v1, Kind=ConfigMap): .metadata.bogus"),
+          "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'x','bogus':null}}" },
+        { VOLUMES "/v?fieldManager=m",
+          TYPED("/v; /v1, Kind=PersistentVolume): errors:\n  .spec.a: field not declared in schema\n  "
+                ".spec.nodeAffinity.required.nodeSelectorTerms[1].b"),
+          "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'v'},'spec':{'a':1,"
+          "'nodeAffinity':{'required':{'nodeSelectorTerms':[{},{'b':{}}]}}}}" },
+        { "/apis/storage.k8s.io/v1/csinodes/n?fieldManager=m",
+          TYPED("/n; storage.k8s.io/v1, Kind=CSINode): .spec.drivers[name=\"d\"].c"),
+          "{'apiVersion':'storage.k8s.io/v1','kind':'CSINode','metadata':{'name':'n'},"
+          "'spec':{'drivers':[{'name':'d','nodeID':'1','c':2}]}}" },
+    };
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ASSERT_SENT(&w, 500, "APPLY", rows[i].url, rows[i].body);
+        ASSERT_GOT(&w, rows[i].message, "message");
+        ASSERT_GOT(&w, "-", "reason");
+        ASSERT_GOT(&w, "-", "details");
+    }
+    /* Kinds of which the server knows some fields only keep the others. */
+    ASSERT_SENT(&w, 201, "APPLY", NODES "/n?fieldManager=m",
+                "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'},'spec':{'fieldOfTomorrow':1}}");
 }
 
 /* Two patches at once, of different annotations: both are there. (apiserver-68) */
