@@ -128,7 +128,8 @@ static void mark_volume(struct node_volume *v, const struct found_volume *f, con
 {
     const struct volume_plugin *p = f->plugin;
 
-    held_spec_copy(&v->spec, h);
+    if (!v->spec.holder || f->pod_uid[0]) /* a pod's directory tells more than a device's */
+        held_spec_copy(&v->spec, h);
     v->is_held = v->is_found = true;
     if (p->attach && p->attach->can_attach(p, &h->spec))
         v->attach = ATTACH_UNCERTAIN;

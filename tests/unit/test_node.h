@@ -263,6 +263,12 @@ static inline int disk_reconstruct(const struct volume_plugin *self, const struc
     return r < 0 ? r : reconstruct_volume(name, "\"flexVolume\":{\"driver\":\"" DISK "\"}", is_block, ret, e);
 }
 
+static inline int disk_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,
+                                          const char *mount_path, struct object **ret, struct error *e)
+{
+    return disk_reconstruct(self, env, strrchr(mount_path, '/') + 1, NULL, /* is_block= */ false, ret, e);
+}
+
 static inline int disk_grow(const struct volume_plugin *self, const struct volume_env *env,
                             const struct expand_request *q, bool *ret_done, struct error *e)
 {
@@ -282,7 +288,8 @@ static const struct pod_table disk_pods = {
 static const struct device_table disk_devices = { .can_mount = disk_can_mount,
                                                   .mount_path = disk_mount_path,
                                                   .mount = disk_mount_device,
-                                                  .unmount = disk_unmount_device };
+                                                  .unmount = disk_unmount_device,
+                                                  .reconstruct = disk_reconstruct_device };
 static const struct attach_table disk_attaches = {
     .can_attach = disk_can_attach, .attach = disk_attach, .detach = disk_detach, .wait = disk_wait
 };
