@@ -64,6 +64,8 @@ struct stage {
     bool waits_for_attach;
     bool mounts_device;
     bool is_block;
+    bool is_mount_point; /* something is mounted where the step has put it */
+    bool must_mount;     /* it was so before, and was lost: without it the step has failed */
     _Atomic(struct op_warning *) warnings; /* newest first */
 };
 

@@ -4,7 +4,7 @@
  *   volumes   they are brought; what keeps them is told in an event when it takes too long
  *   prepare   parts of volumes (subPath) are bound, and the state file is written: pods/UID/berth.json
  *   setup     the hook starts what runs in it; without a hook nothing to do
- *   ready     the condition volumes.berth.io/ready is True
+ *   ready     the condition volumes.berth.io/ready is True; back to volumes when a mount is lost
  *   teardown  the pod is being deleted, has ended or is gone: the hook ends what runs; then, and once no
  *             container is reported to run, is_over is set: the volumes may go
  *   cleanup   the volumes are gone: the directory is removed, and the pod, if it is being deleted, too
@@ -33,6 +33,17 @@ struct process;
 #define POD_RETRY_NS (10 * NS_PER_S)
 #define POD_RETRY_NS_MAX (300 * NS_PER_S)
 
+/* A part of a volume (subPath) that is bound for a container. */
+struct pod_part {
+    char *volume; /* as the pod calls it */
+    char *path;   /* where */
+};
+struct pod_parts {
+    struct pod_part *items;
+    uint32_t count;
+};
+void pod_parts_done(struct pod_parts *p);
+
 enum pod_stage {
     POD_STAGE_VOLUMES,
     POD_STAGE_PREPARE,
@@ -58,6 +69,9 @@ struct pod_life {
     unsigned failures;   /* in a row, of this stage */
     uint64_t waiting_ns; /* since when the volumes are waited for */
     uint32_t containers; /* so many were prepared */
+    struct pod_parts parts;
+    bool has_lost_part;  /* one of them was unmounted by another program */
+    uint64_t ready_look; /* so many looks at the mount table had begun when they were bound: mount_check.h */
     char *told_words;    /* of the last event about volumes that cannot be wanted, */
     unsigned told_round; /* and of which of populate's tries */
 

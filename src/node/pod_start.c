@@ -63,6 +63,8 @@ void life_look_at_volumes(struct node_pod *p)
     struct pod_life *l = &p->life;
     enum volumes_state state = pod_volumes_state(p);
 
+    if (l->job)
+        return; /* that the pod is not ready is being written; looked at again then */
     if (state == VOLUMES_READY) {
         enter_prepare(p);
         return;
@@ -102,6 +104,7 @@ void life_check_wait(struct node_pod *p)
 
 static void enter_setup(struct node_pod *p);
 static void enter_ready(struct node_pod *p);
+static void leave_ready(struct node_pod *p);
 
 static void prepare_failed(struct node_pod *p, const struct error *err)
 {
@@ -127,6 +130,10 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
         return;
     }
     pod_prepare_take_state(j, &p->life.state);
+    if (!pod_prepare_take_parts(j, &p->life.parts))
+        log_warn("parts of volumes not watched: no memory", LOG_STR("pod", p->object->name));
+    p->life.has_lost_part = false;
+    p->life.ready_look = p->agent->looks_begun;
     p->life.is_set_up = hook_is_owed(p->life.state.hook);
     if (p->life.state.hook == HOOK_SETTING_UP && p->agent->o.hook)
         enter_setup(p);
@@ -232,7 +239,36 @@ static void enter_setup(struct node_pod *p)
 static void enter_ready(struct node_pod *p)
 {
     life_set_stage(p, POD_STAGE_READY);
+    if (pod_volumes_state(p) != VOLUMES_READY) { /* one was lost while it was prepared */
+        leave_ready(p);
+        return;
+    }
     pod_say(p, pod_volumes_ready, "");
+}
+
+static void on_unready_written(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct node_pod *p = ctx;
+
+    (void)j;
+    p->life.job = NULL;
+    if (r < 0)
+        log_warn("cannot write that a pod is not ready, ignoring", LOG_STR("uid", p->uid), LOG_ERR(err));
+    pod_life_look(p);
+}
+
+/* A mount was lost: its volume is brought again, then all is prepared again. The hook is not called: what
+ * runs has mounts of its own. */
+static void leave_ready(struct node_pod *p)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
+    struct error err = { 0 };
+
+    life_set_stage(p, POD_STAGE_VOLUMES);
+    pod_say(p, pod_volumes_waiting, words_of(p, "a mount was taken away by another program", &out));
+    pod_state_mark(&p->life.state, /* is_ready= */ false, p->life.state.hook);
+    if (!life_begin_write(p, on_unready_written, &err))
+        on_unready_written(p, NULL, -(int)err.code, &err);
 }
 
 /* A container may be added to a pod that runs: it finds its volumes in the state file. */
@@ -241,5 +277,7 @@ void life_look_at_ready(struct node_pod *p)
     if (pod_of(p->object)->containers_count != p->life.containers) {
         life_set_stage(p, POD_STAGE_VOLUMES);
         life_look_at_volumes(p);
+    } else if (p->life.has_lost_part || pod_volumes_state(p) != VOLUMES_READY) {
+        leave_ready(p);
     }
 }

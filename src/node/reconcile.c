@@ -135,7 +135,8 @@ static void release_volume(struct agent *a, struct node_volume *v)
     if (v->is_held && v->device != MOUNT_NONE) {
         operate_unmount_device(a, v);
     } else if (v->is_held && a->o.attaches_itself && v->attach != ATTACH_NO) {
-        operate_detach(a, v);
+        if (!unknown_mounts_keep(a, v->name)) /* it may be mounted there */
+            operate_detach(a, v);
     } else {
         v->is_held = false;
         (void)world_drop_volume(&a->world, v);

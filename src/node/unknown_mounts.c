@@ -1,0 +1,259 @@
+#include "node/unknown_mounts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "node/node_int.h"
+#include "plugins/layout.h"
+
+#define EVENT_REASON "UnknownMounts"
+#define WORDS_BYTES_MAX 1024
+#define PATHS_TOLD_MAX 3
+#define LINES_MAX 20 /* of one start in the log; the count is in the event */
+#define PLACES_BYTES_MAX ((size_t)64 << 20)
+
+/* --- The places of what is known --- */
+
+struct places {
+    struct arena arena;
+    struct map by_path; /* const char *, the path */
+    const char *root;
+    bool has_failed;
+};
+
+static void add_place(struct places *x, const char *path)
+{
+    const char *copy = arena_dup(&x->arena, str_of(path));
+
+    if (!copy || map_put(&x->by_path, str_of(copy), (void *)(uintptr_t)copy, NULL) < 0)
+        x->has_failed = true;
+}
+
+static void add_places_of(struct places *x, const struct node_mount *m)
+{
+    const struct held_spec *h = m->spec.holder ? &m->spec : &m->wanted;
+    char path[PATH_MAX];
+    struct error ignored;
+
+    if (!h->holder || m->was_block)
+        return; /* a raw device's are all below the volume's */
+    if (layout_pod_path(x->root, m->pod->uid, "volumes", m->volume->plugin->name, spec_name(&h->spec), path,
+                        &ignored) == 0)
+        add_place(x, path);
+    if (snprintf(path, sizeof path, "%s/pods/%s/volume-subpaths/%s", x->root, m->pod->uid,
+                 spec_name(&h->spec)) < (int)sizeof path)
+        add_place(x, path);
+}
+
+static void places_fill(struct places *x, struct agent *a)
+{
+    struct omap_cursor at;
+
+    *x = (struct places){ .arena = ARENA_INIT(PLACES_BYTES_MAX), .root = a->root };
+    map_init(&x->by_path, (struct hash_seed){ rng_u64(&a->rng), rng_u64(&a->rng) });
+    for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+        if (v->device_mount_path[0] && v->device != MOUNT_NONE)
+            add_place(x, v->device_mount_path);
+        for (const struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
+            if (m->state != MOUNT_NONE)
+                add_places_of(x, m);
+    }
+}
+
+static void places_done(struct places *x)
+{
+    map_done(&x->by_path);
+    arena_done(&x->arena);
+}
+
+/* The path is the place of something known, or below one. */
+static bool places_have(const struct places *x, const char *path)
+{
+    size_t root = strlen(x->root);
+
+    for (size_t len = strlen(path); len > root; len--)
+        if ((path[len] == '/' || path[len] == '\0') && map_get(&x->by_path, (struct str){ path, len }))
+            return true;
+    return false;
+}
+
+/* --- Bookkeeping --- */
+
+static void unknown_free(struct unknown_mount *m)
+{
+    free(m->path);
+    free(m->place);
+    free(m->plugin);
+}
+
+static void forget_in_use(struct unknown_mounts *u)
+{
+    for (size_t i = 0; i < u->in_use.count; i++)
+        free(u->in_use.items[i]);
+    vec_done(&u->in_use);
+}
+
+void unknown_mounts_done(struct unknown_mounts *u)
+{
+    for (size_t i = 0; i < u->all.count; i++)
+        unknown_free(&u->all.items[i]);
+    vec_done(&u->all);
+    forget_in_use(u);
+    free(u->words);
+    u->words = NULL;
+}
+
+static bool add(struct unknown_mounts *u, const struct mounted *m)
+{
+    struct unknown_mount new = { strdup(m->path), strdup(m->place), strdup(m->plugin) };
+
+    if (new.path &&new.place &&new.plugin && vec_push(&u->all, new) == 0)
+        return true;
+    unknown_free(&new);
+    return false;
+}
+
+static size_t count_kept(const struct agent *a)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < a->unknown.in_use.count; i++)
+        kept += unknown_mounts_keep(a, a->unknown.in_use.items[i]);
+    return kept;
+}
+
+/* Without memory the old words stay. */
+static void update_words(struct agent *a)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(2 * (PATH_MAX * PATHS_TOLD_MAX + WORDS_BYTES_MAX));
+    struct unknown_mounts *u = &a->unknown;
+    size_t kept = count_kept(a);
+    char *copy;
+
+    if (u->all.count == 0) {
+        free(u->words);
+        u->words = NULL;
+        return;
+    }
+    (void)buf_addf(&text, "%zu mounts belong to no volume that could be reconstructed: ", u->all.count);
+    for (size_t i = 0; i < u->all.count && i < PATHS_TOLD_MAX; i++)
+        (void)buf_addf(&text, "%s%s", i ? ", " : "", u->all.items[i].path);
+    if (u->all.count > PATHS_TOLD_MAX)
+        (void)buf_add_cstr(&text, ", …");
+    (void)buf_addf(&text, "; until they are unmounted, %zu volumes stay in volumesInUse", kept);
+    copy = text.failed ? NULL : strndup(buf_cstr(&text), text.len);
+    if (copy) {
+        free(u->words);
+        u->words = copy;
+    }
+}
+
+bool unknown_mounts_find(struct agent *a, const struct mount_look *k)
+{
+    struct places known;
+    size_t count;
+    const struct mounted *all = mount_look_all(k, &count);
+    bool is_ok;
+
+    unknown_mounts_done(&a->unknown);
+    places_fill(&known, a);
+    is_ok = !known.has_failed;
+    for (size_t i = 0; is_ok && i < count; i++)
+        if (all[i].plugin && !places_have(&known, all[i].place))
+            is_ok = add(&a->unknown, &all[i]);
+    places_done(&known);
+    update_words(a);
+    return is_ok;
+}
+
+void unknown_mounts_check(struct agent *a, const struct mount_look *k)
+{
+    struct unknown_mounts *u = &a->unknown;
+    struct places known;
+    size_t kept = 0;
+
+    if (u->all.count == 0)
+        return;
+    places_fill(&known, a); /* what memory lacked for is not known, and so stays */
+    for (size_t i = 0; i < u->all.count; i++) {
+        struct unknown_mount *m = &u->all.items[i];
+
+        if (mount_look_has(k, m->path) && !places_have(&known, m->place)) {
+            u->all.items[kept++] = *m;
+            continue;
+        }
+        log_info("unknown mount is gone", LOG_STR("path", m->path), LOG_STR("plugin", m->plugin));
+        unknown_free(m);
+    }
+    places_done(&known);
+    if (kept == u->all.count)
+        return;
+    u->all.count = kept;
+    if (kept == 0)
+        forget_in_use(u);
+    update_words(a);
+    agent_touch(a); /* a pass reports */
+}
+
+/* --- What was in use --- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool unknown_mounts_take_in_use(struct agent *a, const struct node *n)
+{
+    struct unknown_mounts *u = &a->unknown;
+
+    forget_in_use(u);
+    for (uint32_t i = 0; u->all.count && i < n->volumes_in_use.count; i++) {
+        char *copy = strdup(n->volumes_in_use.items[i]);
+
+        if (!copy || vec_push(&u->in_use, copy) < 0) {
+            free(copy);
+            return false;
+        }
+    }
+    if (u->in_use.count)
+        qsort(u->in_use.items, u->in_use.count, sizeof *u->in_use.items, compare_names);
+    update_words(a);
+    return true;
+}
+
+static bool was_in_use(const struct unknown_mounts *u, const char *name)
+{
+    return u->in_use.count &&
+           bsearch(&name, u->in_use.items, u->in_use.count, sizeof *u->in_use.items, compare_names);
+}
+
+bool unknown_mounts_keep(const struct agent *a, const char *unique_name)
+{
+    const struct unknown_mounts *u = &a->unknown;
+    struct str plugin = { 0 }, volume;
+    struct error ignored;
+    bool has_plugin = u->all.count && unique_name_split(unique_name, &plugin, &volume, &ignored) == 0;
+
+    if (u->all.count == 0 || !was_in_use(u, unique_name))
+        return false;
+    for (size_t i = 0; i < u->all.count; i++)
+        if (!has_plugin || !u->all.items[i].plugin[0] || str_is(plugin, u->all.items[i].plugin))
+            return true;
+    return false;
+}
+
+void unknown_mounts_tell(struct agent *a, const struct object *node)
+{
+    const struct unknown_mounts *u = &a->unknown;
+
+    if (!u->words)
+        return;
+    for (size_t i = 0; i < u->all.count && i < LINES_MAX; i++)
+        log_warn("mount belongs to no volume that could be reconstructed, unmount it by hand",
+                 LOG_STR("path", u->all.items[i].path), LOG_STR("plugin", u->all.items[i].plugin));
+    if (node)
+        recorder_event(a->recorder, node, EVENT_WARNING, EVENT_REASON, "%s", u->words);
+}
