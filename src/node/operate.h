@@ -27,6 +27,7 @@ struct node_op {
     struct expand_run *expand;
     struct client_call call;
     bool is_remount;
+    bool is_wait; /* its failures are a wait, which its volume's wait_log tells of */
 };
 
 /* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */

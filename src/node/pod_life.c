@@ -62,6 +62,7 @@ void pod_life_done(struct node_pod *p)
     l->manifest = object_unref(l->manifest);
     pod_state_done(&l->state);
     pod_parts_done(&l->parts);
+    wait_log_done(&l->wait);
     free(l->told_words);
     free(l->message);
     l->told_words = l->message = NULL;

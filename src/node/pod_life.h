@@ -20,6 +20,7 @@
 #include "client/client.h"
 #include "io/loop.h"
 #include "node/state_file.h"
+#include "node/wait_log.h"
 
 struct node_pod;
 struct job;
@@ -70,10 +71,11 @@ struct pod_life {
     uint64_t waiting_ns; /* since when the volumes are waited for */
     uint32_t containers; /* so many were prepared */
     struct pod_parts parts;
-    bool has_lost_part;  /* one of them was unmounted by another program */
-    uint64_t ready_look; /* so many looks at the mount table had begun when they were bound: mount_check.h */
-    char *told_words;    /* of the last event about volumes that cannot be wanted, */
-    unsigned told_round; /* and of which of populate's tries */
+    bool has_lost_part;   /* one of them was unmounted by another program */
+    uint64_t ready_look;  /* so many looks at the mount table had begun when they were bound: mount_check.h */
+    struct wait_log wait; /* for its volumes */
+    char *told_words;     /* of the last event about volumes that cannot be wanted, */
+    unsigned told_round;  /* and of which of populate's tries */
 
     struct pod_state state;  /* the state file */
     struct object *manifest; /* of pod.json, where the pod's object is not known */

@@ -61,6 +61,7 @@ static void volume_free(struct node_volume *v)
     held_spec_clear(&v->wanted);
     held_spec_clear(&v->spec);
     v->plugin = plugin_unref(v->plugin);
+    wait_log_done(&v->wait);
     free(v->device_path);
     free(v->device_mount_path);
     free(v->name);

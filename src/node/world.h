@@ -12,6 +12,7 @@
 #include "api/object.h"
 #include "base/omap.h"
 #include "base/vec.h"
+#include "node/wait_log.h"
 #include "plugins/held_spec.h"
 
 struct node_mount;
@@ -40,6 +41,7 @@ struct node_volume {
     bool is_attachable;    /* as the plugin says of it now */
     bool has_device;       /* it has a device step */
     const char *waits_for; /* as said last: a literal; NULL for nothing */
+    struct wait_log wait;  /* the same in the log */
     bool is_reported;      /* in the node's status as in use, and that is acknowledged */
     uint64_t wanted_bytes; /* the PersistentVolume's size; 0: not known */
 
