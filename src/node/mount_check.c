@@ -13,11 +13,18 @@
 #define LOOK_GAP_NS (500 * NS_PER_MS)
 /* After one that failed. */
 #define LOOK_RETRY_NS (2 * NS_PER_S)
+/* So many records are compared in one turn of the loop: under a millisecond. */
+#define PART_COUNT 500
 
 struct mount_check {
     struct agent *agent;
     struct mount_watch *watch; /* NULL: nobody tells of changes */
     struct job *job;           /* of the look under way; NULL */
+    struct mount_look *look;   /* what is being compared; NULL */
+    struct deferred step;      /* the next part of it */
+    char *next_volume;         /* the first that is not compared yet; NULL: none is */
+    char *next_pod;            /* the same of pods */
+    bool has_volumes;          /* all volumes are compared */
     struct timer next;
     uint64_t number; /* of the look under way */
     uint64_t began_ns;
@@ -74,13 +81,17 @@ static void compare_volume(struct mount_check *c, const struct mount_look *k, st
     bool is_lost = v->device == MOUNT_DONE && v->device_is_mount_point && v->device_look < c->number &&
                    volume_is_wanted(v) && !mount_look_has(k, v->device_mount_path);
 
+    if (v->device == MOUNT_DONE)
+        unknown_mounts_claim(c->agent, v->device_mount_path);
     if (is_lost && is_pending(c->agent, v, NULL))
         c->has_skipped = true;
     else if (is_lost)
         lose_device(v);
     for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume)) {
-        if (m->state != MOUNT_DONE || !m->mount_point[0] || m->look >= c->number || !m->is_wanted ||
-            mount_look_has(k, m->mount_point))
+        if (m->state != MOUNT_DONE || !m->mount_point[0])
+            continue;
+        unknown_mounts_claim(c->agent, m->mount_point);
+        if (m->look >= c->number || !m->is_wanted || mount_look_has(k, m->mount_point))
             continue;
         if (is_pending(c->agent, v, m->pod)) {
             c->has_skipped = true;
@@ -98,25 +109,67 @@ static void compare_pod(const struct mount_check *c, const struct mount_look *k,
 
     if (l->stage != POD_STAGE_READY || l->ready_look >= c->number || l->has_lost_part)
         return;
-    for (uint32_t i = 0; i < l->parts.count && !l->has_lost_part; i++)
+    for (uint32_t i = 0; i < l->parts.count && !l->has_lost_part; i++) {
+        unknown_mounts_claim(c->agent, l->parts.items[i].path);
         if (!mount_look_has(k, l->parts.items[i].path)) {
             tell_lost(p, l->parts.items[i].volume, l->parts.items[i].path);
             l->has_lost_part = true;
             pod_life_look(p);
         }
+    }
 }
 
-static void compare(struct mount_check *c, const struct mount_look *k)
+/* A part of the volumes; true when it was the last. Others may come and go before the next part: one that
+ * comes was marked after the look began. */
+static bool compare_volumes(struct mount_check *c)
 {
     struct agent *a = c->agent;
     struct omap_cursor at;
+    struct node_volume *v = omap_lower_bound(&a->world.volumes, /* rank= */ 0, c->next_volume, &at);
 
-    c->has_skipped = false;
-    for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
-        compare_volume(c, k, v);
-    for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        compare_pod(c, k, p);
-    unknown_mounts_check(a, k);
+    for (unsigned i = 0; v && i < PART_COUNT; i++, v = omap_next(&at))
+        compare_volume(c, c->look, v);
+    if (v)
+        world_set_text(&c->next_volume, v->name);
+    return !v;
+}
+
+static bool compare_pods(struct mount_check *c)
+{
+    struct agent *a = c->agent;
+    struct omap_cursor at;
+    struct node_pod *p = omap_lower_bound(&a->world.pods, /* rank= */ 0, c->next_pod, &at);
+
+    for (unsigned i = 0; p && i < PART_COUNT; i++, p = omap_next(&at))
+        compare_pod(c, c->look, p);
+    if (p)
+        world_set_text(&c->next_pod, p->uid);
+    return !p;
+}
+
+static void end_comparing(struct mount_check *c)
+{
+    loop_undefer(&c->step);
+    c->look = mount_look_free(c->look);
+    free(c->next_volume);
+    free(c->next_pod);
+    c->next_volume = c->next_pod = NULL;
+    c->has_volumes = false;
+}
+
+static void on_step(void *ctx)
+{
+    struct mount_check *c = ctx;
+
+    if (!c->has_volumes)
+        c->has_volumes = compare_volumes(c);
+    else if (compare_pods(c)) {
+        unknown_mounts_check(c->agent, c->look);
+        end_comparing(c);
+        begin_when_due(c);
+        return;
+    }
+    loop_defer(&c->step);
 }
 
 /* --- Looking --- */
@@ -135,17 +188,19 @@ static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
     struct error failure = *err;
 
     c->job = NULL;
-    if (r == 0 && c->known && !unknown_mounts_find(c->agent, mount_look_of(j)))
+    if (r == 0)
+        c->look = mount_look_take(j);
+    if (r == 0 && c->known && !unknown_mounts_find(c->agent, c->look))
         r = error_no_memory(&failure);
     if (r < 0) {
+        end_comparing(c);
         fail(c, &failure);
         return;
     }
-    c->has_failed = false;
-    compare(c, mount_look_of(j));
+    c->has_failed = c->has_skipped = false;
     if (c->known)
         TAKE(c->known)(c->agent);
-    begin_when_due(c);
+    loop_defer(&c->step);
 }
 
 static void begin(struct mount_check *c)
@@ -171,7 +226,7 @@ static void begin_when_due(struct mount_check *c)
 {
     uint64_t earliest_ns = c->has_begun ? c->began_ns + LOOK_GAP_NS : 0;
 
-    if (!c->is_due || c->job || timer_is_armed(&c->next))
+    if (!c->is_due || c->job || c->look || timer_is_armed(&c->next))
         return;
     if (loop_now_ns(c->agent->o.part.loop) < earliest_ns)
         timer_arm(&c->next, earliest_ns);
@@ -194,9 +249,9 @@ static void on_change(void *ctx)
 
 void mount_check_settle(struct mount_check *c)
 {
-    if (!c->has_skipped)
+    if (!c->has_skipped && c->agent->unknown.all.count == 0)
         return;
-    c->has_skipped = false;
+    c->has_skipped = false; /* or something unknown may have become a record's */
     on_change(c);
 }
 
@@ -210,6 +265,7 @@ int mount_check_new(struct agent *a, struct mount_check **ret, struct error *err
         return error_no_memory(err);
     c->agent = a;
     timer_init(&c->next, a->o.part.loop, on_next, c);
+    deferred_init(&c->step, a->o.part.loop, on_step, c);
     *ret = c;
     return 0;
 }
@@ -232,6 +288,7 @@ struct mount_check *mount_check_free(struct mount_check *c)
     c->watch = mount_watch_stop(c->watch);
     timer_disarm(&c->next);
     c->job = job_drop(c->job);
+    end_comparing(c);
     free(c);
     return NULL;
 }

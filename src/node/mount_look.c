@@ -16,16 +16,20 @@
 #define PARTS_MAX 8
 
 struct mount_look {
-    struct job job;
     struct arena arena; /* all texts */
     const char *root;
     VEC(struct mounted) all;
     struct map by_path; /* const char *, the path */
 };
 
-static struct mount_look *look_of(struct job *j)
+struct look_job {
+    struct job job;
+    struct mount_look *look;
+};
+
+static struct look_job *look_job_of(struct job *j)
 {
-    return CONTAINER_OF(j, struct mount_look, job);
+    return CONTAINER_OF(j, struct look_job, job);
 }
 
 /* --- Whose place it is --- */
@@ -111,7 +115,7 @@ static int add(struct mount_look *k, const char *target, struct error *err)
 
 static int look_run(struct job *j, struct error *err)
 {
-    struct mount_look *k = look_of(j);
+    struct mount_look *k = look_job_of(j)->look;
     _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
     int r = mount_table_read(&t, err);
 
@@ -126,37 +130,49 @@ static int look_run(struct job *j, struct error *err)
 
 /* --- On the loop --- */
 
-static void look_free(struct job *j)
+struct mount_look *mount_look_free(struct mount_look *k)
 {
-    struct mount_look *k = look_of(j);
-
+    if (!k)
+        return NULL;
     map_done(&k->by_path);
     vec_done(&k->all);
     arena_done(&k->arena);
     free(k);
+    return NULL;
+}
+
+static void look_job_free(struct job *j)
+{
+    (void)mount_look_free(look_job_of(j)->look);
+    free(j);
 }
 
 struct job *mount_look_job(const char *root, struct hash_seed seed)
 {
-    static const struct job_type type = { look_run, look_free };
+    static const struct job_type type = { look_run, look_job_free };
+    struct look_job *j = calloc(1, sizeof *j);
     struct mount_look *k = calloc(1, sizeof *k);
 
-    if (!k)
+    if (!j || !k) {
+        free(j);
+        free(k);
         return NULL;
-    k->job.type = &type;
+    }
     k->arena = ARENA_INIT(LOOK_BYTES_MAX);
     k->root = arena_dup(&k->arena, str_of(root));
     map_init(&k->by_path, seed);
+    j->job.type = &type;
+    j->look = k;
     if (!k->root) {
-        look_free(&k->job);
+        look_job_free(&j->job);
         return NULL;
     }
-    return &k->job;
+    return &j->job;
 }
 
-const struct mount_look *mount_look_of(const struct job *j)
+struct mount_look *mount_look_take(struct job *j)
 {
-    return CONTAINER_OF((uintptr_t)j, const struct mount_look, job);
+    return TAKE(look_job_of(j)->look);
 }
 
 bool mount_look_has(const struct mount_look *k, const char *path)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cleanup.h"
 #include "base/siphash.h"
 #include "plugins/job.h"
 
@@ -25,8 +26,11 @@ struct mounted {
 
 /* root: clean, without links. NULL without memory. */
 struct job *mount_look_job(const char *root, struct hash_seed seed);
-/* From the job's done, which is handed none after a failure; lives as long as the job. */
-const struct mount_look *mount_look_of(const struct job *j);
+/* From the job's done when it went well: the caller's, once. */
+struct mount_look *mount_look_take(struct job *j);
+/* Takes NULL. */
+struct mount_look *mount_look_free(struct mount_look *k);
+DEFINE_CLEANUP(struct mount_look, mount_look_free)
 
 /* Something is mounted right at the path, which is below the root. */
 bool mount_look_has(const struct mount_look *k, const char *path);

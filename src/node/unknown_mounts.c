@@ -85,7 +85,6 @@ static bool places_have(const struct places *x, const char *path)
 static void unknown_free(struct unknown_mount *m)
 {
     free(m->path);
-    free(m->place);
     free(m->plugin);
 }
 
@@ -108,11 +107,11 @@ void unknown_mounts_done(struct unknown_mounts *u)
 
 static bool add(struct unknown_mounts *u, const struct mounted *m)
 {
-    struct unknown_mount new = { strdup(m->path), strdup(m->place), strdup(m->plugin) };
+    struct unknown_mount copy = { .path = strdup(m->path), .plugin = strdup(m->plugin) };
 
-    if (new.path &&new.place &&new.plugin && vec_push(&u->all, new) == 0)
+    if (copy.path && copy.plugin && vec_push(&u->all, copy) == 0)
         return true;
-    unknown_free(&new);
+    unknown_free(&copy);
     return false;
 }
 
@@ -151,6 +150,11 @@ static void update_words(struct agent *a)
     }
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(((const struct unknown_mount *)a)->path, ((const struct unknown_mount *)b)->path);
+}
+
 bool unknown_mounts_find(struct agent *a, const struct mount_look *k)
 {
     struct places known;
@@ -165,30 +169,39 @@ bool unknown_mounts_find(struct agent *a, const struct mount_look *k)
         if (all[i].plugin && !places_have(&known, all[i].place))
             is_ok = add(&a->unknown, &all[i]);
     places_done(&known);
+    if (a->unknown.all.count)
+        qsort(a->unknown.all.items, a->unknown.all.count, sizeof *a->unknown.all.items, compare_paths);
     update_words(a);
     return is_ok;
+}
+
+void unknown_mounts_claim(struct agent *a, const char *path)
+{
+    struct unknown_mounts *u = &a->unknown;
+    struct unknown_mount *m, key = { .path = (char *)(uintptr_t)path };
+
+    if (u->all.count == 0)
+        return;
+    m = bsearch(&key, u->all.items, u->all.count, sizeof *u->all.items, compare_paths);
+    if (m)
+        m->is_known = true;
 }
 
 void unknown_mounts_check(struct agent *a, const struct mount_look *k)
 {
     struct unknown_mounts *u = &a->unknown;
-    struct places known;
     size_t kept = 0;
 
-    if (u->all.count == 0)
-        return;
-    places_fill(&known, a); /* what memory lacked for is not known, and so stays */
     for (size_t i = 0; i < u->all.count; i++) {
         struct unknown_mount *m = &u->all.items[i];
 
-        if (mount_look_has(k, m->path) && !places_have(&known, m->place)) {
+        if (mount_look_has(k, m->path) && !m->is_known) {
             u->all.items[kept++] = *m;
             continue;
         }
         log_info("unknown mount is gone", LOG_STR("path", m->path), LOG_STR("plugin", m->plugin));
         unknown_free(m);
     }
-    places_done(&known);
     if (kept == u->all.count)
         return;
     u->all.count = kept;

@@ -19,12 +19,12 @@ struct agent;
 
 struct unknown_mount {
     char *path;
-    char *place;  /* as of struct mounted */
-    char *plugin; /* "": not known, it may be any */
+    char *plugin;  /* "": not known, it may be any */
+    bool is_known; /* a record has it by now */
 };
 
 struct unknown_mounts {
-    VEC(struct unknown_mount) all;
+    VEC(struct unknown_mount) all; /* by path */
     VEC(char *) in_use; /* what the Node's status named at the start, sorted; none without unknown mounts */
     char *words;        /* for people; NULL: there are none */
 };
@@ -34,7 +34,9 @@ void unknown_mounts_done(struct unknown_mounts *u);
 /* Once, after what is on disk was taken into the records and before anything is done to it. False without
  * memory: nothing is known then. */
 bool unknown_mounts_find(struct agent *a, const struct mount_look *k);
-/* Forgets those that are not mounted any more, or belong to a record by now. */
+/* A record says that it has mounted something there. */
+void unknown_mounts_claim(struct agent *a, const char *path);
+/* Forgets those that are not mounted any more, or are a record's by now. */
 void unknown_mounts_check(struct agent *a, const struct mount_look *k);
 /* The Node as the agent before left it. False without memory. */
 bool unknown_mounts_take_in_use(struct agent *a, const struct node *n);

@@ -467,6 +467,26 @@ TEST(directories_that_cannot_be_read_keep_volumes_in_use)
     bench_close();
 }
 
+/* A volume that its pod still wants is set up again, and known from then on. */
+TEST(unknown_mount_of_a_wanted_volume_is_known_again)
+{
+    char uid[64];
+
+    skip_without_private_mounts();
+    disk.mounts = disk.is_attachable = true;
+    mount_one(uid);
+    disk_fails("reconstruct", 1000, ERR_INVALID, "damaged");
+    disk_fails("set-up", 1, ERR_IO, "not now");
+    restart_after(nothing);
+    ASSERT_INT(1, count_reason("UnknownMounts"));
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    pass(15);
+    ASSERT_INT(MOUNT_DONE, bench_mount("d", uid)->state);
+    ASSERT_STR("False", unknown_mounts_told());
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    bench_close();
+}
+
 /* Where the node attaches, it also detaches nothing that may be mounted. */
 TEST(node_does_not_detach_what_may_be_mounted)
 {
