@@ -9,8 +9,10 @@
 #include "node/node_int.h"
 #include "node/pod_tell.h"
 
-/* Between the beginnings of two looks. */
+/* Between the beginnings of two looks: so long, and longer with each mount of the machine, ten times what
+ * reading it takes. */
 #define LOOK_GAP_NS (500 * NS_PER_MS)
+#define LOOK_GAP_MOUNT_NS (100 * NS_PER_US)
 /* After one that failed. */
 #define LOOK_RETRY_NS (2 * NS_PER_S)
 /* So many records are compared in one turn of the loop: under a millisecond. */
@@ -28,6 +30,7 @@ struct mount_check {
     struct timer next;
     uint64_t number; /* of the look under way */
     uint64_t began_ns;
+    size_t mounts;    /* of the machine, at the last look */
     bool is_due;      /* the table changed since the last look began */
     bool has_begun;   /* there was a look */
     bool has_skipped; /* the last look left out what operations were working on */
@@ -46,7 +49,7 @@ static bool is_pending(const struct agent *a, const struct node_volume *v, const
 
 static void tell_lost(struct node_pod *p, const char *name, const char *path)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(2 * PATH_MAX);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)2 * PATH_MAX);
 
     (void)buf_addf(&text, "volume \"%s\" was unmounted by another program at %s, mounting it again", name,
                    path);
@@ -188,8 +191,10 @@ static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
     struct error failure = *err;
 
     c->job = NULL;
-    if (r == 0)
+    if (r == 0) {
         c->look = mount_look_take(j);
+        c->mounts = mount_look_table_count(c->look);
+    }
     if (r == 0 && c->known && !unknown_mounts_find(c->agent, c->look))
         r = error_no_memory(&failure);
     if (r < 0) {
@@ -224,7 +229,8 @@ static void begin(struct mount_check *c)
 
 static void begin_when_due(struct mount_check *c)
 {
-    uint64_t earliest_ns = c->has_begun ? c->began_ns + LOOK_GAP_NS : 0;
+    uint64_t gap_ns = LOOK_GAP_NS + c->mounts * LOOK_GAP_MOUNT_NS;
+    uint64_t earliest_ns = c->has_begun ? c->began_ns + gap_ns : 0;
 
     if (!c->is_due || c->job || c->look || timer_is_armed(&c->next))
         return;

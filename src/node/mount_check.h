@@ -3,8 +3,8 @@
  * The kernel tells of every change of the table; a worker then reads it, and on the loop each record that
  * says "mounted" is looked up in it. What is missing becomes uncertain, which the reconciler mends by the
  * ordinary operation, and its pod is not ready until then. Changes that come together are one look, and two
- * looks are some time apart: while thousands of volumes are mounted the table is read twice a second. A look
- * is compared in parts, one for each turn of the loop, of half a microsecond for each record.
+ * looks are some time apart: while thousands of volumes are mounted the table is read twice a second at most.
+ * A look is compared in parts, one for each turn of the loop, of half a microsecond for each record.
  *
  * A look says nothing about what was marked after it began (looks_begun), nor about what an operation is
  * working on: that is looked at once more when the operation has ended. The first look also finds mounts that

@@ -20,6 +20,7 @@ struct mount_look {
     const char *root;
     VEC(struct mounted) all;
     struct map by_path; /* const char *, the path */
+    size_t table_count;
 };
 
 struct look_job {
@@ -119,7 +120,9 @@ static int look_run(struct job *j, struct error *err)
     _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
     int r = mount_table_read(&t, err);
 
-    for (size_t i = 0; r == 0 && i < mount_table_count(t); i++) {
+    if (r == 0)
+        k->table_count = mount_table_count(t);
+    for (size_t i = 0; r == 0 && i < k->table_count; i++) {
         const char *target = mount_table_at(t, i)->target;
 
         if (host_path_is_below(target, k->root))
@@ -178,6 +181,11 @@ struct mount_look *mount_look_take(struct job *j)
 bool mount_look_has(const struct mount_look *k, const char *path)
 {
     return map_get(&k->by_path, str_of(path));
+}
+
+size_t mount_look_table_count(const struct mount_look *k)
+{
+    return k->table_count;
 }
 
 const struct mounted *mount_look_all(const struct mount_look *k, size_t *ret_count)

@@ -34,7 +34,9 @@ DEFINE_CLEANUP(struct mount_look, mount_look_free)
 
 /* Something is mounted right at the path, which is below the root. */
 bool mount_look_has(const struct mount_look *k, const char *path);
-/* All of them, in the order of mounting. */
+/* Of the whole machine. */
+size_t mount_look_table_count(const struct mount_look *k);
+/* All below the root, in the order of mounting. */
 const struct mounted *mount_look_all(const struct mount_look *k, size_t *ret_count);
 
 #endif

@@ -127,7 +127,7 @@ static size_t count_kept(const struct agent *a)
 /* Without memory the old words stay. */
 static void update_words(struct agent *a)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(2 * (PATH_MAX * PATHS_TOLD_MAX + WORDS_BYTES_MAX));
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)PATH_MAX * PATHS_TOLD_MAX + WORDS_BYTES_MAX);
     struct unknown_mounts *u = &a->unknown;
     size_t kept = count_kept(a);
     char *copy;
@@ -143,7 +143,7 @@ static void update_words(struct agent *a)
     if (u->all.count > PATHS_TOLD_MAX)
         (void)buf_add_cstr(&text, ", …");
     (void)buf_addf(&text, "; until they are unmounted, %zu volumes stay in volumesInUse", kept);
-    copy = text.failed ? NULL : strndup(buf_cstr(&text), text.len);
+    copy = text.failed ? NULL : strdup(buf_cstr(&text));
     if (copy) {
         free(u->words);
         u->words = copy;
@@ -223,13 +223,16 @@ bool unknown_mounts_take_in_use(struct agent *a, const struct node *n)
     struct unknown_mounts *u = &a->unknown;
 
     forget_in_use(u);
-    for (uint32_t i = 0; u->all.count && i < n->volumes_in_use.count; i++) {
+    if (u->all.count == 0)
+        return true;
+    if (vec_reserve(&u->in_use, n->volumes_in_use.count) < 0)
+        return false;
+    for (uint32_t i = 0; i < n->volumes_in_use.count; i++) {
         char *copy = strdup(n->volumes_in_use.items[i]);
 
-        if (!copy || vec_push(&u->in_use, copy) < 0) {
-            free(copy);
+        if (!copy)
             return false;
-        }
+        u->in_use.items[u->in_use.count++] = copy;
     }
     if (u->in_use.count)
         qsort(u->in_use.items, u->in_use.count, sizeof *u->in_use.items, compare_names);
