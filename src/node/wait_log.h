@@ -13,7 +13,7 @@ struct wait_log {
     struct timer timer;
     const char *what; /* "pod" or "volume": a literal */
     char *name;
-    char *cause; /* NULL: nothing is waited for */
+    char *cause;    /* NULL: nothing is waited for */
     bool is_warned; /* of this cause, or one before it */
 };
 
