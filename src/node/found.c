@@ -80,7 +80,7 @@ static void on_self_answer(void *ctx, const struct client_answer *answer)
         hold_against(a, n);
     else if (n)
         take_in_use(a, n);
-    unknown_mounts_tell(a, n ? &n->obj : NULL);
+    unknown_mounts_report(a, n ? &n->obj : NULL);
     be_attached(a);
 }
 

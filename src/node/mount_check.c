@@ -20,7 +20,7 @@
 
 struct mount_check {
     struct agent *agent;
-    struct mount_watch *watch; /* NULL: nobody tells of changes */
+    struct mount_watch *watch; /* NULL: changes are not noticed */
     struct job *job;           /* of the look under way; NULL */
     struct mount_look *look;   /* what is being compared; NULL */
     struct deferred step;      /* the next part of it */
@@ -34,7 +34,7 @@ struct mount_check {
     bool is_due;      /* the table changed since the last look began */
     bool has_begun;   /* there was a look */
     bool has_skipped; /* the last look left out what operations were working on */
-    bool has_failed;  /* the last look: told once */
+    bool has_failed;  /* the last look; logged once */
     void (*known)(void *agent);
 };
 
@@ -47,7 +47,7 @@ static bool is_pending(const struct agent *a, const struct node_volume *v, const
     return nested_is_pending(a->ops, &(struct nested_key){ v->name, p ? p->uid : "", "" });
 }
 
-static void tell_lost(struct node_pod *p, const char *name, const char *path)
+static void report_lost(struct node_pod *p, const char *name, const char *path)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)2 * PATH_MAX);
 
@@ -74,7 +74,7 @@ static void lose_device(struct node_volume *v)
     for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume)) {
         if (!m->is_wanted || m->state != MOUNT_DONE)
             continue;
-        tell_lost(m->pod, spec_name(&m->spec.spec), v->device_mount_path);
+        report_lost(m->pod, spec_name(&m->spec.spec), v->device_mount_path);
         lose_mount(m);
     }
 }
@@ -100,7 +100,7 @@ static void compare_volume(struct mount_check *c, const struct mount_look *k, st
             c->has_skipped = true;
             continue;
         }
-        tell_lost(m->pod, spec_name(&m->spec.spec), m->mount_point);
+        report_lost(m->pod, spec_name(&m->spec.spec), m->mount_point);
         lose_mount(m);
     }
 }
@@ -115,7 +115,7 @@ static void compare_pod(const struct mount_check *c, const struct mount_look *k,
     for (uint32_t i = 0; i < l->parts.count && !l->has_lost_part; i++) {
         unknown_mounts_claim(c->agent, l->parts.items[i].path);
         if (!mount_look_has(k, l->parts.items[i].path)) {
-            tell_lost(p, l->parts.items[i].volume, l->parts.items[i].path);
+            report_lost(p, l->parts.items[i].volume, l->parts.items[i].path);
             l->has_lost_part = true;
             pod_life_look(p);
         }

@@ -84,7 +84,7 @@ struct pod_life {
     const char *reason; /* one of the literals there; NULL: nothing yet */
     char *message;
     const char *said; /* the reason that the server has */
-    bool has_told;    /* the condition was written by this process */
+    bool has_written; /* the condition was written by this process */
     unsigned refusals;
     struct client_call call; /* of the status, or of the pod's end */
     struct timer again;      /* the next try to write it */

@@ -161,9 +161,9 @@ void pod_tell(struct node_pod *p)
         client_call_is_active(&l->call) || timer_is_armed(&l->again))
         return;
     l->said = l->reason;
-    if (!l->has_told && is_written(p))
+    if (!l->has_written && is_written(p))
         return;
-    l->has_told = true; /* from here on the object that is known may be older than what was written */
+    l->has_written = true; /* from here on the object that is known may be older than what was written */
     write_status(p, &body);
     q.ns = p->object->ns;
     q.name = p->object->name;

@@ -11,7 +11,7 @@
 
 #define EVENT_REASON "UnknownMounts"
 #define WORDS_BYTES_MAX 1024
-#define PATHS_TOLD_MAX 3
+#define PATHS_SHOWN_MAX 3
 #define LINES_MAX 20 /* of one start in the log; the count is in the event */
 #define PLACES_BYTES_MAX ((size_t)64 << 20)
 
@@ -100,6 +100,7 @@ void unknown_mounts_done(struct unknown_mounts *u)
     for (size_t i = 0; i < u->all.count; i++)
         unknown_free(&u->all.items[i]);
     vec_done(&u->all);
+    vec_done(&u->plugins);
     forget_in_use(u);
     free(u->words);
     u->words = NULL;
@@ -124,25 +125,43 @@ static size_t count_kept(const struct agent *a)
     return kept;
 }
 
-/* Without memory the old words stay. */
-static void update_words(struct agent *a)
+/* Each plugin once: there may be thousands of mounts. Without memory the lists are of no use, and every
+ * plugin counts. */
+static void update_plugins(struct unknown_mounts *u)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)PATH_MAX * PATHS_TOLD_MAX + WORDS_BYTES_MAX);
+    vec_clear(&u->plugins);
+    u->has_any_plugin = false;
+    for (size_t i = 0; i < u->all.count; i++) {
+        const char *plugin = u->all.items[i].plugin;
+        size_t at = 0;
+
+        while (at < u->plugins.count && strcmp(u->plugins.items[at], plugin) != 0)
+            at++;
+        if (!plugin[0] || (at == u->plugins.count && vec_push(&u->plugins, plugin) < 0))
+            u->has_any_plugin = true;
+    }
+}
+
+/* Without memory the old words stay. */
+static void update_summary(struct agent *a)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)PATH_MAX * PATHS_SHOWN_MAX + WORDS_BYTES_MAX);
     struct unknown_mounts *u = &a->unknown;
-    size_t kept = count_kept(a);
+    size_t kept;
     char *copy;
 
+    update_plugins(u);
+    kept = count_kept(a);
     if (u->all.count == 0) {
         free(u->words);
         u->words = NULL;
         return;
     }
-    (void)buf_addf(&text, "%zu mounts belong to no volume that could be reconstructed: ", u->all.count);
-    for (size_t i = 0; i < u->all.count && i < PATHS_TOLD_MAX; i++)
+    (void)buf_addf(&text, "mounts without a known volume: %zu (", u->all.count);
+    for (size_t i = 0; i < u->all.count && i < PATHS_SHOWN_MAX; i++)
         (void)buf_addf(&text, "%s%s", i ? ", " : "", u->all.items[i].path);
-    if (u->all.count > PATHS_TOLD_MAX)
-        (void)buf_add_cstr(&text, ", …");
-    (void)buf_addf(&text, "; until they are unmounted, %zu volumes stay in volumesInUse", kept);
+    (void)buf_addf(&text, "%s); volumes kept in volumesInUse until these are unmounted: %zu",
+                   u->all.count > PATHS_SHOWN_MAX ? ", …" : "", kept);
     copy = text.failed ? NULL : strdup(buf_cstr(&text));
     if (copy) {
         free(u->words);
@@ -171,7 +190,7 @@ bool unknown_mounts_find(struct agent *a, const struct mount_look *k)
     places_done(&known);
     if (a->unknown.all.count)
         qsort(a->unknown.all.items, a->unknown.all.count, sizeof *a->unknown.all.items, compare_paths);
-    update_words(a);
+    update_summary(a);
     return is_ok;
 }
 
@@ -207,7 +226,7 @@ void unknown_mounts_check(struct agent *a, const struct mount_look *k)
     u->all.count = kept;
     if (kept == 0)
         forget_in_use(u);
-    update_words(a);
+    update_summary(a);
     agent_touch(a); /* a pass reports */
 }
 
@@ -236,7 +255,7 @@ bool unknown_mounts_take_in_use(struct agent *a, const struct node *n)
     }
     if (u->in_use.count)
         qsort(u->in_use.items, u->in_use.count, sizeof *u->in_use.items, compare_names);
-    update_words(a);
+    update_summary(a);
     return true;
 }
 
@@ -249,19 +268,20 @@ static bool was_in_use(const struct unknown_mounts *u, const char *name)
 bool unknown_mounts_keep(const struct agent *a, const char *unique_name)
 {
     const struct unknown_mounts *u = &a->unknown;
-    struct str plugin = { 0 }, volume;
+    struct str plugin, volume;
     struct error ignored;
-    bool has_plugin = u->all.count && unique_name_split(unique_name, &plugin, &volume, &ignored) == 0;
 
     if (u->all.count == 0 || !was_in_use(u, unique_name))
         return false;
-    for (size_t i = 0; i < u->all.count; i++)
-        if (!has_plugin || !u->all.items[i].plugin[0] || str_is(plugin, u->all.items[i].plugin))
+    if (u->has_any_plugin || unique_name_split(unique_name, &plugin, &volume, &ignored) < 0)
+        return true;
+    for (size_t i = 0; i < u->plugins.count; i++)
+        if (str_is(plugin, u->plugins.items[i]))
             return true;
     return false;
 }
 
-void unknown_mounts_tell(struct agent *a, const struct object *node)
+void unknown_mounts_report(struct agent *a, const struct object *node)
 {
     const struct unknown_mounts *u = &a->unknown;
 

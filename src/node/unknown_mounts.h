@@ -25,6 +25,8 @@ struct unknown_mount {
 
 struct unknown_mounts {
     VEC(struct unknown_mount) all; /* by path */
+    VEC(const char *) plugins;     /* of all of them, each once; texts of `all` */
+    bool has_any_plugin;           /* of one the plugin is not known */
     VEC(char *) in_use; /* what the Node's status named at the start, sorted; none without unknown mounts */
     char *words;        /* for people; NULL: there are none */
 };
@@ -44,6 +46,6 @@ bool unknown_mounts_take_in_use(struct agent *a, const struct node *n);
 /* The volume was in use at the start, and one of the mounts may be its. */
 bool unknown_mounts_keep(const struct agent *a, const char *unique_name);
 /* An event on the Node and a line in the log, if there are any. */
-void unknown_mounts_tell(struct agent *a, const struct object *node);
+void unknown_mounts_report(struct agent *a, const struct object *node);
 
 #endif
