@@ -138,9 +138,7 @@ static int stage_map(struct stage *s, struct error *err)
     memcpy(s->device_path, device, sizeof device);
     s->mounts_device = true; /* from here on something may be there */
     s->prefix = "MapVolume.MapBlockVolume failed";
-    r = block_map(&s->env, s->device_path, &s->block, loop_device, err);
-    note_mount_point(s, s->block.global_file);
-    return r;
+    return block_map(&s->env, s->device_path, &s->block, loop_device, err);
 }
 
 /* --- The end of it --- */
@@ -263,7 +261,7 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
         return;
     }
     world_set_text(&m->path, s->block.pod_link);
-    remember_mount_point(m, s, s->block.global_file);
+    world_set_text(&m->mount_point, ""); /* the link is to the device itself: no bind is needed to use it */
     memcpy(dir, s->block.pod_link, sizeof dir);
     if (m->pod->object) {
         recorder_event(a->recorder, m->pod->object, EVENT_NORMAL, "SuccessfulMountVolume",
