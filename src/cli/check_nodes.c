@@ -12,6 +12,7 @@
 #include "api/node.h"
 #include "io/path.h"
 #include "node/node_lease.h"
+#include "node/node_status.h"
 
 #define LEASE_SECONDS 40
 /* A volume with less than a tenth of it left is nearly full. */
@@ -116,6 +117,17 @@ static const char *pods_in_words(struct checkup *x, const struct pod *first, siz
     return text ? text : "";
 }
 
+/* What the node's agent says of mounts that it cannot attribute. */
+static void check_unknown_mounts(struct checkup *x, const struct node *n)
+{
+    const struct status_condition *c = condition_get(&n->conditions, NODE_UNKNOWN_MOUNTS);
+
+    if (c && c->status == CONDITION_TRUE)
+        check_find(x, SEVERITY_WARNING, "node-unknown-mounts", &n->obj,
+                   "unmount them on the node once nothing uses them; the volumes are released then",
+                   "has had unknown mounts for %s: %s", check_since(x, c->changed), c->message);
+}
+
 static void check_node(struct checkup *x, const struct node *n, const pod_list *pods)
 {
     const struct object *o = inventory_find(x->all, KIND_LEASE, NODE_LEASE_NAMESPACE, n->obj.name);
@@ -127,6 +139,7 @@ static void check_node(struct checkup *x, const struct node *n, const pod_list *
     const char *advice = "see 'berth describe node'; one that is off for good wants the taint "
                          "node.kubernetes.io/out-of-service";
 
+    check_unknown_mounts(x, n);
     if (count == 0 && n->volumes_attached_count == 0 && n->volumes_in_use.count == 0)
         return;
     if (!node_is_ready(n))

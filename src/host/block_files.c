@@ -72,10 +72,21 @@ int block_unbind(const struct host_tools *t, const char *path, struct error *err
     return host_clean_mount_point(t, path, /* limit_ns= */ 0, err);
 }
 
+static bool is_link_to(const char *path, const char *device)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target);
+
+    return n >= 0 && (size_t)n < sizeof target && str_eq((struct str){ target, (size_t)n }, str_of(device));
+}
+
+/* A link that is right stays: a pod may be about to open it. */
 int block_link(const char *device, const char *path, struct error *err)
 {
     int r = make_parent(path, err);
 
+    if (r == 0 && is_link_to(path, device))
+        return 0;
     if (r == 0)
         r = block_unlink(path, err);
     if (r < 0)

@@ -1,6 +1,6 @@
-/* The order of a start: the directories are read; then the node's pods and the Node itself are heard of; each
- * pod has its first round, and what was found on disk is held against the Node's status. From then on
- * unmounting is allowed and volumesInUse is written. */
+/* The order of a start: the directories are read, then the mount table, for what belongs to none of them;
+ * then the node's pods and the Node itself are heard of; each pod has its first round, and what was found on
+ * disk is held against the Node's status. From then on unmounting is allowed and volumesInUse is written. */
 #include "node/agent.h"
 
 #include <stdio.h>
@@ -70,21 +70,47 @@ static void on_self_update(void *ctx, const struct object *old, const struct obj
     on_self_add(ctx, o, /* is_initial= */ false);
 }
 
+static bool is_in_use(const struct node_volume *v)
+{
+    return (v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach != ATTACH_NO);
+}
+
+/* Names live until the next turn: they are written before that. */
 static bool in_use(void *ctx, struct arena *arena, struct texts *ret)
 {
     struct agent *a = ctx;
-    size_t count = a->world.volumes.count;
+    const struct unknown_mounts *u = &a->unknown;
+    size_t kept = 0, count = a->world.volumes.count + u->in_use.count;
     const char **names = arena_alloc(arena, (count + 1) * sizeof *names);
     struct omap_cursor at;
+    const struct node_volume *v = omap_first(&a->world.volumes, &at);
 
     *ret = (struct texts){ 0 };
     if (!a->has_attached || !a->has_pods || !names)
         return false;
     ret->items = names;
-    for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
-        if ((v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach != ATTACH_NO))
-            names[ret->count++] = v->name; /* lives until the next turn: written before that */
+    while (v || kept < u->in_use.count) { /* both are sorted */
+        const char *other = kept < u->in_use.count ? u->in_use.items[kept] : NULL;
+        int order = !v ? 1 : !other ? -1 : strcmp(v->name, other);
+        bool is_kept = order >= 0 && unknown_mounts_keep(a, other);
+
+        if (is_kept || (order <= 0 && is_in_use(v)))
+            names[ret->count++] = order <= 0 ? v->name : other;
+        if (order <= 0)
+            v = omap_next(&at);
+        if (order >= 0)
+            kept++;
+    }
     return true;
+}
+
+static const char *unknown_mounts(void *ctx)
+{
+    const struct agent *a = ctx;
+
+    if (!a->has_attached)
+        return NULL;
+    return a->unknown.words ? a->unknown.words : "";
 }
 
 static void on_reported(void *ctx, struct texts names)
@@ -152,6 +178,19 @@ static void on_csi_ready(void *ctx)
 
 /* --- Life --- */
 
+/* Nothing was mounted by this process before: what belongs to no record is from before it. */
+static void on_mounts_known(void *agent)
+{
+    struct agent *a = agent;
+
+    a->has_scanned = true;
+    informer_start(a->self);
+    node_csi_start(a->csi);
+    registration_start(a->registration);
+    stats_start(a->stats);
+    timer_arm_after(&a->self_retry, 0);
+}
+
 static void on_found(void *ctx, const struct found *found, int r, const struct error *err)
 {
     struct agent *a = ctx;
@@ -160,16 +199,15 @@ static void on_found(void *ctx, const struct found *found, int r, const struct e
         log_error("the directories of pods cannot be read: what was mounted before is not known",
                   LOG_ERR(err));
     found_take(a, found);
-    informer_start(a->self);
-    node_csi_start(a->csi);
-    registration_start(a->registration);
-    stats_start(a->stats);
-    timer_arm_after(&a->self_retry, 0);
+    mount_check_start(a->mounts, on_mounts_known);
 }
 
 static void agent_on_settled(void *ctx)
 {
-    agent_touch(ctx);
+    struct agent *a = ctx;
+
+    agent_touch(a);
+    mount_check_settle(a->mounts);
 }
 
 static enum pod_hold pod_hold(void *ctx, const char *pod_uid)
@@ -275,6 +313,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .in_use = in_use,
                                       .reported = on_reported,
                                       .is_ready = is_ready,
+                                      .unknown_mounts = unknown_mounts,
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {
@@ -289,6 +328,8 @@ static int open_modules(struct agent *a, struct error *err)
         e = contents_new(&c, &a->contents, err);
     if (e == 0)
         e = open_csi(a, err);
+    if (e == 0)
+        e = mount_check_new(a, &a->mounts, err);
     if (e == 0)
         e = orphans_new(&o, &a->orphans, err);
     if (e == 0 && s.dir)
@@ -376,6 +417,7 @@ struct agent *agent_free(struct agent *a)
     timer_disarm(&a->self_retry);
     client_cancel(&a->self_call);
     a->scan = reconstruct_free(a->scan);
+    a->mounts = mount_check_free(a->mounts);
     a->static_pods = static_pods_free(a->static_pods);
     a->stats = stats_free(a->stats);
     a->orphans = orphans_free(a->orphans);
@@ -391,6 +433,7 @@ struct agent *agent_free(struct agent *a)
     a->ops = nested_free(a->ops);
     a->recorder = recorder_free(a->recorder);
     agent_clear_failed(a);
+    unknown_mounts_done(&a->unknown);
     free(a);
     return NULL;
 }

@@ -35,6 +35,7 @@ static void on_node(void *ctx, const struct client_answer *a)
     }
     at = node_attached_volume(node_of(a->object), v->name);
     if (!at) {
+        op->is_wait = true;
         node_op_end(op, error_set(&err, ERR_UNAVAILABLE, "Volume not attached according to node status"),
                     &err);
         return;

@@ -72,10 +72,15 @@ static void on_self_answer(void *ctx, const struct client_answer *answer)
         timer_arm_after(&a->self_retry, SELF_RETRY_NS);
         return;
     }
+    if (n && !unknown_mounts_take_in_use(a, n)) {
+        timer_arm_after(&a->self_retry, SELF_RETRY_NS); /* no memory */
+        return;
+    }
     if (!a->o.attaches_itself)
         hold_against(a, n);
     else if (n)
         take_in_use(a, n);
+    unknown_mounts_report(a, n ? &n->obj : NULL);
     be_attached(a);
 }
 
@@ -83,7 +88,7 @@ void found_ask_attached(void *agent)
 {
     struct agent *a = agent;
     struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
-    bool must_ask = a->o.attaches_itself;
+    bool must_ask = a->o.attaches_itself || a->unknown.all.count > 0;
     struct omap_cursor at;
 
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
@@ -111,7 +116,7 @@ static void note_failed(struct agent *a, const struct found_volume *f)
     log_warn("a volume on disk cannot be reconstructed", LOG_STR("pod", f->pod_uid),
              LOG_STR("plugin", f->plugin_name), LOG_STR("volume", f->name), LOG_ERR(&f->err));
     if (!f->pod_uid[0])
-        return; /* its device stays: there is no pod to take it from */
+        return; /* there is no pod to take it from: what is mounted there is an unknown mount */
     if (vec_reserve(&a->failed, 1) < 0)
         return; /* its directory stays until the next start, as below */
     new = (struct failed_volume){ strdup(f->plugin_name), strdup(f->name), strdup(f->pod_uid) };
@@ -128,7 +133,8 @@ static void mark_volume(struct node_volume *v, const struct found_volume *f, con
 {
     const struct volume_plugin *p = f->plugin;
 
-    held_spec_copy(&v->spec, h);
+    if (!v->spec.holder || f->pod_uid[0]) /* a pod's directory tells more than a device's */
+        held_spec_copy(&v->spec, h);
     v->is_held = v->is_found = true;
     if (p->attach && p->attach->can_attach(p, &h->spec))
         v->attach = ATTACH_UNCERTAIN;
@@ -200,7 +206,6 @@ void found_take(struct agent *a, const struct found *found)
         if (p)
             pod_life_restore(p, found->pods[i].state);
     }
-    a->has_scanned = true;
     log_info("the directories of pods are read", LOG_UINT("pods", found->pods_count),
              LOG_UINT("volumes", found->volumes_count), LOG_UINT("failed", a->failed.count));
 }

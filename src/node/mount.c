@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/mount.h"
+#include "host/safe_path.h"
 #include "plugins/options.h"
 
 #define ATTACH_WAIT_NS (600 * NS_PER_S)
@@ -31,6 +33,24 @@ static int stage_wait_for_attach(struct stage *s, struct error *err)
     return r;
 }
 
+/* What a plugin puts there need not be a mount: a driver may make a plain directory. */
+static void note_mount_point(struct stage *s, const char *path)
+{
+    enum host_path_state state = HOST_PATH_MISSING;
+    struct error ignored; /* whoever looks for it there does not find it either */
+
+    s->is_mount_point = host_path_is_below(path, s->env.root) &&
+                        host_path_state(path, &state, &ignored) == 0 &&
+                        (state == HOST_PATH_MOUNTED || state == HOST_PATH_CORRUPTED);
+}
+
+static int check_mounted(const struct stage *s, struct error *err)
+{
+    if (!s->must_mount || s->is_mount_point)
+        return 0;
+    return error_set(err, ERR_IO, "nothing is mounted at '%s', although the plugin says so", s->mount_path);
+}
+
 static int stage_device(struct stage *s, struct error *err)
 {
     const struct device_table *t = s->plugin->devices;
@@ -46,15 +66,41 @@ static int stage_device(struct stage *s, struct error *err)
     if (r < 0)
         return r;
     s->prefix = "MountVolume.MountDevice failed";
-    return t->mount(s->plugin, &s->env, &q, &s->why, err);
+    r = t->mount(s->plugin, &s->env, &q, &s->why, err);
+    note_mount_point(s, s->mount_path);
+    return r < 0 ? r : check_mounted(s, err);
 }
 
+static int call_set_up(struct stage *s, struct error *err)
+{
+    struct error ignored;
+    int r = s->plugin->pods->set_up(s->plugin, &s->env, &s->request, err);
+
+    if (r < 0)
+        return r;
+    if (s->plugin->pods->path(s->plugin, s->env.root, s->pod_uid, s->name, &s->spec.spec, s->mount_path,
+                              &ignored) < 0)
+        s->mount_path[0] = '\0';
+    note_mount_point(s, s->mount_path);
+    return 0;
+}
+
+/* A driver that relies on its own records reports success where nothing is mounted any more: it is asked to
+ * take the volume away, and to set it up again. */
 static int stage_set_up(struct stage *s, struct error *err)
 {
+    int r;
+
     s->request.contents = s->fetch.items;
     s->request.contents_count = s->fetch.count;
     s->request.csi = stage_csi(s);
-    return s->plugin->pods->set_up(s->plugin, &s->env, &s->request, err);
+    r = call_set_up(s, err);
+    if (r == 0 && s->must_mount && !s->is_mount_point) {
+        r = s->plugin->pods->tear_down(s->plugin, &s->env, s->name, s->pod_uid, err);
+        if (r == 0)
+            r = call_set_up(s, err);
+    }
+    return r < 0 ? r : check_mounted(s, err);
 }
 
 static struct block_request block_request_of(const struct stage *s)
@@ -167,11 +213,15 @@ static void remember_spec(struct node_mount *m, const struct stage *s)
     m->held_group = m->group;
 }
 
+static void remember_mount_point(struct node_mount *m, const struct stage *s, const char *path)
+{
+    world_set_text(&m->mount_point, s->is_mount_point ? path : "");
+    m->look = m->pod->agent->looks_begun;
+}
+
 static void on_set_up(struct node_op *op, struct stage *s, int r, const struct error *err)
 {
     struct node_mount *m = op->mount;
-    char path[PATH_MAX];
-    struct error ignored;
 
     remember_spec(m, s);
     if (r < 0) {
@@ -181,9 +231,9 @@ static void on_set_up(struct node_op *op, struct stage *s, int r, const struct e
         node_op_fail(op, FAILED_MOUNT, "MountVolume.SetUp failed", r, err);
         return;
     }
-    if (s->plugin->pods->path(s->plugin, op->agent->root, s->pod_uid, s->name, &s->spec.spec, path,
-                              &ignored) == 0)
-        world_set_text(&m->path, path);
+    if (s->mount_path[0])
+        world_set_text(&m->path, s->mount_path);
+    remember_mount_point(m, s, s->mount_path);
     finish(op);
 }
 
@@ -195,6 +245,7 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
 
     if (s->mounts_device) {
         op->volume->device = MOUNT_DONE;
+        op->volume->device_is_mount_point = false; /* a directory of binds */
         world_set_text(&op->volume->device_mount_path, s->block.global_dir);
         world_set_text(&op->volume->device_path, s->device_path);
         remember_spec(m, s);
@@ -210,6 +261,7 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
         return;
     }
     world_set_text(&m->path, s->block.pod_link);
+    world_set_text(&m->mount_point, ""); /* the link is to the device itself: no bind is needed to use it */
     memcpy(dir, s->block.pod_link, sizeof dir);
     if (m->pod->object) {
         recorder_event(a->recorder, m->pod->object, EVENT_NORMAL, "SuccessfulMountVolume",
@@ -251,6 +303,7 @@ static void set_up(struct node_op *op)
         return;
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", op->volume->device_path);
+    s->must_mount = m->is_found && m->mount_point[0];
     s->request = (struct set_up_request){ .spec = s->spec.spec,
                                           .pod = pod_of(s->pod),
                                           .node = s->node ? node_of(s->node) : NULL,
@@ -328,6 +381,8 @@ static void on_device(struct node_op *op, struct stage *s, int r, const struct e
         world_set_text(&v->device_path, s->device_path);
     if (s->mounts_device) {
         v->device = MOUNT_DONE;
+        v->device_is_mount_point = s->is_mount_point;
+        v->device_look = op->agent->looks_begun;
         held_spec_copy(&v->spec, &s->spec);
     }
     if (!op->mount->is_wanted)
@@ -400,6 +455,7 @@ static void begin_device(struct node_op *op)
     if (!s)
         return;
     s->mounts_device = mounts;
+    s->must_mount = mounts && v->is_found && v->device_is_mount_point;
     if (is_block)
         memcpy(s->mount_path, s->block.global_dir, sizeof s->mount_path);
     stage_begin_step(s, CSI_STAGE, is_block ? stage_map_device : stage_device, on_device);

@@ -7,12 +7,14 @@
 #include "node/agent.h"
 #include "node/contents.h"
 #include "node/csi.h"
+#include "node/mount_check.h"
 #include "node/orphans.h"
 #include "node/pod_life.h"
 #include "node/reconstruct.h"
 #include "node/register.h"
 #include "node/static_pods.h"
 #include "node/stats.h"
+#include "node/unknown_mounts.h"
 #include "node/world.h"
 
 /* More errors of a pod than this are not kept. */
@@ -78,6 +80,9 @@ struct agent {
     struct orphans *orphans;
     struct static_pods *static_pods; /* NULL: none */
     struct stats *stats;
+    struct mount_check *mounts;
+    uint64_t looks_begun; /* at the mount table */
+    struct unknown_mounts unknown;
     struct reconstruct *scan;         /* under way; NULL */
     VEC(struct failed_volume) failed; /* until they are asked to go, once */
     struct metric_family *operation_seconds;

@@ -291,7 +291,7 @@ static void write_info(const struct host_system *s, struct buf *out)
 
 /* --- Conditions --- */
 
-#define CONDITIONS_COUNT 4
+#define CONDITIONS_MAX 5
 
 struct condition {
     const char *type;
@@ -300,7 +300,9 @@ struct condition {
     const char *message;
 };
 
-static void conditions_fill(const struct node_wish *w, struct condition ret[CONDITIONS_COUNT])
+/* How many they are. */
+static size_t conditions_fill(const struct node_wish *w, const struct node *now,
+                              struct condition ret[CONDITIONS_MAX])
 {
     ret[0] = (struct condition){ "MemoryPressure", CONDITION_FALSE, "KubeletHasSufficientMemory",
                                  "berth knows of no memory pressure" };
@@ -311,6 +313,15 @@ static void conditions_fill(const struct node_wish *w, struct condition ret[COND
     ret[3] = (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
     if (w->trouble)
         ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->trouble };
+    if (!w->unknown_mounts ||
+        (!w->unknown_mounts[0] && !condition_get(&now->conditions, NODE_UNKNOWN_MOUNTS)))
+        return CONDITIONS_MAX - 1;
+    ret[4] = (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_FALSE, "NoUnknownMounts",
+                                 "all mounts belong to known volumes" };
+    if (w->unknown_mounts[0])
+        ret[4] =
+            (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_TRUE, "UnknownMounts", w->unknown_mounts };
+    return CONDITIONS_MAX;
 }
 
 static bool condition_is_right(const struct condition *c, const struct node *now)
@@ -324,10 +335,10 @@ static bool condition_is_right(const struct condition *c, const struct node *now
 /* A condition that stays as it was keeps its lastTransitionTime: the patch does not name it. */
 static void write_conditions(const struct node_wish *w, const struct node *now, struct buf *out)
 {
-    struct condition all[CONDITIONS_COUNT];
+    struct condition all[CONDITIONS_MAX];
+    size_t count = conditions_fill(w, now, all);
 
-    conditions_fill(w, all);
-    for (size_t i = 0; i < CONDITIONS_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct condition *c = &all[i];
         const struct status_condition *was = condition_get(&now->conditions, c->type);
 
@@ -363,10 +374,10 @@ static bool in_use_is_right(const struct node_wish *w, const struct node *now)
 
 bool node_state_is_right(const struct node_wish *w, const struct node *now)
 {
-    struct condition all[CONDITIONS_COUNT];
+    struct condition all[CONDITIONS_MAX];
+    size_t count = conditions_fill(w, now, all);
 
-    conditions_fill(w, all);
-    for (size_t i = 0; i < CONDITIONS_COUNT; i++)
+    for (size_t i = 0; i < count; i++)
         if (!condition_is_right(&all[i], now))
             return false;
     return in_use_is_right(w, now);

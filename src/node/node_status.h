@@ -13,6 +13,8 @@
 #include "node/machine.h"
 
 #define NODE_PODS_MAX 110
+/* True while something is mounted in a volume's place that belongs to no volume. Not there before that. */
+#define NODE_UNKNOWN_MOUNTS "volumes.berth.io/unknown-mounts"
 
 /* What is to stand there. */
 struct node_wish {
@@ -21,6 +23,8 @@ struct node_wish {
     bool attaches_itself;
     const struct texts *in_use; /* NULL: not known, the old value stays */
     const char *trouble;        /* why the node is not ready; NULL: it is */
+    const char *unknown_mounts; /* what is mounted and belongs to no volume; "": nothing; NULL: not known,
+                                   the old condition stays */
     struct timestamp now;
 };
 

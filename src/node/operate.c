@@ -258,7 +258,7 @@ void node_op_end(struct node_op *op, int r, const struct error *err)
     struct node_pod *p = op->mount ? op->mount->pod : NULL;
 
     node_op_observe(op, r);
-    if (r < 0 && !error_is_expected(r))
+    if (r < 0 && !error_is_expected(r) && !op->is_wait)
         log_warn("operation failed", LOG_STR("operation", op->name),
                  LOG_STR("volume", op->volume ? op->volume->name : ""), LOG_STR("pod", p ? p->uid : ""),
                  LOG_ERR(err));

@@ -27,6 +27,7 @@ struct node_op {
     struct expand_run *expand;
     struct client_call call;
     bool is_remount;
+    bool is_wait; /* its failures are a wait, which its volume's wait_log tells of */
 };
 
 /* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */
@@ -64,6 +65,8 @@ struct stage {
     bool waits_for_attach;
     bool mounts_device;
     bool is_block;
+    bool is_mount_point; /* something is mounted where the step has put it */
+    bool must_mount;     /* it was so before, and was lost: without it the step has failed */
     _Atomic(struct op_warning *) warnings; /* newest first */
 };
 

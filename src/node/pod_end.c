@@ -17,6 +17,7 @@ void life_enter_teardown(struct node_pod *p)
 
     life_set_stage(p, POD_STAGE_TEARDOWN);
     timer_disarm(&l->again);
+    wait_log_done(&l->wait);
     if (l->job)
         atomic_store(&l->job->stop, 1);
     if (l->hook)

@@ -38,6 +38,16 @@ void pod_life_init(struct node_pod *p)
     pod_state_init(&l->state);
 }
 
+void pod_parts_done(struct pod_parts *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        free(p->items[i].volume);
+        free(p->items[i].path);
+    }
+    free(p->items);
+    *p = (struct pod_parts){ 0 };
+}
+
 void pod_life_done(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
@@ -51,6 +61,8 @@ void pod_life_done(struct node_pod *p)
     l->hook = process_drop(l->hook);
     l->manifest = object_unref(l->manifest);
     pod_state_done(&l->state);
+    pod_parts_done(&l->parts);
+    wait_log_done(&l->wait);
     free(l->told_words);
     free(l->message);
     l->told_words = l->message = NULL;

@@ -4,7 +4,7 @@
  *   volumes   they are brought; what keeps them is told in an event when it takes too long
  *   prepare   parts of volumes (subPath) are bound, and the state file is written: pods/UID/berth.json
  *   setup     the hook starts what runs in it; without a hook nothing to do
- *   ready     the condition volumes.berth.io/ready is True
+ *   ready     the condition volumes.berth.io/ready is True; back to volumes when a mount is lost
  *   teardown  the pod is being deleted, has ended or is gone: the hook ends what runs; then, and once no
  *             container is reported to run, is_over is set: the volumes may go
  *   cleanup   the volumes are gone: the directory is removed, and the pod, if it is being deleted, too
@@ -20,6 +20,7 @@
 #include "client/client.h"
 #include "io/loop.h"
 #include "node/state_file.h"
+#include "node/wait_log.h"
 
 struct node_pod;
 struct job;
@@ -32,6 +33,17 @@ struct process;
 /* After a failure: from, doubled up to. */
 #define POD_RETRY_NS (10 * NS_PER_S)
 #define POD_RETRY_NS_MAX (300 * NS_PER_S)
+
+/* A part of a volume (subPath) that is bound for a container. */
+struct pod_part {
+    char *volume; /* as the pod calls it */
+    char *path;   /* where */
+};
+struct pod_parts {
+    struct pod_part *items;
+    uint32_t count;
+};
+void pod_parts_done(struct pod_parts *p);
 
 enum pod_stage {
     POD_STAGE_VOLUMES,
@@ -58,8 +70,12 @@ struct pod_life {
     unsigned failures;   /* in a row, of this stage */
     uint64_t waiting_ns; /* since when the volumes are waited for */
     uint32_t containers; /* so many were prepared */
-    char *told_words;    /* of the last event about volumes that cannot be wanted, */
-    unsigned told_round; /* and of which of populate's tries */
+    struct pod_parts parts;
+    bool has_lost_part;   /* one of them was unmounted by another program */
+    uint64_t ready_look;  /* so many looks at the mount table had begun when they were bound: mount_check.h */
+    struct wait_log wait; /* for its volumes */
+    char *told_words;     /* of the last event about volumes that cannot be wanted, */
+    unsigned told_round;  /* and of which of populate's tries */
 
     struct pod_state state;  /* the state file */
     struct object *manifest; /* of pod.json, where the pod's object is not known */
@@ -68,6 +84,7 @@ struct pod_life {
     const char *reason; /* one of the literals there; NULL: nothing yet */
     char *message;
     const char *said; /* the reason that the server has */
+    bool has_written; /* the condition was written by this process */
     unsigned refusals;
     struct client_call call; /* of the status, or of the pod's end */
     struct timer again;      /* the next try to write it */

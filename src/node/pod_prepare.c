@@ -447,6 +447,32 @@ void pod_prepare_take_state(struct job *j, struct pod_state *s)
     pod_state_init(&x->state);
 }
 
+bool pod_prepare_take_parts(const struct job *j, struct pod_parts *p)
+{
+    const struct prepare *x = (const struct prepare *)j;
+    struct pod_parts new = { .items = calloc(x->subs.count + 1, sizeof *new.items) };
+    bool is_whole = new.items;
+
+    for (size_t i = 0; new.items &&i < x->subs.count; i++) {
+        const struct sub_mount *s = &x->subs.items[i];
+        struct pod_part part;
+
+        if (s->mount->host_path == s->volume_path)
+            continue; /* the whole volume, after all */
+        part = (struct pod_part){ strdup(s->wanted->volume), strdup(s->mount->host_path) };
+        if (part.volume && part.path) {
+            new.items[new.count++] = part;
+            continue;
+        }
+        free(part.volume);
+        free(part.path);
+        is_whole = false;
+    }
+    pod_parts_done(p);
+    *p = new;
+    return is_whole;
+}
+
 const char *pod_prepare_detail(const struct job *j)
 {
     return ((const struct prepare *)j)->detail.msg;

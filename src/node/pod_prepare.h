@@ -3,7 +3,7 @@
 #ifndef BERTH_NODE_POD_PREPARE_H
 #define BERTH_NODE_POD_PREPARE_H
 
-#include "node/state_file.h"
+#include "node/pod_life.h"
 #include "plugins/job.h"
 
 struct node_pod;
@@ -16,6 +16,9 @@ int pod_prepare_new(const struct node_pod *p, enum hook_state hook, bool writes_
 
 /* From the job's done: the state as it is on disk now, in place of what is in *s. */
 void pod_prepare_take_state(struct job *j, struct pod_state *s);
+/* From the job's done: the parts of volumes that are bound, in place of what is in *p. False without memory:
+ * some are left out. */
+bool pod_prepare_take_parts(const struct job *j, struct pod_parts *p);
 /* What is behind a failure, for the log; "" when the failure says it all. */
 const char *pod_prepare_detail(const struct job *j);
 

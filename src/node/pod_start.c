@@ -15,6 +15,7 @@
 #include "node/pod_tell.h"
 
 #define WORDS_BYTES_MAX ((size_t)64 << 10)
+#define NOT_YET "not there yet"
 
 /* --- Volumes --- */
 
@@ -24,12 +25,21 @@ static const char *words_of(const struct node_pod *p, const char *cause, struct 
     return out->failed ? cause : buf_cstr(out);
 }
 
-static void warn_of_volumes(struct node_pod *p, const char *words)
+static void warn_of_volumes(struct node_pod *p, const char *words,
+                            void (*warn)(struct node_pod *p, const char *event, const char *message))
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORDS_BYTES_MAX);
 
     (void)buf_addf(&text, "Unable to attach or mount volumes: %s", words);
-    pod_warn(p, "FailedMount", text.failed ? "Unable to attach or mount volumes" : buf_cstr(&text));
+    warn(p, "FailedMount", text.failed ? "Unable to attach or mount volumes" : buf_cstr(&text));
+}
+
+static void log_wait(struct node_pod *p, const char *cause)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(1024);
+
+    (void)buf_addf(&name, "%s/%s", p->object->ns, p->object->name);
+    wait_log_begin(&p->life.wait, life_loop(p), "pod", buf_cstr(&name), cause);
 }
 
 /* Told at once, and again when it is something else or was tried anew. */
@@ -44,6 +54,7 @@ static void tell_failure(struct node_pod *p)
     for (unsigned i = 0; i < p->errors_count; i++)
         (void)buf_addf(&cause, "%s%s", i ? "; " : "", p->errors[i]);
     words = words_of(p, cause.failed ? "too much to say" : buf_cstr(&cause), &out);
+    log_wait(p, words);
     if (l->told_words && strcmp(l->told_words, words) == 0 && l->told_round == p->failures)
         return;
     copy = strdup(words);
@@ -53,17 +64,21 @@ static void tell_failure(struct node_pod *p)
     }
     l->told_round = p->failures;
     pod_say(p, pod_volumes_failed, words);
-    warn_of_volumes(p, words);
+    warn_of_volumes(p, words, pod_warn_quietly);
 }
 
 static void enter_prepare(struct node_pod *p);
 
 void life_look_at_volumes(struct node_pod *p)
 {
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
     struct pod_life *l = &p->life;
     enum volumes_state state = pod_volumes_state(p);
 
+    if (l->job)
+        return; /* that the pod is not ready is being written; looked at again then */
     if (state == VOLUMES_READY) {
+        wait_log_end(&l->wait);
         enter_prepare(p);
         return;
     }
@@ -73,6 +88,8 @@ void life_look_at_volumes(struct node_pod *p)
     }
     if (state == VOLUMES_FAILED)
         tell_failure(p);
+    else
+        log_wait(p, words_of(p, NOT_YET, &out));
 }
 
 void life_check_wait(struct node_pod *p)
@@ -84,13 +101,13 @@ void life_check_wait(struct node_pod *p)
 
     if (now - l->waiting_ns < POD_WAIT_NS) {
         if (is_waiting)
-            pod_say(p, pod_volumes_waiting, words_of(p, "not there yet", &out));
+            pod_say(p, pod_volumes_waiting, words_of(p, NOT_YET, &out));
         timer_arm(&l->timer, l->waiting_ns + POD_WAIT_NS);
         return;
     }
     if (is_waiting) {
         pod_say(p, pod_volumes_waiting, words_of(p, "context deadline exceeded", &out));
-        warn_of_volumes(p, out.failed ? "context deadline exceeded" : buf_cstr(&out));
+        warn_of_volumes(p, out.failed ? "context deadline exceeded" : buf_cstr(&out), pod_warn);
         life_check_room(p);
     }
     l->waiting_ns = now;
@@ -102,6 +119,7 @@ void life_check_wait(struct node_pod *p)
 
 static void enter_setup(struct node_pod *p);
 static void enter_ready(struct node_pod *p);
+static void leave_ready(struct node_pod *p);
 
 static void prepare_failed(struct node_pod *p, const struct error *err)
 {
@@ -127,6 +145,10 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
         return;
     }
     pod_prepare_take_state(j, &p->life.state);
+    if (!pod_prepare_take_parts(j, &p->life.parts))
+        log_warn("parts of volumes not watched: no memory", LOG_STR("pod", p->object->name));
+    p->life.has_lost_part = false;
+    p->life.ready_look = p->agent->looks_begun;
     p->life.is_set_up = hook_is_owed(p->life.state.hook);
     if (p->life.state.hook == HOOK_SETTING_UP && p->agent->o.hook)
         enter_setup(p);
@@ -232,7 +254,36 @@ static void enter_setup(struct node_pod *p)
 static void enter_ready(struct node_pod *p)
 {
     life_set_stage(p, POD_STAGE_READY);
+    if (pod_volumes_state(p) != VOLUMES_READY) { /* one was lost while it was prepared */
+        leave_ready(p);
+        return;
+    }
     pod_say(p, pod_volumes_ready, "");
+}
+
+static void on_unready_written(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct node_pod *p = ctx;
+
+    (void)j;
+    p->life.job = NULL;
+    if (r < 0)
+        log_warn("cannot write that a pod is not ready, ignoring", LOG_STR("uid", p->uid), LOG_ERR(err));
+    pod_life_look(p);
+}
+
+/* A mount was lost: its volume is brought again, then all is prepared again. The hook is not called: what
+ * runs has mounts of its own. */
+static void leave_ready(struct node_pod *p)
+{
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
+    struct error err = { 0 };
+
+    life_set_stage(p, POD_STAGE_VOLUMES);
+    pod_say(p, pod_volumes_waiting, words_of(p, "a mount was taken away by another program", &out));
+    pod_state_mark(&p->life.state, /* is_ready= */ false, p->life.state.hook);
+    if (!life_begin_write(p, on_unready_written, &err))
+        on_unready_written(p, NULL, -(int)err.code, &err);
 }
 
 /* A container may be added to a pod that runs: it finds its volumes in the state file. */
@@ -241,5 +292,7 @@ void life_look_at_ready(struct node_pod *p)
     if (pod_of(p->object)->containers_count != p->life.containers) {
         life_set_stage(p, POD_STAGE_VOLUMES);
         life_look_at_volumes(p);
+    } else if (p->life.has_lost_part || pod_volumes_state(p) != VOLUMES_READY) {
+        leave_ready(p);
     }
 }

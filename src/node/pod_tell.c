@@ -27,6 +27,14 @@ uint64_t pod_retry_ns(unsigned failures)
     return delay < POD_RETRY_NS_MAX ? delay : POD_RETRY_NS_MAX;
 }
 
+void pod_warn_quietly(struct node_pod *p, const char *event, const char *message)
+{
+    const struct object *about = p->object ? p->object : p->life.manifest;
+
+    if (about)
+        recorder_event(p->agent->recorder, about, EVENT_WARNING, event, "%s", message);
+}
+
 void pod_warn(struct node_pod *p, const char *event, const char *message)
 {
     const struct object *about = p->object ? p->object : p->life.manifest;
@@ -34,8 +42,7 @@ void pod_warn(struct node_pod *p, const char *event, const char *message)
     log_warn("pod on this node", LOG_STR("namespace", about ? about->ns : NULL),
              LOG_STR("pod", about ? about->name : NULL), LOG_STR("uid", p->uid), LOG_STR("reason", event),
              LOG_STR("message", message));
-    if (about)
-        recorder_event(p->agent->recorder, about, EVENT_WARNING, event, "%s", message);
+    pod_warn_quietly(p, event, message);
 }
 
 /* --- The status --- */
@@ -154,8 +161,9 @@ void pod_tell(struct node_pod *p)
         client_call_is_active(&l->call) || timer_is_armed(&l->again))
         return;
     l->said = l->reason;
-    if (is_written(p))
+    if (!l->has_written && is_written(p))
         return;
+    l->has_written = true; /* from here on the object that is known may be older than what was written */
     write_status(p, &body);
     q.ns = p->object->ns;
     q.name = p->object->name;
@@ -178,10 +186,9 @@ void pod_say(struct node_pod *p, const char *reason, const char *message)
     struct pod_life *l = &p->life;
     char *copy = short_copy(message);
 
-    if (l->reason != reason)
-        log_info(is_true(reason) ? "pod's volumes are ready" : "pod waits",
-                 LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name),
-                 LOG_STR("reason", reason), LOG_STR("message", message));
+    if (l->reason != reason && is_true(reason))
+        log_info("pod's volumes are ready", LOG_STR("namespace", p->object->ns),
+                 LOG_STR("pod", p->object->name));
     l->reason = reason;
     if (copy) {
         free(l->message);

@@ -16,13 +16,15 @@ extern const char pod_hook_setup_failed[]; /* PodHookFailed */
 
 extern const char pod_limit_exceeded[]; /* VolumeAttachmentLimitExceeded: the pod has failed for it */
 
-/* The reason is one of those above. A reason that is new is logged. */
+/* The reason is one of those above. That the pod is ready is logged; what it waits for is wait_log.h's and
+ * pod_warn()'s to log. */
 void pod_say(struct node_pod *p, const char *reason, const char *message);
 /* Writes what was said and the server does not have yet. */
 void pod_tell(struct node_pod *p);
 
-/* A Warning about the pod, if anybody knows it. */
+/* A Warning about the pod, if anybody knows it: an event, and with pod_warn() a line in the log. */
 void pod_warn(struct node_pod *p, const char *event, const char *message);
+void pod_warn_quietly(struct node_pod *p, const char *event, const char *message);
 
 /* How long to wait after so many failures in a row. */
 uint64_t pod_retry_ns(unsigned failures);

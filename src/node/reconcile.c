@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-
 bool reconcile_may_unmount(const struct agent *a)
 {
     return a->has_pods && a->has_attached;
@@ -23,14 +21,14 @@ static bool is_pending(const struct agent *a, const struct node_volume *v, const
     return nested_is_pending(a->ops, &key);
 }
 
-/* Said when it becomes true, not every time. */
-static void say_wait(struct node_volume *v, const char *reason)
+/* reason: a literal; NULL for none. */
+static void say_wait(const struct agent *a, struct node_volume *v, const char *reason)
 {
-    if (v->waits_for == reason)
-        return;
     v->waits_for = reason;
     if (reason)
-        log_info("the volume waits", LOG_STR("volume", v->name), LOG_STR("for", reason));
+        wait_log_begin(&v->wait, a->o.part.loop, "volume", v->name, reason);
+    else
+        wait_log_end(&v->wait);
 }
 
 /* --- Unwanted mounts --- */
@@ -66,12 +64,13 @@ static bool make_held(struct agent *a, struct node_volume *v)
     if (is_pending(a, v, NULL))
         return false;
     if (!v->is_reported) {
-        say_wait(v, "the node's status to say that it is in use");
+        say_wait(a, v, "the node's status to say that it is in use");
     } else if (a->o.attaches_itself) {
         operate_attach(a, v);
     } else if (!n || !node_attached_volume(n, v->name)) {
-        say_wait(v, "the controller to attach it");
+        say_wait(a, v, "the controller to attach it");
     } else {
+        say_wait(a, v, "the node's status to list it as attached");
         operate_verify(a, v);
     }
     return false;
@@ -99,7 +98,7 @@ static void mount_wanted(struct agent *a, struct node_volume *v)
         next = TAILQ_NEXT(m, of_volume);
         if (!m->is_wanted || !make_held(a, v) || is_pending(a, v, is_shared ? NULL : m->pod))
             continue;
-        say_wait(v, NULL);
+        say_wait(a, v, NULL);
         if (m->state != MOUNT_DONE || m->needs_remount)
             mount_in_turn(m);
         else if (volume_has_to_grow(v))
@@ -135,7 +134,8 @@ static void release_volume(struct agent *a, struct node_volume *v)
     if (v->is_held && v->device != MOUNT_NONE) {
         operate_unmount_device(a, v);
     } else if (v->is_held && a->o.attaches_itself && v->attach != ATTACH_NO) {
-        operate_detach(a, v);
+        if (!unknown_mounts_keep(a, v->name)) /* it may be mounted there */
+            operate_detach(a, v);
     } else {
         v->is_held = false;
         (void)world_drop_volume(&a->world, v);

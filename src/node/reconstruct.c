@@ -31,7 +31,6 @@
 #define VOLUMES_MAX 32768
 #define COMPLAINTS_MAX 100
 #define SCAN_BYTES_MAX ((size_t)256 << 20)
-#define NO_POD "none" /* where a plugin wants a pod to name, and there is none */
 #define PATH_TEXT_BYTES (2 * NAME_MAX + 32)
 
 struct scan_job {
@@ -238,8 +237,7 @@ static int find_device(struct scan *s, struct found_volume *v, const struct volu
     if (v->device_mount_path[0])
         return 0;
     if (v->is_block) {
-        r = block_paths_for(v->plugin, s->env.root, v->name, v->pod_uid[0] ? v->pod_uid : NO_POD, &paths,
-                            &v->err);
+        r = block_paths_for(v->plugin, s->env.root, v->name, v->pod_uid, &paths, &v->err);
         if (r < 0)
             return r;
         v->device_mount_path = arena_dup(&s->arena, str_of(paths.global_dir));
@@ -250,17 +248,34 @@ static int find_device(struct scan *s, struct found_volume *v, const struct volu
     return arena_check(&s->arena, &v->err);
 }
 
-static int ask_one(struct scan *s, struct found_volume *v)
+static int not_known(struct found_volume *v)
+{
+    return error_set(&v->err, ERR_UNSUPPORTED, "plugin '%s' does not know volumes by their directories",
+                     v->plugin->name);
+}
+
+/* The slot depends on which directory the volume was found by. */
+static int ask_plugin(const struct scan *s, struct found_volume *v)
 {
     const struct volume_plugin *p = v->plugin;
-    struct volume_spec spec;
-    int r;
 
-    if (!p->reconstruct)
-        return error_set(&v->err, ERR_UNSUPPORTED, "plugin '%s' does not know volumes by their directories",
-                         p->name);
-    r = p->reconstruct(p, &s->env, v->name, v->pod_uid[0] ? v->pod_uid : NO_POD, v->is_block, &v->object,
-                       &v->err);
+    if (v->pod_uid[0])
+        return p->reconstruct
+                   ? p->reconstruct(p, &s->env, v->name, v->pod_uid, v->is_block, &v->object, &v->err)
+                   : not_known(v);
+    if (v->is_block)
+        return p->block->reconstruct ? p->block->reconstruct(p, &s->env, v->name, &v->object, &v->err)
+                                     : not_known(v);
+    return p->devices && p->devices->reconstruct
+               ? p->devices->reconstruct(p, &s->env, v->device_mount_path, &v->object, &v->err)
+               : not_known(v);
+}
+
+static int ask_one(struct scan *s, struct found_volume *v)
+{
+    struct volume_spec spec;
+    int r = ask_plugin(s, v);
+
     if (r < 0)
         return r;
     r = spec_of(v, &spec) ? find_device(s, v, &spec)

@@ -110,6 +110,8 @@ static void ask(const struct registration *r, struct asked *ret)
         ret->wish.in_use = &ret->in_use;
     if (r->o.is_ready(r->o.ctx, &ret->trouble) < 0)
         ret->wish.trouble = ret->trouble.msg;
+    if (r->o.unknown_mounts)
+        ret->wish.unknown_mounts = r->o.unknown_mounts(r->o.ctx);
 }
 
 /* The wish without what the agent says of itself: for labels, annotations and what the machine is. */

@@ -30,6 +30,9 @@ struct registration_options {
     void (*reported)(void *ctx, struct texts names);
     /* 0, or why the node is not ready: the words of its condition. */
     int (*is_ready)(void *ctx, struct error *err);
+    /* Mounts that belong to no volume, in words that live for this turn; "" for none; NULL: not known yet.
+     * The slot may be NULL. */
+    const char *(*unknown_mounts)(void *ctx);
     void *ctx;
 };
 

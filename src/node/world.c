@@ -61,6 +61,7 @@ static void volume_free(struct node_volume *v)
     held_spec_clear(&v->wanted);
     held_spec_clear(&v->spec);
     v->plugin = plugin_unref(v->plugin);
+    wait_log_done(&v->wait);
     free(v->device_path);
     free(v->device_mount_path);
     free(v->name);
@@ -137,6 +138,7 @@ static void mount_free(struct node_mount *m)
     held_spec_clear(&m->spec);
     names_clear(m);
     free(m->path);
+    free(m->mount_point);
     free(m);
 }
 
@@ -147,10 +149,12 @@ struct node_mount *world_add_mount(struct node_volume *v, struct node_pod *p)
     if (m)
         return m;
     m = calloc(1, sizeof *m);
-    if (m)
-        m->path = strdup("");
-    if (!m || !m->path) {
-        free(m);
+    if (!m)
+        return NULL;
+    m->path = strdup("");
+    m->mount_point = strdup("");
+    if (!m->path || !m->mount_point) {
+        mount_free(m);
         return NULL;
     }
     m->volume = v;

@@ -12,6 +12,7 @@
 #include "api/object.h"
 #include "base/omap.h"
 #include "base/vec.h"
+#include "node/wait_log.h"
 #include "plugins/held_spec.h"
 
 struct node_mount;
@@ -40,6 +41,7 @@ struct node_volume {
     bool is_attachable;    /* as the plugin says of it now */
     bool has_device;       /* it has a device step */
     const char *waits_for; /* as said last: a literal; NULL for nothing */
+    struct wait_log wait;  /* the same in the log */
     bool is_reported;      /* in the node's status as in use, and that is acknowledged */
     uint64_t wanted_bytes; /* the PersistentVolume's size; 0: not known */
 
@@ -49,11 +51,13 @@ struct node_volume {
     enum attach_state attach;
     char *device_path; /* "" for none; never NULL */
     enum mount_state device;
-    char *device_mount_path; /* "" for none; of a block volume, where it is mapped for all pods */
-    uint64_t bytes;          /* how large it was when last heard of; 0: not known */
-    bool refuses_growth;     /* in use it cannot grow: no more tries while it is held */
-    bool failed_to_grow;     /* for good, at some size */
-    bool is_found;           /* on disk, after a restart, and not set up since */
+    char *device_mount_path;    /* "" for none; of a block volume, where it is mapped for all pods */
+    bool device_is_mount_point; /* something was mounted right there when the device step was done */
+    uint64_t device_look;       /* so many looks at the mount table had begun by then: mount_check.h */
+    uint64_t bytes;             /* how large it was when last heard of; 0: not known */
+    bool refuses_growth;        /* in use it cannot grow: no more tries while it is held */
+    bool failed_to_grow;        /* for good, at some size */
+    bool is_found;              /* on disk after a restart, or its mount was lost, and not set up since */
 
     struct node_mounts mounts; /* those that were tried last are last */
 };
@@ -78,8 +82,10 @@ struct node_mount {
     struct held_spec spec;
     bool was_block;
     bool needs_remount; /* its contents may have changed */
-    bool is_found;      /* on disk, after a restart, and not set up since */
+    bool is_found;      /* on disk after a restart, or its mount was lost, and not set up since */
     char *path;         /* where the pod finds it; of a block volume the link; "" until it is there */
+    char *mount_point;  /* below the node's root, where something was mounted when it was set up; "": none */
+    uint64_t look;      /* so many looks at the mount table had begun by then: mount_check.h */
     int64_t held_group; /* as group was when it was set up */
 };
 

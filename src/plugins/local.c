@@ -464,12 +464,24 @@ static const char *find_device(const struct mount_table *t, const char *pod_path
     return e ? e->source : "";
 }
 
+static int volume_on(const char *name, const char *device, bool is_block, struct object **ret,
+                     struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
+    int r;
+
+    (void)buf_add_cstr(&source, "\"local\":{\"path\":"); /* failures stick */
+    json_write_string(&source, str_of(device));
+    (void)buf_add_char(&source, '}');
+    r = buf_check(&source, "a volume found on disk", err);
+    return r < 0 ? r : reconstruct_volume(name, buf_cstr(&source), is_block, ret, err);
+}
+
 /* Of a directory nothing is known. */
 static int local_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                              const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
-    _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
     char root[PATH_MAX], dir[PATH_MAX], base[PATH_MAX];
     const char *device = "";
     int r = host_resolve_path(env->root, root, err);
@@ -484,11 +496,30 @@ static int local_reconstruct(const struct volume_plugin *self, const struct volu
         return r;
     if (!is_block)
         device = find_device(env->mounts ? env->mounts : t, dir, base, name);
-    (void)buf_add_cstr(&source, "\"local\":{\"path\":"); /* failures stick */
-    json_write_string(&source, str_of(device));
-    (void)buf_add_char(&source, '}');
-    r = buf_check(&source, "a volume found on disk", err);
-    return r < 0 ? r : reconstruct_volume(name, buf_cstr(&source), is_block, ret, err);
+    return volume_on(name, device, is_block, ret, err);
+}
+
+static int local_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,
+                                    const char *mount_path, struct object **ret, struct error *err)
+{
+    _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
+    const char *slash = strrchr(mount_path, '/');
+    const struct mount_entry *e;
+    int r = env->mounts ? 0 : mount_table_read(&t, err);
+
+    (void)self;
+    if (r < 0)
+        return r;
+    e = mount_table_find(env->mounts ? env->mounts : t, mount_path);
+    return volume_on(slash ? slash + 1 : mount_path, e ? e->source : "", /* is_block= */ false, ret, err);
+}
+
+static int local_reconstruct_block(const struct volume_plugin *self, const struct volume_env *env,
+                                   const char *name, struct object **ret, struct error *err)
+{
+    (void)self;
+    (void)env;
+    return volume_on(name, "", /* is_block= */ true, ret, err);
 }
 
 static const struct pod_table pod_table = {
@@ -503,8 +534,11 @@ static const struct device_table device_table = {
     .mount_path = local_mount_path,
     .mount = local_mount,
     .unmount = local_unmount,
+    .reconstruct = local_reconstruct_device,
 };
-static const struct block_table block_table = { .map = local_map, .unmap = local_unmap };
+static const struct block_table block_table = { .map = local_map,
+                                                .unmap = local_unmap,
+                                                .reconstruct = local_reconstruct_block };
 static const struct expand_table expand_table = { .needs_fs_resize = true, .expand_on_node = local_expand };
 
 const struct volume_plugin local_plugin = {

@@ -215,6 +215,11 @@ struct device_table {
                  const struct device_request *q, enum format_failure *ret_why, struct error *err);
     int (*unmount)(const struct volume_plugin *self, const struct volume_env *env, const char *mount_path,
                    struct error *err);
+    /* The volume whose device has its directory at mount_path, found after a restart without any pod: a
+     * PersistentVolume with as much as the disk tells. Whether something is mounted there does not matter.
+     * Blocking. NULL: cannot. */
+    int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *mount_path,
+                       struct object **ret, struct error *err);
 };
 
 struct attach_table {
@@ -263,6 +268,11 @@ struct block_table {
     /* Once no pod has it: before the global directory goes. */
     int (*unstage)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                    struct error *err);
+
+    /* The volume of that name, found after a restart by its global directory without any pod: a
+     * PersistentVolume with as much as the disk tells. Blocking. NULL: cannot. */
+    int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                       struct object **ret, struct error *err);
 };
 
 struct expand_request {
@@ -295,8 +305,10 @@ struct volume_plugin {
     /* What the volume is called apart from the plugin, the same on all nodes. Pure. */
     int (*volume_name)(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                        struct error *err);
-    /* A volume found on disk after a restart, as an object: a PersistentVolume, or a Pod with that one
-     * volume. As much of it as can be known. Blocking. NULL: cannot. */
+    /* A volume of a pod, found after a restart by the directory (of a raw device, the link) in the pod's
+     * own, as an object: a PersistentVolume, or a Pod with that one volume. As much of it as can be known.
+     * pod_uid is a pod's, never empty: volumes without a pod are devices->reconstruct() and
+     * block->reconstruct(). Blocking. NULL: cannot. */
     int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                        const char *pod_uid, bool is_block, struct object **ret, struct error *err);
     unsigned access_modes; /* ACCESS_*: those a PersistentVolume may have; 0 for pods' volumes only */

@@ -2,7 +2,9 @@
  *
  *     csi_driver STATE SOCKET [REGISTRATION-SOCKET]
  *
- * Each connection is served by a process of its own, so that a call that waits holds up nobody. In STATE are
+ * A volume whose staged mount is gone is staged again; one that is published is not published again: the
+ * records say that it is. Each connection is served by a process of its own, so that a call that waits holds
+ * up nobody. In STATE are
  *
  *   volumes/ID       a volume: a directory, which is bound to where it is staged or published; of a raw
  *                    volume, a link to its device
@@ -261,6 +263,14 @@ static bool can(unsigned capability)
     return false;
 }
 
+static bool is_mounted(const char *path)
+{
+    struct statx st;
+
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 static void bind_to(struct call *c, const char *from, const char *to, bool is_read_only)
 {
     if (mount(from, to, NULL, MS_BIND, NULL) < 0 ||
@@ -277,12 +287,10 @@ static void do_stage(struct call *c)
     show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
     show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
     show_secrets(c, m->secrets, m->n_secrets);
-    if (!has("staged", c->volume, m->staging_target_path)) {
-        if (!is_block)
-            bind_to(c, volume_dir(c), m->staging_target_path, false);
-        if (c->code == 0)
-            add("staged", c->volume, m->staging_target_path);
-    }
+    if (!is_block && !is_mounted(m->staging_target_path))
+        bind_to(c, volume_dir(c), m->staging_target_path, false);
+    if (c->code == 0 && !has("staged", c->volume, m->staging_target_path))
+        add("staged", c->volume, m->staging_target_path);
     protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 

@@ -178,4 +178,22 @@ TEST(names_that_lead_out_are_refused)
     ASSERT_ERR(ERR_INVALID, block_paths_of("/r", "..", "v", POD_UID "1", &p, &err));
 }
 
+/* After a restart the device is mapped again, under a pod that runs: the link is never away. */
+TEST(link_that_is_right_stays)
+{
+    skip_without_private_mounts();
+    _cleanup_(block_bench_done) struct block_bench k = block_bench_new();
+    const char *path = k.paths[0].pod_link;
+    struct stat before, after;
+
+    ASSERT_OK(block_link("/dev/one", path, &err));
+    ASSERT_INT(0, lstat(path, &before));
+    ASSERT_OK(block_link("/dev/one", path, &err));
+    ASSERT_INT(0, lstat(path, &after));
+    assert_true(before.st_ino == after.st_ino && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+    ASSERT_OK(block_link("/dev/two", path, &err));
+    ASSERT_INT(0, lstat(path, &after));
+    assert_false(before.st_ino == after.st_ino && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+}
+
 TEST_MAIN()

@@ -456,6 +456,22 @@ TEST(nodes_that_are_silent)
                findings());
 }
 
+TEST(nodes_with_unknown_mounts)
+{
+    static const char row[] =
+        "{'metadata':{'name':'%s'},'status':{'conditions':[{'type':'volumes.berth.io/unknown-mounts',"
+        "'status':'%s','lastTransitionTime':'2026-01-01T00:48:00Z','reason':'r','message':'/x is "
+        "mounted'}]}}";
+
+    begin();
+    put(KIND_NODE, row, "n1", "True");
+    put(KIND_NODE, row, "n2", "False");
+    ASSERT_STR(
+        "warning: node/n1: has had unknown mounts for 12m: /x is mounted; unmount them on the node once "
+        "nothing uses them; the volumes are released then\n",
+        findings());
+}
+
 /* --- Statistics --- */
 
 static void read_usage(const char *text)

@@ -466,9 +466,10 @@ TEST(flex_cloud_notices_calls_that_overlap)
 TEST(flex_reconstructs_volumes)
 {
     _cleanup_(life_free_p) struct life *x = life_new("berth/cloud", "");
-    _cleanup_(object_unref_p) struct object *o = NULL;
+    _cleanup_(object_unref_p) struct object *o = NULL, *device = NULL;
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(256);
     const struct pod_volume *v;
+    struct volume_spec spec = { 0 };
 
     install_file(x->f, "berth~cloud", "cloud");
     life_load(x, "berth~cloud");
@@ -480,6 +481,12 @@ TEST(flex_reconstructs_volumes)
     ASSERT_OK(x->p->volume_name(x->p, &(struct volume_spec){ .inlined = v }, &name, &err));
     ASSERT_STR("vol\"1", buf_cstr(&name));
     ASSERT_ERR(ERR_UNSUPPORTED, x->p->reconstruct(x->p, &x->f->env, "v", "u-9", true, &o, &err));
+    ASSERT_OK(x->p->devices->reconstruct(x->p, &x->f->env, "/root/mounts/vol\"1", &device, &err));
+    spec.volume = volume_of(device);
+    assert_true(x->p->can_support(x->p, &spec));
+    buf_clear(&name);
+    ASSERT_OK(x->p->volume_name(x->p, &spec, &name, &err));
+    ASSERT_STR("vol\"1", buf_cstr(&name));
 }
 
 TEST_MAIN()

@@ -10,8 +10,10 @@
 #include "tests/unit/test_parts.h"
 
 #include <pthread.h>
+#include <sys/mount.h>
 
 #include "host/files.h"
+#include "host/mount.h"
 #include "host/safe_path.h"
 #include "io/pool.h"
 #include "node/agent.h"
@@ -42,6 +44,7 @@ static struct disk {
     bool has_device;
     bool requires_remount;
     bool grows;
+    bool mounts; /* set up and mount-device mount a tmpfs; else they make a directory */
     struct slot_failure fails[SLOT_FAILS_MAX];
     unsigned fails_count;
     struct buf log;
@@ -119,6 +122,24 @@ static inline struct mount_attributes disk_attributes(const struct volume_plugin
     return (struct mount_attributes){ .is_read_only = spec->is_read_only, .is_managed = !spec->is_read_only };
 }
 
+/* Makes it, and mounts something there if the test wants that. */
+static inline int disk_make(const char *path, struct error *e)
+{
+    enum host_path_state state = HOST_PATH_MISSING;
+    int r = host_make_path(path, 0755, e);
+
+    if (r == 0 && disk.mounts)
+        r = host_path_state(path, &state, e);
+    if (r == 0 && disk.mounts && state != HOST_PATH_MOUNTED && mount("t", path, "tmpfs", 0, "size=1m") < 0)
+        r = error_set_errno(e, errno, "cannot mount at '%s'", path);
+    return r;
+}
+
+static inline int disk_take_away(const char *path, struct error *e)
+{
+    return host_clean_mount_point(&(struct host_tools){ 0 }, path, /* limit_ns= */ 0, e);
+}
+
 static inline int disk_set_up(const struct volume_plugin *self, const struct volume_env *env,
                               const struct set_up_request *q, struct error *e)
 {
@@ -133,8 +154,8 @@ static inline int disk_set_up(const struct volume_plugin *self, const struct vol
     if (!does || disk_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), NULL, path, &ignored) < 0)
         return r;
     if (r < 0)
-        (void)host_make_path(path, 0755, &ignored);
-    return r < 0 ? r : host_make_path(path, 0755, e);
+        (void)disk_make(path, &ignored);
+    return r < 0 ? r : disk_make(path, e);
 }
 
 static inline int disk_tear_down(const struct volume_plugin *self, const struct volume_env *env,
@@ -148,8 +169,8 @@ static inline int disk_tear_down(const struct volume_plugin *self, const struct 
     if (!does || disk_path(self, env->root, pod_uid, name, NULL, path, &ignored) < 0)
         return r;
     if (r < 0)
-        (void)host_remove_empty_dir(path, &ignored);
-    return r < 0 ? r : host_remove_empty_dir(path, e);
+        (void)disk_take_away(path, &ignored);
+    return r < 0 ? r : disk_take_away(path, e);
 }
 
 static inline bool disk_can_mount(const struct volume_plugin *self, const struct volume_spec *s)
@@ -185,8 +206,8 @@ static inline int disk_mount_device(const struct volume_plugin *self, const stru
     if (r == -ERR_INVALID)
         *ret_why = FORMAT_MISMATCH;
     if (does && r < 0)
-        (void)host_make_path(q->mount_path, 0755, &ignored);
-    return r < 0 ? r : host_make_path(q->mount_path, 0755, e);
+        (void)disk_make(q->mount_path, &ignored);
+    return r < 0 ? r : disk_make(q->mount_path, e);
 }
 
 static inline int disk_unmount_device(const struct volume_plugin *self, const struct volume_env *env,
@@ -200,8 +221,8 @@ static inline int disk_unmount_device(const struct volume_plugin *self, const st
     (void)self;
     (void)env;
     if (does && r < 0)
-        (void)host_remove_empty_dir(mount_path, &ignored);
-    return r < 0 ? r : host_remove_empty_dir(mount_path, e);
+        (void)disk_take_away(mount_path, &ignored);
+    return r < 0 ? r : disk_take_away(mount_path, e);
 }
 
 static inline bool disk_can_attach(const struct volume_plugin *self, const struct volume_spec *s)
@@ -263,6 +284,12 @@ static inline int disk_reconstruct(const struct volume_plugin *self, const struc
     return r < 0 ? r : reconstruct_volume(name, "\"flexVolume\":{\"driver\":\"" DISK "\"}", is_block, ret, e);
 }
 
+static inline int disk_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,
+                                          const char *mount_path, struct object **ret, struct error *e)
+{
+    return disk_reconstruct(self, env, strrchr(mount_path, '/') + 1, NULL, /* is_block= */ false, ret, e);
+}
+
 static inline int disk_grow(const struct volume_plugin *self, const struct volume_env *env,
                             const struct expand_request *q, bool *ret_done, struct error *e)
 {
@@ -282,7 +309,8 @@ static const struct pod_table disk_pods = {
 static const struct device_table disk_devices = { .can_mount = disk_can_mount,
                                                   .mount_path = disk_mount_path,
                                                   .mount = disk_mount_device,
-                                                  .unmount = disk_unmount_device };
+                                                  .unmount = disk_unmount_device,
+                                                  .reconstruct = disk_reconstruct_device };
 static const struct attach_table disk_attaches = {
     .can_attach = disk_can_attach, .attach = disk_attach, .detach = disk_detach, .wait = disk_wait
 };
@@ -384,7 +412,7 @@ static inline void bench_close(void)
     buf_done(&disk.log);
     bench.d = mounts_dir_free(bench.d);
     memset(&bench, 0, sizeof bench);
-    disk.is_attachable = disk.has_device = disk.requires_remount = disk.grows = false;
+    disk.is_attachable = disk.has_device = disk.requires_remount = disk.grows = disk.mounts = false;
 }
 
 /* The agent ends as by kill -9; its directories stay as they are. */

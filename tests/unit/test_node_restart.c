@@ -321,4 +321,188 @@ TEST(pod_that_ends_meanwhile_does_not_hold_up_the_others)
     bench_close();
 }
 
+/* --- What cannot be reconstructed --- */
+
+static char unknown_path[PATH_MAX];
+static const char *last_in_use; /* as JSON */
+
+/* The pod goes, and so does what its volume was: a mount stays, and the status of the agent before. */
+static void mount_stays(void)
+{
+    char body[512];
+
+    if (lost_pod[0])
+        pod_vanishes_without_a_trace();
+    sh("mkdir -p '%s' && mount -t tmpfs t '%s'", unknown_path, unknown_path);
+    (void)snprintf(body, sizeof body, "{'status':{'volumesInUse':%s}}", last_in_use);
+    ASSERT_SENT(&bench.w.served, 200, "MERGE", NODE_PATH "/status", body);
+}
+
+static void stay_unknown(const char *below_root, const char *in_use)
+{
+    (void)snprintf(unknown_path, sizeof unknown_path, "%s/%s", bench.root, below_root);
+    last_in_use = in_use;
+    restart_after(mount_stays);
+}
+
+/* The condition's status; "-" without one. */
+static const char *unknown_mounts_told(void)
+{
+    static char status[16];
+
+    ASSERT_SENT(&bench.w.served, 200, "GET", NODE_PATH, NULL);
+    (void)snprintf(status, sizeof status, "%s", got(&bench.w.served, "status/conditions/4/status"));
+    if (status[0] != '-')
+        ASSERT_GOT(&bench.w.served, "volumes.berth.io/unknown-mounts", "status/conditions/4/type");
+    return status;
+}
+
+#define IN_USE_AT(i) "status/volumesInUse/" #i
+
+/* The volume of a directory whose data is damaged may be any of its plugin's: all of them stay in use, and no
+ * others, until nothing is mounted there any more. */
+TEST(unknown_mount_keeps_its_plugins_volumes_in_use)
+{
+    char uid[64];
+
+    skip_without_private_mounts();
+    disk.has_device = disk.is_attachable = true;
+    mount_one(uid);
+    disk_fails("reconstruct", 1000, ERR_INVALID, "damaged");
+    (void)snprintf(lost_pod, sizeof lost_pod, "%s/pods/%s", bench.root, uid);
+    stay_unknown("plugins/kubernetes.io/flexvolume/" DISK "/mounts/d",
+                 "['" DISK "/d','" DISK "/e','kubernetes.io/other/x']");
+    lost_pod[0] = '\0';
+    pass(60);
+    ASSERT_CALLS("reconstruct d\n");
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    ASSERT_GOT(&bench.w.served, DISK "/e", IN_USE_AT(1));
+    ASSERT_GOT(&bench.w.served, "-", IN_USE_AT(2));
+    ASSERT_STR("True", unknown_mounts_told());
+    ASSERT_INT(1, count_reason("UnknownMounts"));
+    bench_restart(); /* the list outlives the agent that wrote it */
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    ASSERT_STR("True", unknown_mounts_told());
+    sh("umount '%s'", unknown_path);
+    pass(2);
+    ASSERT_THERE(&bench.w, "-", NODE_PATH, IN_USE_AT(0));
+    ASSERT_STR("False", unknown_mounts_told());
+    bench_close();
+}
+
+/* A plugin that this program does not have, a layout that it does not know, a raw device of a CSI driver. */
+TEST(unknown_mounts_are_found_wherever_volumes_are)
+{
+    static const struct {
+        const char *path, *plugin;
+    } rows[] = {
+        { "plugins/kubernetes.io/gone/mounts/d", "kubernetes.io/gone" },
+        { "plugins/kubernetes.io/gone/some/where/else", "kubernetes.io/gone" },
+        { "plugins/kubernetes.io/flexvolume/v/gone/mounts/d", "v/gone" },
+        { "plugins/kubernetes.io~gone/volumeDevices/d/u", "kubernetes.io/gone" },
+        { "plugins/kubernetes.io/csi/test.csi/abc/globalmount", "kubernetes.io/csi" },
+        { "plugins/kubernetes.io/csi/volumeDevices/staging/d", "kubernetes.io/csi" },
+        { "plugins/kubernetes.io/csi/volumeDevices/publish/d/u", "kubernetes.io/csi" },
+        { "pods/u/volumes/kubernetes.io~gone/d", "kubernetes.io/gone" },
+        { "pods/u/volume-subpaths/d/c/0", "kubernetes.io/gone" }, /* of whatever plugin */
+    };
+
+    skip_without_private_mounts();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char in_use[256];
+
+        bench_open();
+        (void)snprintf(in_use, sizeof in_use, "['%s/d']", rows[i].plugin);
+        stay_unknown(rows[i].path, in_use);
+        pass(10);
+        (void)snprintf(in_use, sizeof in_use, "%s/d", rows[i].plugin);
+        ASSERT_THERE(&bench.w, in_use, NODE_PATH, IN_USE_AT(0));
+        ASSERT_STR("True", unknown_mounts_told());
+        sh("umount '%s'", unknown_path);
+        pass(2);
+        ASSERT_THERE(&bench.w, "-", NODE_PATH, IN_USE_AT(0));
+        ASSERT_STR("False", unknown_mounts_told());
+        bench_close();
+    }
+}
+
+/* Drivers and programs have mounts of their own below the root. */
+TEST(mounts_that_are_no_volumes_are_not_told)
+{
+    static const char *const rows[] = { "plugins/test.csi/cache",
+                                        "plugins/kubernetes.io/local-volume/mounts",
+                                        "pods",
+                                        "pods/u",
+                                        "pods/u/containers/c",
+                                        "elsewhere" };
+
+    skip_without_private_mounts();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bench_open();
+        stay_unknown(rows[i], "['kubernetes.io/csi/d']");
+        pass(10);
+        ASSERT_STR("-", unknown_mounts_told());
+        ASSERT_THERE(&bench.w, "-", NODE_PATH, IN_USE_AT(0));
+        bench_close();
+    }
+}
+
+static void pods_cannot_be_read(void)
+{
+    mount_stays();
+    sh("mv '%s/pods' '%s/away' && ln -s away '%s/pods'", bench.root, bench.root, bench.root);
+}
+
+/* A scan that fails as a whole makes no volume unused either. */
+TEST(directories_that_cannot_be_read_keep_volumes_in_use)
+{
+    skip_without_private_mounts();
+    bench_open();
+    (void)snprintf(unknown_path, sizeof unknown_path, "%s/plugins/kubernetes.io/gone/mounts/d", bench.root);
+    last_in_use = "['kubernetes.io/gone/d']";
+    sh("mkdir -p '%s/pods'", bench.root);
+    restart_after(pods_cannot_be_read);
+    pass(10);
+    ASSERT_THERE(&bench.w, "kubernetes.io/gone/d", NODE_PATH, IN_USE_AT(0));
+    bench_close();
+}
+
+/* A volume that its pod still wants is set up again, and known from then on. */
+TEST(unknown_mount_of_a_wanted_volume_is_known_again)
+{
+    char uid[64];
+
+    skip_without_private_mounts();
+    disk.mounts = disk.is_attachable = true;
+    mount_one(uid);
+    disk_fails("reconstruct", 1000, ERR_INVALID, "damaged");
+    disk_fails("set-up", 1, ERR_IO, "not now");
+    restart_after(nothing);
+    ASSERT_INT(1, count_reason("UnknownMounts"));
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    pass(15);
+    ASSERT_INT(MOUNT_DONE, bench_mount("d", uid)->state);
+    ASSERT_STR("False", unknown_mounts_told());
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    bench_close();
+}
+
+/* Where the node attaches, it also detaches nothing that may be mounted. */
+TEST(node_does_not_detach_what_may_be_mounted)
+{
+    skip_without_private_mounts();
+    disk.is_attachable = bench.o.attaches_itself = true;
+    bench_open();
+    disk_fails("reconstruct", 1000, ERR_INVALID, "damaged");
+    stay_unknown("plugins/kubernetes.io/flexvolume/" DISK "/mounts/d", "['" DISK "/d']");
+    pass(60);
+    ASSERT_CALLS("reconstruct d\n");
+    ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, IN_USE_AT(0));
+    sh("umount '%s'", unknown_path);
+    pass(2);
+    ASSERT_CALLS("detach d\n");
+    ASSERT_THERE(&bench.w, "-", NODE_PATH, IN_USE_AT(0));
+    bench_close();
+}
+
 TEST_MAIN()

@@ -117,6 +117,39 @@ TEST(a_heartbeat_says_nothing_else)
     ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, RIGHT(",'volumesInUse':['p/a','p/b']")));
 }
 
+#define UNKNOWN(status, transition, reason, message)                                             \
+    ",{'type':'volumes.berth.io/unknown-mounts','status':'" status "'," HEARTBEAT "," transition \
+    "'reason':'" reason "','message':'" message "'}]"
+
+/* The condition comes with the first such mount, and stays. */
+TEST(unknown_mounts_have_a_condition)
+{
+    static const char was[] = "{" META ",'status':{" RIGHT_CONDITIONS "}}";
+    struct node_wish w = wish_of("n1");
+    char now[4096], expected[8192];
+    _cleanup_(object_unref_p) struct object *without = node_from(was), *with = NULL;
+
+    (void)snprintf(now, sizeof now,
+                   "%.*s,{'type':'volumes.berth.io/unknown-mounts','status':'True','reason':"
+                   "'UnknownMounts','message':'/x'}]}}",
+                   (int)(strlen(was) - 3), was);
+    with = node_from(now);
+    assert_true(node_state_is_right(&w, node_of(without)));
+    assert_true(node_state_is_right(&w, node_of(with))); /* not known yet: it stays */
+    w.unknown_mounts = "";
+    assert_true(node_state_is_right(&w, node_of(without)));
+    assert_false(node_state_is_right(&w, node_of(with)));
+    (void)snprintf(expected, sizeof expected, "%.*s%s", (int)sizeof CONDITIONS_NOW - 2, CONDITIONS_NOW,
+                   UNKNOWN("False", TRANSITION ",", "NoUnknownMounts", "all mounts belong to known volumes"));
+    assert_non_null(strstr(patch_of(&w, now), expected));
+    w.unknown_mounts = "/x";
+    assert_false(node_state_is_right(&w, node_of(without)));
+    assert_true(node_state_is_right(&w, node_of(with)));
+    (void)snprintf(expected, sizeof expected, "%.*s%s", (int)sizeof CONDITIONS_NOW - 2, CONDITIONS_NOW,
+                   UNKNOWN("True", TRANSITION ",", "UnknownMounts", "/x"));
+    assert_non_null(strstr(patch_of(&w, was), expected));
+}
+
 TEST(what_is_in_use_is_written_when_it_is_known_and_differs)
 {
     static const char *const in_use[] = { "p/a", "p/b" };

@@ -256,4 +256,5 @@ const struct block_table csi_block_table = {
     .stage = csi_block_stage,
     .publish = csi_block_publish,
     .unstage = csi_block_unstage,
+    .reconstruct = csi_reconstruct_block,
 };

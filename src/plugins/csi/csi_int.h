@@ -150,5 +150,10 @@ int csi_expand_on_node(const struct volume_plugin *self, const struct volume_env
 int csi_usage(const struct volume_plugin *self, const struct volume_env *env, const char *path,
               struct host_usage *ret, struct error *err);
 int csi_block_data_dir(const char *root, const char *name, char ret[PATH_MAX], struct error *err);
+/* What was found without a pod: by its staging path, and a raw device by its name. */
+int csi_reconstruct_staged(const struct volume_plugin *self, const struct volume_env *env,
+                           const char *mount_path, struct object **ret, struct error *err);
+int csi_reconstruct_block(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                          struct object **ret, struct error *err);
 
 #endif

@@ -155,4 +155,5 @@ const struct device_table csi_device_table = {
     .mount_path = csi_mount_path,
     .mount = csi_mount,
     .unmount = csi_unmount,
+    .reconstruct = csi_reconstruct_staged,
 };

@@ -112,25 +112,21 @@ static int source_json(const struct csi_data *d, bool is_persistent, struct buf 
     return buf_check(out, "a source", err);
 }
 
-static int csi_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
-                           const char *pod_uid, bool is_block, struct object **ret, struct error *err)
+/* From the data file in dir. name: of a volume whose file does not tell it. pod_uid: NULL for what is staged,
+ * which is never a pod's own. */
+static int reconstruct_from(const char *dir, const char *name, const char *pod_uid, bool is_block,
+                            struct object **ret, struct error *err)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(CSI_MEMORY_BYTES_MAX);
     bool is_persistent;
     struct csi_data d = { 0 };
-    char dir[PATH_MAX];
-    int r = is_block     ? csi_block_data_dir(env->root, name, dir, err)
-            : pod_uid[0] ? layout_pod_path(env->root, pod_uid, "volumes", CSI_PLUGIN, name, dir, err)
-                         : layout_plugin_path(env->root, CSI_PLUGIN, name, dir, err); /* what is staged */
+    int r = csi_data_read(dir, &a, &d, err);
 
-    (void)self;
-    if (r == 0)
-        r = csi_data_read(dir, &a, &d, err);
     if (r < 0)
         return r;
     assert(d.mode); /* as all texts of a file that was read */
-    is_persistent = strcmp(d.mode, CSI_MODE_EPHEMERAL) != 0;
+    is_persistent = !pod_uid || strcmp(d.mode, CSI_MODE_EPHEMERAL) != 0;
     r = source_json(&d, is_persistent, &source, err);
     if (r < 0)
         return r;
@@ -138,6 +134,56 @@ static int csi_reconstruct(const struct volume_plugin *self, const struct volume
         d.spec_name = name;
     return is_persistent ? reconstruct_volume(d.spec_name, buf_cstr(&source), is_block, ret, err)
                          : reconstruct_pod(d.spec_name, pod_uid, buf_cstr(&source), ret, err);
+}
+
+static int csi_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                           const char *pod_uid, bool is_block, struct object **ret, struct error *err)
+{
+    char dir[PATH_MAX];
+    int r = is_block ? csi_block_data_dir(env->root, name, dir, err)
+                     : layout_pod_path(env->root, pod_uid, "volumes", CSI_PLUGIN, name, dir, err);
+
+    (void)self;
+    return r < 0 ? r : reconstruct_from(dir, name, pod_uid, is_block, ret, err);
+}
+
+/* The data file is beside the directory, and does not name the PersistentVolume: the directory's own name, a
+ * digest of the handle, stands for it. A file that is another volume's is refused: the wrong volume would be
+ * unstaged. */
+int csi_reconstruct_staged(const struct volume_plugin *self, const struct volume_env *env,
+                           const char *mount_path, struct object **ret, struct error *err)
+{
+    _cleanup_(object_unref_p) struct object *found = NULL;
+    const struct csi_source *source;
+    char dir[PATH_MAX], path[PATH_MAX];
+    const char *slash;
+    int r;
+
+    (void)self;
+    csi_parent(mount_path, dir);
+    slash = strrchr(dir, '/');
+    r = reconstruct_from(dir, slash ? slash + 1 : dir, /* pod_uid= */ NULL, /* is_block= */ false, &found,
+                         err);
+    if (r < 0)
+        return r;
+    source = volume_of(found)->source.csi;
+    r = csi_stage_path(env->root, source->driver, source->handle, path, err);
+    if (r == 0 && strcmp(path, mount_path) != 0)
+        r = error_set(err, ERR_INVALID, "'%s' has the data file of volume '%s' of driver '%s'", dir,
+                      source->handle, source->driver);
+    if (r == 0)
+        *ret = TAKE(found);
+    return r;
+}
+
+int csi_reconstruct_block(const struct volume_plugin *self, const struct volume_env *env, const char *name,
+                          struct object **ret, struct error *err)
+{
+    char dir[PATH_MAX];
+    int r = csi_block_data_dir(env->root, name, dir, err);
+
+    (void)self;
+    return r < 0 ? r : reconstruct_from(dir, name, /* pod_uid= */ NULL, /* is_block= */ true, ret, err);
 }
 
 /* --- The plugin --- */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/json.h"
 #include "base/cleanup.h"
@@ -31,6 +32,14 @@ static int flex_volume_name(const struct volume_plugin *self, const struct volum
 }
 
 /* The driver and the name are all that the disk tells. */
+static int source_json(const struct volume_plugin *self, struct buf *out, struct error *err)
+{
+    (void)buf_add_cstr(out, "\"flexVolume\":{\"driver\":");
+    json_write_string(out, str_of(self->name));
+    (void)buf_add_char(out, '}');
+    return buf_check(out, "the volume's source", err);
+}
+
 static int flex_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                             const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
@@ -40,11 +49,21 @@ static int flex_reconstruct(const struct volume_plugin *self, const struct volum
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "driver %s has no block volumes", self->name);
-    (void)buf_add_cstr(&source, "\"flexVolume\":{\"driver\":");
-    json_write_string(&source, str_of(self->name));
-    (void)buf_add_char(&source, '}');
-    r = buf_check(&source, "the volume's source", err);
+    r = source_json(self, &source, err);
     return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
+}
+
+int flex_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,
+                            const char *mount_path, struct object **ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
+    const char *slash = strrchr(mount_path, '/');
+    int r = source_json(self, &source, err);
+
+    (void)env;
+    return r < 0 ? r
+                 : reconstruct_volume(slash ? slash + 1 : mount_path, buf_cstr(&source),
+                                      /* is_block= */ false, ret, err);
 }
 
 /* --- Life --- */

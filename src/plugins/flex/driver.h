@@ -117,6 +117,8 @@ extern const struct attach_table flex_attach_table;
 
 int flex_device_path(const struct volume_plugin *self, const struct volume_env *env,
                      const struct volume_spec *s, char ret[PATH_MAX], struct error *err);
+int flex_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,
+                            const char *mount_path, struct object **ret, struct error *err);
 int flex_expand(const struct volume_plugin *self, const struct volume_env *env,
                 const struct expand_request *q, uint64_t *ret_bytes, struct error *err);
 int flex_expand_on_node(const struct volume_plugin *self, const struct volume_env *env,

@@ -143,6 +143,7 @@ const struct device_table flex_device_table = {
     .mount_path = flex_device_path,
     .mount = flex_mount_device,
     .unmount = flex_unmount_device,
+    .reconstruct = flex_reconstruct_device,
 };
 
 /* --- Pods --- */
