@@ -181,7 +181,7 @@ struct store_watcher {
 };
 
 /* From now on event is called for each commit to an object of that kind (KIND_COUNT: of every kind), in order
- * of revision, and settled when all events up to that revision have been told; settled may be NULL. By then
+ * of revision, and settled when all events up to that revision have been told; either may be NULL. By then
  * the image is at that revision. */
 void store_watch(struct store *s, struct store_watcher *w, enum kind k, store_event_fn *event,
                  void (*settled)(void *ctx, int64_t revision), void *ctx);
