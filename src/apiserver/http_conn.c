@@ -283,6 +283,12 @@ void http_on_stalled(void *ctx)
         timer_arm(&h->stalled, now_ns + http_look_ns(h));
 }
 
+/* Its request is complete, and has no answer yet. */
+static bool is_being_served(const struct http_conn *c)
+{
+    return has_call(c) && (c->request->is_served || c->request->turn.flow);
+}
+
 /* The oldest strangers, but none whose request is being served: that takes no longer than the server does. */
 static void http_end_strangers(struct http *h)
 {
@@ -290,7 +296,7 @@ static void http_end_strangers(struct http *h)
 
     for (c = TAILQ_FIRST(&h->strangers); c && h->strangers_count > h->strangers_max; c = next) {
         next = TAILQ_NEXT(c, stranger);
-        if (!has_call(c))
+        if (!is_being_served(c))
             http_conn_end(c);
     }
 }
