@@ -206,6 +206,7 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     h->serve = o->serve;
     h->ctx = o->ctx;
     h->seed = o->seed;
+    h->has_no_users = o->has_no_users;
     h->stranger_ms_max = o->stranger_ms_max ? o->stranger_ms_max : HTTP_STRANGER_MS_MAX;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
     h->idle_ms_max = o->idle_ms_max ? o->idle_ms_max : HTTP_IDLE_MS_MAX;

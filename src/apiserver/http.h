@@ -64,6 +64,7 @@ struct http_options {
     http_serve_fn *serve;
     void *ctx;
     struct hash_seed seed; /* secret: of the hash that tells clients apart */
+    bool has_no_users;     /* nobody shows who it is: whoever has made a request is no stranger */
     /* 0: as above. */
     size_t memory_bytes;
     unsigned connections_max;

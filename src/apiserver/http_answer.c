@@ -160,7 +160,7 @@ static void http_answer(struct call *call)
 
     assert(!r->is_answered);
     r->is_answered = true;
-    if (r->conn && call->user && call->user != &user_anonymous)
+    if (r->conn && (r->conn->http->has_no_users || (call->user && call->user != &user_anonymous)))
         http_conn_trust(r->conn);
     if (r->conn)
         http_send(r);

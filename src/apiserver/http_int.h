@@ -66,6 +66,7 @@ struct http {
     http_serve_fn *serve;
     void *ctx;
     struct hash_seed seed;
+    bool has_no_users;
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
     size_t target_bytes_max;
