@@ -120,8 +120,8 @@ void store_past_note(struct store *s, const struct store_event *ev)
         return;
     if (version_add(s, p, ev, NULL) == 0)
         return;
-    TAILQ_FOREACH(snap, &p->snapshots, link)
-    snap->is_lost = true; /* the commit is on disk: it cannot fail for want of memory here */
+    for (; snap; snap = TAILQ_PREV(snap, store_snapshots, link))
+        snap->is_lost = true; /* the commit is on disk: it cannot fail for want of memory here */
 }
 
 /* What has changed between the revision and now, out of the ring. */
