@@ -121,22 +121,25 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err)
 
 /* --- Writing --- */
 
-/* Takes off what s begins with; false when it begins otherwise. */
-static bool skip(struct str *s, const char *prefix)
+/* Takes off what s begins with; false when it begins otherwise. Called for every item: inline. */
+static inline bool skip(struct str *s, const char *prefix, size_t len)
 {
-    if (!str_has_prefix(*s, prefix))
+    if (s->len < len || memcmp(s->s, prefix, len) != 0)
         return false;
-    *s = (struct str){ s->s + strlen(prefix), s->len - strlen(prefix) };
+    *s = (struct str){ s->s + len, s->len - len };
     return true;
 }
+
+#define SKIP_LITERAL(s, literal) skip(s, literal, sizeof(literal) - 1)
 
 /* Canonical text begins with kind and apiVersion, and metadata always follows: leaving the two out is to
  * start later. A text that was decoded without them begins otherwise and needs no cut. */
 static bool skip_type(const struct kind_info *k, struct str *text)
 {
-    return skip(text, "{\"kind\":\"") && skip(text, k->name) && skip(text, "\",\"apiVersion\":\"") &&
-           skip(text, k->group) && (k->group[0] == '\0' || skip(text, "/")) && skip(text, k->version) &&
-           skip(text, "\",");
+    return SKIP_LITERAL(text, "{\"kind\":\"") && skip(text, k->name, strlen(k->name)) &&
+           SKIP_LITERAL(text, "\",\"apiVersion\":\"") &&
+           (k->group[0] == '\0' || (skip(text, k->group, strlen(k->group)) && SKIP_LITERAL(text, "/"))) &&
+           skip(text, k->version, strlen(k->version)) && SKIP_LITERAL(text, "\",");
 }
 
 void list_write_item(const struct kind_info *k, const struct object *o, struct buf *out)

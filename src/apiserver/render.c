@@ -123,13 +123,14 @@ void render_list_begin(const struct rendering *r, const struct list_meta *meta, 
 
 static void write_item(const struct rendering *r, const struct object *o, struct buf *out)
 {
-    struct table_options how = table_options_of(r, /* omits_columns= */ false);
+    struct table_options how;
 
     switch (r->view.shape) {
     case SHAPE_OBJECT:
         list_write_item(o->kind, o, out);
         break;
     case SHAPE_TABLE:
+        how = table_options_of(r, /* omits_columns= */ false);
         table_write_row(o, &how, out);
         break;
     case SHAPE_PARTIAL:
