@@ -174,6 +174,8 @@ void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
 /* The number of bytes that json_write() writes. Counting stops as soon as it exceeds max; the result is then
  * any number above max. */
 size_t json_size(const struct json *d, json_ref v, size_t max);
+/* The same for a value that stands so many levels deep in a document; its first line is not indented. */
+void json_write_pretty_at(const struct json *d, json_ref v, unsigned depth, struct buf *out);
 /* A text as a JSON string, quoted. Bytes that are no UTF-8 become U+FFFD each. */
 void json_write_string(struct buf *out, struct str text);
 /* The inside of a string, escaped and without the quotes: for a string that is written in pieces, of

@@ -191,10 +191,10 @@ static void json_write_scalar(const struct json_node *n, struct buf *out)
     }
 }
 
-static void json_write_tree(const struct json *d, json_ref top, struct buf *out, bool pretty)
+/* depth: of top, in what stands around it. */
+static void json_write_tree(const struct json *d, json_ref top, struct buf *out, bool pretty, unsigned depth)
 {
     json_ref v = top;
-    unsigned depth = 0;
 
     while (!out->failed) {
         const struct json_node *n = json_node(d, v);
@@ -279,15 +279,20 @@ size_t json_size(const struct json *d, json_ref v, size_t max)
 void json_write(const struct json *d, json_ref v, struct buf *out)
 {
     if (v)
-        json_write_tree(d, v, out, /* pretty= */ false);
+        json_write_tree(d, v, out, /* pretty= */ false, /* depth= */ 0);
+    else
+        (void)buf_add(out, "null", 4);
+}
+
+void json_write_pretty_at(const struct json *d, json_ref v, unsigned depth, struct buf *out)
+{
+    if (v)
+        json_write_tree(d, v, out, /* pretty= */ true, depth);
     else
         (void)buf_add(out, "null", 4);
 }
 
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out)
 {
-    if (v)
-        json_write_tree(d, v, out, /* pretty= */ true);
-    else
-        (void)buf_add(out, "null", 4);
+    json_write_pretty_at(d, v, 0, out);
 }

@@ -121,13 +121,35 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err)
 
 /* --- Writing --- */
 
+/* Takes off what s begins with; false when it begins otherwise. Called for every item: inline. */
+static inline bool skip(struct str *s, const char *prefix, size_t len)
+{
+    if (s->len < len || memcmp(s->s, prefix, len) != 0)
+        return false;
+    *s = (struct str){ s->s + len, s->len - len };
+    return true;
+}
+
+#define SKIP_LITERAL(s, literal) skip(s, literal, sizeof(literal) - 1)
+
 /* Canonical text begins with kind and apiVersion, and metadata always follows: leaving the two out is to
  * start later. A text that was decoded without them begins otherwise and needs no cut. */
-static void list_write_item(const struct object *o, struct str prefix, struct buf *out)
+static bool skip_type(const struct kind_info *k, struct str *text)
 {
-    if (o->text.len > prefix.len && memcmp(o->text.s, prefix.s, prefix.len) == 0) {
+    return SKIP_LITERAL(text, "{\"kind\":\"") && skip(text, k->name, strlen(k->name)) &&
+           SKIP_LITERAL(text, "\",\"apiVersion\":\"") &&
+           (k->group[0] == '\0' || (skip(text, k->group, strlen(k->group)) && SKIP_LITERAL(text, "/"))) &&
+           skip(text, k->version, strlen(k->version)) && SKIP_LITERAL(text, "\",");
+}
+
+void list_write_item(const struct kind_info *k, const struct object *o, struct buf *out)
+{
+    struct str rest = o->text;
+
+    assert(o->kind == k);
+    if ((k->flags & KIND_IS_CUSTOM) == 0 && skip_type(k, &rest)) {
         (void)buf_add_char(out, '{');
-        (void)buf_add(out, o->text.s + prefix.len, o->text.len - prefix.len);
+        (void)buf_add_str(out, rest);
     } else {
         (void)buf_add_str(out, o->text);
     }
@@ -146,28 +168,23 @@ void list_write_meta(const struct list_meta *meta, struct buf *out)
     (void)buf_add_char(out, '}');
 }
 
-void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
-                size_t count, struct buf *out)
+void list_write_begin(const struct kind_info *k, const struct list_meta *meta, struct buf *out)
 {
-    _cleanup_(buf_done_p) struct buf prefix = BUF_INIT(512);
-    bool is_custom = (k->flags & KIND_IS_CUSTOM) != 0;
-
-    (void)buf_addf(&prefix, "{\"kind\":\"%s\",\"apiVersion\":\"", k->name);
-    kind_api_version(k, &prefix);
-    (void)buf_add_cstr(&prefix, "\",");
     (void)buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", k->name);
     kind_api_version(k, out);
     (void)buf_add_cstr(out, "\",");
     list_write_meta(meta, out);
     (void)buf_add_cstr(out, ",\"items\":[");
+}
+
+void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
+                size_t count, struct buf *out)
+{
+    list_write_begin(k, meta, out);
     for (size_t i = 0; i < count; i++) {
-        assert(objects[i]->kind == k);
         if (i)
             (void)buf_add_char(out, ',');
-        if (is_custom)
-            (void)buf_add_str(out, objects[i]->text);
-        else
-            list_write_item(objects[i], buf_str(&prefix), out);
+        list_write_item(k, objects[i], out);
     }
-    (void)buf_add_cstr(out, "]}");
+    (void)buf_add_cstr(out, LIST_WRITE_END);
 }

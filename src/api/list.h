@@ -45,6 +45,11 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err);
 void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
                 size_t count, struct buf *out);
 
+/* The same in parts, with commas between the items. */
+#define LIST_WRITE_END "]}"
+void list_write_begin(const struct kind_info *k, const struct list_meta *meta, struct buf *out);
+void list_write_item(const struct kind_info *k, const struct object *o, struct buf *out);
+
 /* The member "metadata" alone, for documents that are like lists. */
 void list_write_meta(const struct list_meta *meta, struct buf *out);
 

@@ -3,7 +3,7 @@
  * The carrier (an HTTP connection in http.c, or the client in this process) makes the call, fills in what was
  * asked, and hands it to apiserver_serve(). Sooner or later, once, the server hands it back through
  * carrier->answer() with the answer in it; until then the call belongs to the server. A body is given whole;
- * an answer is either whole (`body`) or a stream (`stream`, a watch).
+ * an answer is either whole (`reply`) or a stream (`stream`: a watch, or a list that is long).
  *
  * Texts that a handler needs for the length of the call live in its arena. */
 #ifndef BERTH_APISERVER_CALL_H
@@ -68,14 +68,21 @@ struct carrier {
     void (*each_header)(const struct call *c, call_header_fn *fn, void *ctx);
     /* The answer is in the call. The carrier sends it and releases the call with call_done(). */
     void (*answer)(struct call *c);
+    bool takes_documents; /* as streams; else they come whole */
 };
 
 /* What a watch tells of an object. */
 enum watch_event_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_EVENT_TYPE_COUNT };
 
-/* An answer without an end known beforehand. Made by the server, run by the carrier. */
+/* What pull() returns besides a count. */
+#define STREAM_END ((ssize_t)-1)
+#define STREAM_FAILED ((ssize_t)-2)
+
+/* An answer that is made as its client reads it. Made by the server, run by the carrier. */
 struct stream {
-    /* Writes up to room bytes and returns how many; 0: nothing for now, wake() will follow; -1: the end. */
+    /* Writes up to room bytes and returns how many; 0: nothing for now, wake() will follow, or was called
+     * already; STREAM_END; STREAM_FAILED: the rest cannot be made, and the client must not take what it has
+     * for the whole. */
     ssize_t (*pull)(struct stream *s, char *to, size_t room);
     /* In the place of pull() when the call wants objects: 1 and the next line (watch_queue.h), a reference;
      * 0: nothing for now, wake() will follow; -1: the end. */
@@ -88,7 +95,11 @@ struct stream {
     /* Set by the carrier likewise: ends the connection at once, what was not sent yet is lost. For a client
      * that does not read. close() follows later, from the loop; no pull() comes before it. */
     void (*cut)(struct stream *s);
-    void *carrier; /* the carrier's own */
+    /* How much memory it keeps because its client has not read on; 0 when it waits for something to happen,
+     * not for its client. NULL: always 0. */
+    size_t (*held)(const struct stream *s);
+    bool is_document; /* of many bytes, and it ends: worth compressing */
+    void *carrier;    /* the carrier's own */
 };
 
 struct answer_header {

@@ -28,6 +28,8 @@
 #define HTTP_OPTIONS_MAX 16
 /* Descriptors besides those of connections: the store's, the loop's, children. */
 #define HTTP_OTHER_DESCRIPTORS 256
+/* Connections that have been ended and are not gone yet; they are among the other descriptors. */
+#define HTTP_ENDING_MAX 64
 /* Of a connection's memory, what the request line must leave for headers and answer. */
 #define HTTP_HEADERS_SHARE 4
 
@@ -133,6 +135,19 @@ static unsigned connections_max(const struct http_options *o)
                                                         : HTTP_OTHER_DESCRIPTORS;
 }
 
+/* Divides the connections among strangers and others. Returns the library's limit: connections that have been
+ * ended and are not gone yet count there, too, so that it is above both. */
+static unsigned http_share_connections(struct http *h, unsigned total)
+{
+    unsigned share = total / HTTP_STRANGERS_SHARE;
+
+    h->strangers_max = share < HTTP_STRANGERS_MAX ? share : HTTP_STRANGERS_MAX;
+    if (h->strangers_max == 0)
+        h->strangers_max = 1;
+    h->known_max = total > h->strangers_max ? total - h->strangers_max : 1;
+    return h->known_max + h->strangers_max + HTTP_ENDING_MAX;
+}
+
 /* fd is the library's from here on, whether it starts or not. */
 static int http_start(struct http *h, const struct http_options *o, int fd, struct error *err)
 {
@@ -144,7 +159,7 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
 
     add_callbacks(&options, h);
     add_option(&options, MHD_OPTION_LISTEN_SOCKET, fd, NULL);
-    add_option(&options, MHD_OPTION_CONNECTION_LIMIT, connections_max(o), NULL);
+    add_option(&options, MHD_OPTION_CONNECTION_LIMIT, http_share_connections(h, connections_max(o)), NULL);
     add_option(&options, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory_bytes, NULL);
     /* Of inactivity; catches who does not read. The other limits are in http_conn.c. */
     add_option(&options, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)((h->idle_ms_max + 999) / 1000), NULL);
@@ -195,9 +210,17 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     h->identify = o->identify;
     h->ctx = o->ctx;
     h->seed = o->seed;
+    h->has_no_users = o->has_no_users;
+    h->stranger_ms_max = o->stranger_ms_max ? o->stranger_ms_max : HTTP_STRANGER_MS_MAX;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
     h->idle_ms_max = o->idle_ms_max ? o->idle_ms_max : HTTP_IDLE_MS_MAX;
+    h->unread_ms_max = o->unread_ms_max ? o->unread_ms_max : HTTP_UNREAD_MS_MAX;
+    h->held_bytes_max = o->held_bytes_max ? o->held_bytes_max : HTTP_HELD_BYTES_MAX;
     TAILQ_INIT(&h->conns);
+    TAILQ_INIT(&h->holders);
+    TAILQ_INIT(&h->strangers);
+    timer_init(&h->stalled, h->loop, http_on_stalled, h);
+    deferred_init(&h->relieve, h->loop, http_on_too_much, h);
     timer_init(&h->alarm, h->loop, http_run, h);
     deferred_init(&h->run, h->loop, http_run, h);
     deferred_init(&h->run_fair, h->loop, http_on_fair, h);
@@ -229,8 +252,10 @@ struct http *http_free(struct http *h)
     loop_remove_before_sleep(h->loop, &h->on_turn);
     loop_undefer(&h->run);
     loop_undefer(&h->run_fair);
+    loop_undefer(&h->relieve);
     timer_disarm(&h->alarm);
     (void)tls_identity_unref(h->identity);
+    timer_disarm(&h->stalled);
     free(h);
     return NULL;
 }
@@ -273,4 +298,9 @@ void http_quiesce(struct http *h)
 unsigned http_connections(const struct http *h)
 {
     return h->conns_count;
+}
+
+unsigned http_strangers(const struct http *h)
+{
+    return h->strangers_count;
 }

@@ -29,12 +29,23 @@
 #define HTTP_TARGET_BYTES_MAX ((size_t)64 << 10)
 /* Of a body that is too large this much is read and dropped, so that the client gets to read why. */
 #define HTTP_DROP_BYTES_MAX ((uint64_t)64 << 20)
-/* 4096 watches and some. */
-#define HTTP_CONNECTIONS_MAX 4608
-/* From the start of a connection, or of a further request on it, to the end of the request. */
+/* 4096 watches and some, and the strangers. */
+#define HTTP_CONNECTIONS_MAX 5120
+/* Of these, connections whose client has not shown who it is: one in so many, and no more than this. When
+ * there are more the oldest one ends, so that there is room for whoever comes next. */
+#define HTTP_STRANGERS_SHARE 8
+#define HTTP_STRANGERS_MAX 512
+/* From the start of a connection to the end of its first request, and between requests of a stranger. */
+#define HTTP_STRANGER_MS_MAX UINT64_C(10000)
+/* From the start of a further request to its end. */
 #define HTTP_REQUEST_MS_MAX UINT64_C(30000)
-/* Between requests, and while a client does not read its answer. */
+/* Between requests. */
 #define HTTP_IDLE_MS_MAX UINT64_C(180000)
+/* While a client reads nothing of its answer; watches have limits of their own. */
+#define HTTP_UNREAD_MS_MAX UINT64_C(30000)
+/* Of answers that their clients have yet to read, all together: past it the one whose client has read nothing
+ * for the longest ends. */
+#define HTTP_HELD_BYTES_MAX ((size_t)64 << 20)
 #define HTTP_GZIP_BYTES_MIN ((size_t)128 << 10)
 
 struct http;
@@ -58,11 +69,15 @@ struct http_options {
     http_identify_fn *identify; /* NULL: all requests share one flow */
     void *ctx;
     struct hash_seed seed; /* secret: of the hash that tells users apart */
+    bool has_no_users;     /* no identities here: whoever has made a request is no stranger */
     /* 0: as above. */
     size_t memory_bytes;
     unsigned connections_max;
+    uint64_t stranger_ms_max;
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
+    uint64_t unread_ms_max;
+    size_t held_bytes_max;
 };
 
 int http_new(const struct http_options *o, struct http **ret, struct error *err);
@@ -83,7 +98,8 @@ const char *http_address(const struct http *h);
  * their answer. Not from inside serve() or a stream. */
 void http_quiesce(struct http *h);
 
-/* How many connections there are. */
+/* How many connections there are, and how many of them are strangers'. */
 unsigned http_connections(const struct http *h);
+unsigned http_strangers(const struct http *h);
 
 #endif

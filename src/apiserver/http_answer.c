@@ -7,10 +7,9 @@
 #include <strings.h>
 
 #include "apiserver/gzip.h"
+#include "apiserver/text_stream.h"
 #include "apiserver/tls.h"
-
-/* The library asks for the next piece in one of this size from clients of HTTP/1.0, else as room allows. */
-#define HTTP_GZIP_BLOCK_BYTES 4096
+#include "apiserver/user.h"
 
 static struct str http_header(const struct call *c, const char *name)
 {
@@ -93,61 +92,49 @@ static struct MHD_Response *buffer_response(struct buf *reply)
     return response;
 }
 
-static ssize_t gzip_read(void *ctx, uint64_t at, char *to, size_t room)
+/* Takes the source, on failure (NULL) too. */
+static struct MHD_Response *gzip_response(struct http_conn *c, struct stream *source)
 {
-    ssize_t n = gzip_pull(ctx, to, room);
+    struct stream *s = source ? gzip_stream_new_take(source) : NULL;
+    struct MHD_Response *response = s ? http_stream_response(c, s) : NULL;
 
-    (void)at;
-    return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
-}
-
-static void gzip_release(void *ctx)
-{
-    (void)gzip_free(ctx);
-}
-
-static struct MHD_Response *gzip_response(struct buf *reply)
-{
-    size_t len = reply->len;
-    char *text = buf_take(reply);
-    struct gzip *z = NULL;
-    struct MHD_Response *response;
-    struct error err;
-
-    if (!text || gzip_new_take(text, len, &z, &err) < 0)
-        return NULL;
-    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, HTTP_GZIP_BLOCK_BYTES, gzip_read, z,
-                                                 gzip_release);
-    if (!response)
-        (void)gzip_free(z);
-    else
+    if (response)
         add_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
     return response;
 }
 
-static struct MHD_Response *long_response(struct call *c)
+static struct MHD_Response *reply_response(struct http_conn *c, struct buf *reply, bool is_packed)
 {
-    struct str accepted = http_header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING);
-    bool is_packed = c->method != HTTP_HEAD && gzip_is_accepted(accepted);
-    struct MHD_Response *response = is_packed ? gzip_response(&c->reply) : buffer_response(&c->reply);
+    size_t len = reply->len;
+    char *text;
 
-    if (response)
-        add_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING);
-    return response;
+    if (!is_packed) {
+        http_conn_hold(c, reply->cap);
+        return buffer_response(reply);
+    }
+    text = buf_take(reply);
+    return gzip_response(c, text ? text_stream_new_take(text, len) : NULL);
 }
 
 static struct MHD_Response *make_response(struct http_request *r)
 {
     struct call *c = &r->call;
     struct stream *s = TAKE(c->stream);
+    bool is_long = (s ? s->is_document : c->reply.len >= HTTP_GZIP_BYTES_MIN) &&
+                   !answer_has_header(c, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    bool is_packed = is_long && c->method != HTTP_HEAD &&
+                     gzip_is_accepted(http_header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+    struct MHD_Response *response;
 
-    if (s && c->method != HTTP_HEAD)
-        return http_stream_response(r->conn, s);
+    if (s && c->method == HTTP_HEAD)
+        s->close(TAKE(s)); /* the library would send the last chunk of what has no body */
     if (s)
-        s->close(s); /* the library would send the last chunk of what has no body */
-    if (c->reply.len >= HTTP_GZIP_BYTES_MIN && !answer_has_header(c, MHD_HTTP_HEADER_CONTENT_ENCODING))
-        return long_response(c);
-    return buffer_response(&c->reply);
+        response = is_packed ? gzip_response(r->conn, s) : http_stream_response(r->conn, s);
+    else
+        response = reply_response(r->conn, &c->reply, is_packed);
+    if (response && is_long)
+        add_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    return response;
 }
 
 /* Without memory for an answer there is none: the connection ends. */
@@ -173,6 +160,8 @@ static void http_answer(struct call *call)
 
     assert(!r->is_answered);
     r->is_answered = true;
+    if (r->conn && (r->conn->http->has_no_users || (call->user && call->user != &user_anonymous)))
+        http_conn_trust(r->conn);
     if (r->conn)
         http_send(r);
     else if (call->stream)
@@ -191,6 +180,7 @@ const struct carrier http_carrier = {
     .header = http_header,
     .each_header = http_each_header,
     .answer = http_answer,
+    .takes_documents = true,
 };
 
 enum MHD_Result http_refuse(struct http_conn *c, unsigned status, const char *text)

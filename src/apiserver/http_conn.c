@@ -1,9 +1,14 @@
 /* Connections: who is there, how long they may take, and streams.
  *
  * Deadlines. The library counts inactivity alone, so that a client that sends a byte a minute stays for ever.
- * Here each request has an end by which it must be complete: request_ms_max after the connection or the
- * request line, and idle_ms_max after the last answer. Every request sets and lifts it, so the timer is moved
- * only when it would come too late; when it comes too early it looks and goes on.
+ * Here each request has an end by which it must be complete: the first one stranger_ms_max after the
+ * connection began, others request_ms_max after their line, and idle_ms_max after the last answer. Every
+ * request sets and lifts it, so the timer is moved only when it would come too late; when it comes too early
+ * it looks and goes on.
+ *
+ * Strangers. A client that has not shown who it is (by a request of a known user; without identities, by any)
+ * belongs to a share of the connections that is limited. A new connection is always accepted: the oldest
+ * stranger's that waits for no answer ends for it.
  *
  * Ending. The library has no call for it, but sees a socket that has been shut down, whatever state it is in;
  * a suspended connection is resumed for it.
@@ -21,6 +26,9 @@
 
 /* The library's buffer for clients of HTTP/1.0, who know no chunks. */
 #define HTTP_STREAM_BLOCK_BYTES 1024
+#define HTTP_DOCUMENT_BLOCK_BYTES 16384
+/* So often within the time that a client may read nothing it is looked whether it does. */
+#define HTTP_UNREAD_LOOKS 3
 
 struct http_stream {
     struct stream *stream;
@@ -81,8 +89,30 @@ static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mh
     timer_init(&c->alarm, h->loop, http_conn_check_deadline, c);
     TAILQ_INSERT_TAIL(&h->conns, c, link);
     h->conns_count++;
-    http_conn_set_deadline(c, h->request_ms_max);
+    c->is_stranger = true;
+    TAILQ_INSERT_TAIL(&h->strangers, c, stranger);
+    h->strangers_count++;
+    http_conn_set_deadline(c, h->stranger_ms_max);
+    if (h->strangers_count > h->strangers_max)
+        loop_defer(&h->relieve); /* not from inside the library */
     return c;
+}
+
+static void http_conn_leave_strangers(struct http_conn *c)
+{
+    if (!c->is_stranger)
+        return;
+    c->is_stranger = false;
+    TAILQ_REMOVE(&c->http->strangers, c, stranger);
+    c->http->strangers_count--;
+}
+
+void http_conn_trust(struct http_conn *c)
+{
+    const struct http *h = c->http;
+
+    if (h->conns_count - h->strangers_count < h->known_max)
+        http_conn_leave_strangers(c);
 }
 
 static void http_conn_free(struct http_conn *c)
@@ -92,6 +122,8 @@ static void http_conn_free(struct http_conn *c)
     if (c->request)
         http_request_leave(c); /* the library forgets to tell when it runs out of memory */
     timer_disarm(&c->alarm);
+    http_conn_hold(c, 0);
+    http_conn_leave_strangers(c);
     TAILQ_REMOVE(&c->http->conns, c, link);
     c->http->conns_count--;
     loop_defer(
@@ -160,6 +192,8 @@ static bool has_call(const struct http_conn *c)
 static void http_conn_was_ended(struct http_conn *c)
 {
     c->is_ended = true;
+    http_conn_hold(c, 0); /* what it holds is released as soon as the library looks at it */
+    http_conn_leave_strangers(c);
     /* After some bad requests the library no longer looks at the socket; but it does look at the time. */
     (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
     loop_defer(&c->http->run);
@@ -171,6 +205,98 @@ void http_conn_end(struct http_conn *c)
 {
     socket_end(c->fd);
     http_conn_was_ended(c);
+}
+
+/* Answers that wait for their clients */
+
+static uint64_t http_look_ns(const struct http *h)
+{
+    return h->unread_ms_max * NS_PER_MS / HTTP_UNREAD_LOOKS;
+}
+
+void http_conn_hold(struct http_conn *c, size_t bytes)
+{
+    struct http *h = c->http;
+
+    if (c->held_bytes)
+        TAILQ_REMOVE(&h->holders, c, holding);
+    h->held_bytes += bytes - c->held_bytes;
+    c->held_bytes = bytes;
+    if (!bytes)
+        return;
+    c->moved_ns = loop_now_ns(h->loop);
+    TAILQ_INSERT_TAIL(&h->holders, c, holding);
+    if (!timer_is_armed(&h->stalled))
+        timer_arm(&h->stalled, c->moved_ns + http_look_ns(h));
+    if (h->held_bytes > h->held_bytes_max)
+        loop_defer(&h->relieve); /* not from inside the library */
+}
+
+/* What its client has not taken is thrown away: the kernel's buffers are memory, too. */
+static void http_conn_abort(struct http_conn *c)
+{
+    socket_abort(c->fd);
+    http_conn_was_ended(c);
+}
+
+/* Whether the client has taken something since this was asked last. Streams are pulled when it has; of the
+ * other answers the kernel alone knows. */
+static bool http_conn_has_moved(struct http_conn *c)
+{
+    uint64_t taken = socket_taken_bytes(c->fd);
+
+    if (taken == c->taken_bytes)
+        return false;
+    c->taken_bytes = taken;
+    http_conn_hold(c, c->held_bytes);
+    return true;
+}
+
+/* In the order of the list all that come behind the first that moved lately did so later. */
+void http_on_stalled(void *ctx)
+{
+    struct http *h = ctx;
+    uint64_t now_ns = loop_now_ns(h->loop);
+    struct http_conn *c, *next;
+
+    for (c = TAILQ_FIRST(&h->holders); c && c->moved_ns + http_look_ns(h) <= now_ns; c = next) {
+        next = TAILQ_NEXT(c, holding);
+        if (!http_conn_has_moved(c) && c->moved_ns + h->unread_ms_max * NS_PER_MS <= now_ns)
+            http_conn_abort(c);
+    }
+    if (!TAILQ_EMPTY(&h->holders))
+        timer_arm(&h->stalled, now_ns + http_look_ns(h));
+}
+
+/* Its request is complete, and has no answer yet. */
+static bool is_being_served(const struct http_conn *c)
+{
+    return has_call(c) && (c->request->is_served || c->request->turn.flow);
+}
+
+/* The oldest strangers, but none whose request is being served: that takes no longer than the server does. */
+static void http_end_strangers(struct http *h)
+{
+    struct http_conn *c, *next;
+
+    for (c = TAILQ_FIRST(&h->strangers); c && h->strangers_count > h->strangers_max; c = next) {
+        next = TAILQ_NEXT(c, stranger);
+        if (!is_being_served(c))
+            http_conn_end(c);
+    }
+}
+
+void http_on_too_much(void *ctx)
+{
+    struct http *h = ctx;
+
+    http_end_strangers(h);
+    while (h->held_bytes > h->held_bytes_max) {
+        struct http_conn *c = TAILQ_FIRST(&h->holders);
+
+        if (!http_conn_has_moved(c))
+            http_conn_abort(c);
+    }
 }
 
 /* Streams */
@@ -197,8 +323,7 @@ static void stream_cut(struct stream *stream)
 {
     struct http_stream *s = stream->carrier;
 
-    socket_abort(s->conn->fd);
-    http_conn_was_ended(s->conn);
+    http_conn_abort(s->conn);
 }
 
 /* The library's: what comes next. */
@@ -214,10 +339,11 @@ static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t room)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     s->is_woken = false;
     n = s->stream->pull(s->stream, to, room);
+    http_conn_hold(c, n != STREAM_END && s->stream->held ? s->stream->held(s->stream) : 0);
     if (n > 0)
         return n;
     if (n < 0)
-        return MHD_CONTENT_READER_END_OF_STREAM;
+        return n == STREAM_END ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
     if (s->is_woken)
         return 0; /* while it pulled: the library asks again in its next run */
     if (!s->watch &&
@@ -240,6 +366,7 @@ static void stream_release(void *ctx)
 struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *stream)
 {
     struct http_stream *s = calloc(1, sizeof *s);
+    size_t block_bytes = stream->is_document ? HTTP_DOCUMENT_BLOCK_BYTES : HTTP_STREAM_BLOCK_BYTES;
     struct MHD_Response *response = NULL;
 
     if (s) {
@@ -247,8 +374,8 @@ struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *st
         stream->carrier = s;
         stream->wake = stream_wake;
         stream->cut = stream_cut;
-        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, HTTP_STREAM_BLOCK_BYTES, stream_read,
-                                                     s, stream_release);
+        response =
+            MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, block_bytes, stream_read, s, stream_release);
     }
     if (!response) {
         free(s);

@@ -25,7 +25,8 @@ struct http_stream;
 struct tls_identity;
 
 struct http_conn {
-    TAILQ_ENTRY(http_conn) link;
+    TAILQ_ENTRY(http_conn) link;     /* in http.conns */
+    TAILQ_ENTRY(http_conn) stranger; /* in http.strangers */
     struct http *http;
     struct MHD_Connection *mhd;
     int fd;
@@ -34,8 +35,13 @@ struct http_conn {
     struct tls_identity *identity; /* of its TLS session; NULL: none */
     struct socket_ip local_ip;
     uint64_t deadline_ns;
-    struct timer alarm; /* at or before deadline_ns */
-    bool is_known;      /* peer and local_ip have been found out */
+    struct timer alarm;             /* at or before deadline_ns */
+    TAILQ_ENTRY(http_conn) holding; /* while held_bytes is not 0 */
+    size_t held_bytes;              /* of an answer that its client has yet to read */
+    uint64_t moved_ns;              /* when it was last seen to read */
+    uint64_t taken_bytes;           /* by its kernel, when that was last looked at */
+    bool is_stranger;               /* no request of it came from somebody who is known */
+    bool is_known;                  /* peer and local_ip have been found out */
     bool peer_is_invalid;
     bool is_suspended;
     bool is_ended; /* we have shut it down: the library has yet to notice */
@@ -63,6 +69,7 @@ struct http {
     http_identify_fn *identify; /* NULL: requests share one flow */
     void *ctx;
     struct hash_seed seed;
+    bool has_no_users;
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
     size_t target_bytes_max;
@@ -75,6 +82,17 @@ struct http {
     struct loop_hook on_turn;
     struct http_conns conns;
     unsigned conns_count;
+    struct http_conns strangers; /* by age */
+    unsigned strangers_count;
+    unsigned strangers_max;
+    unsigned known_max; /* of the others */
+    uint64_t stranger_ms_max;
+    struct http_conns holders; /* of answers, by when their clients last read */
+    size_t held_bytes;         /* of all of them */
+    size_t held_bytes_max;
+    uint64_t unread_ms_max;
+    struct timer stalled;    /* the first of them may have waited too long */
+    struct deferred relieve; /* more is held than may be, or there are too many strangers */
     bool is_quiet;
     bool is_running; /* inside the library */
     char address[SOCKET_ADDRESS_BYTES];
@@ -88,6 +106,8 @@ struct http {
 void http_on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_ctx,
                         enum MHD_ConnectionNotificationCode code);
 struct http_conn *http_conn_of(struct MHD_Connection *mhd);
+/* Its client has shown who it is: it is no longer a stranger's, when there is room among the others. */
+void http_conn_trust(struct http_conn *c);
 /* The whole of the next request must be here within this time; UINT64_MAX: no hurry. */
 void http_conn_set_deadline(struct http_conn *c, uint64_t ms);
 /* Finds out, once, who is at the other end. */
@@ -97,6 +117,13 @@ void http_conn_resume(struct http_conn *c);
 /* Shuts the connection down; the library cleans up in its own time. A call that is with the server does not
  * notice. */
 void http_conn_end(struct http_conn *c);
+/* So much memory is held for the answer, whose client has just read some or is about to begin. 0: none any
+ * more. */
+void http_conn_hold(struct http_conn *c, size_t bytes);
+/* Answers that nobody reads; more of them than may be held, or more strangers than may be: connections end.
+ */
+void http_on_stalled(void *ctx);
+void http_on_too_much(void *ctx);
 /* An answer that is pulled from s, of which it takes care from here on, on failure (NULL) too. */
 struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *s);
 

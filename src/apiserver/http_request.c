@@ -290,9 +290,10 @@ void http_on_completed(void *ctx, struct MHD_Connection *mhd, void **request_ctx
     *request_ctx = NULL;
     if (!c || !c->request)
         return;
+    http_conn_hold(c, 0);
     http_request_leave(c);
     if (h->is_quiet)
         http_conn_end(c); /* a stream that began before could not say `Connection: close` */
     else
-        http_conn_set_deadline(c, h->idle_ms_max);
+        http_conn_set_deadline(c, c->is_stranger ? h->stranger_ms_max : h->idle_ms_max);
 }

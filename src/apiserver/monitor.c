@@ -57,6 +57,7 @@ int monitor_new(const struct monitor_options *o, struct monitor **ret, struct er
                               .serve = serve,
                               .ctx = m,
                               .seed = o->seed,
+                              .has_no_users = true,
                               .memory_bytes = MEMORY_BYTES,
                               .connections_max = CONNECTIONS_MAX };
     int r;

@@ -83,17 +83,10 @@ void partial_write(const struct object *o, const char *version, struct buf *out)
     (void)buf_add_char(out, '}');
 }
 
-void partial_write_list(const struct list_meta *meta, const struct object *const *objects, size_t count,
-                        const char *version, struct buf *out)
+void partial_write_list_begin(const struct list_meta *meta, const char *version, struct buf *out)
 {
     (void)buf_addf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\",",
                    version);
     list_write_meta(meta, out);
     (void)buf_add_cstr(out, ",\"items\":[");
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            (void)buf_add_char(out, ',');
-        partial_write(objects[i], version, out);
-    }
-    (void)buf_add_cstr(out, "]}");
 }

@@ -11,8 +11,7 @@
 /* `version` is "v1" or "v1beta1", of meta.k8s.io. Compact, without a newline at the end; failures stick in
  * the buffer. */
 void partial_write(const struct object *o, const char *version, struct buf *out);
-/* A PartialObjectMetadataList. */
-void partial_write_list(const struct list_meta *meta, const struct object *const *objects, size_t count,
-                        const char *version, struct buf *out);
+/* A PartialObjectMetadataList up to its first item; LIST_WRITE_END ends it. */
+void partial_write_list_begin(const struct list_meta *meta, const char *version, struct buf *out);
 
 #endif

@@ -1,12 +1,14 @@
 /* A list reads the store's image in order and strings texts together. Pages behind the first show the objects
  * as they were when the first was made: the store rebuilds that from its history, as long as it remembers. A
- * list of one name goes straight to it. */
+ * list of one name goes straight to it. Of a long list only the beginning is written here, the rest as its
+ * client reads: lists.h. */
 #include "apiserver/read.h"
 
 #include <inttypes.h>
 
 #include "api/quote.h"
 #include "apiserver/await.h"
+#include "apiserver/lists.h"
 #include "apiserver/render.h"
 #include "apiserver/server.h"
 #include "apiserver/walk.h"
@@ -177,6 +179,7 @@ bool read_page(struct call *c, const struct list_options *o, struct page *ret)
 
     if (r == 0) {
         *ret = x.page;
+        ret->revision = x.revision;
         return true;
     }
     page_done(&x.page);
@@ -193,6 +196,15 @@ void page_done(struct page *p)
 }
 
 /* --- List --- */
+
+/* Of a list that ends with what there is now. */
+static struct list_meta newest_meta(struct call *c)
+{
+    return (struct list_meta){
+        .resource_version = str_of(call_text(c, "%" PRId64, store_revision(c->server->store))),
+        .remaining = -1,
+    };
+}
 
 /* For a caller that wants objects: the page goes over as it is. */
 static void list_answer_objects(struct call *c, const struct rendering *r, const struct page *p)
@@ -215,25 +227,118 @@ static void list_answer_objects(struct call *c, const struct rendering *r, const
     call_answer_objects(c, 200);
 }
 
-static void list_serve(struct call *c)
+static void list_serve_objects(struct call *c, const struct list_options *o)
 {
     _cleanup_(page_done_p) struct page p = { 0 };
-    const struct list_options *o = c->work;
     struct rendering r = rendering_of(c);
 
     if (!c->route.resource->info)
-        p.meta = (struct list_meta){
-            .resource_version = str_of(call_text(c, "%" PRId64, store_revision(c->server->store))),
-            .remaining = -1,
-        };
+        p.meta = newest_meta(c);
     else if (!read_page(c, o, &p))
         return;
-    if (c->wants_objects) {
-        list_answer_objects(c, &r, &p);
+    list_answer_objects(c, &r, &p);
+}
+
+/* A list under way. */
+struct listing {
+    struct call *call;
+    const struct list_options *options;
+    struct list_rest rest;
+    size_t first_len; /* of the text up to rest.seen */
+};
+
+/* Adds an object. False when there are more than are written at once. */
+static bool list_add(struct listing *x, const struct object *o)
+{
+    struct call *c = x->call;
+
+    list_text_add(&x->rest.text, o, &c->reply);
+    if (!c->carrier->takes_documents)
+        return true;
+    if (c->reply.len <= LIST_FIRST_BYTES || !x->rest.seen) {
+        x->rest.seen = o;
+        x->first_len = c->reply.len;
+    }
+    return c->reply.len < LIST_WHOLE_BYTES_MAX;
+}
+
+/* Everything is written, or the client gets the beginning and the rest as it reads. */
+static void list_end(struct listing *x, bool is_whole)
+{
+    struct call *c = x->call;
+
+    if (is_whole) {
+        list_text_end(&x->rest.text, &c->reply);
+        call_answer_reply(c, 200, list_text_type(&x->rest.text));
         return;
     }
-    render_list(&r, &p.meta, p.objects.items, p.objects.count, &c->reply);
-    call_answer_json_reply(c, 200);
+    if (!c->reply.failed && x->first_len)
+        buf_cut(&c->reply, x->first_len);
+    lists_answer(c, &x->rest);
+}
+
+static void list_write_page(struct listing *x, const struct page *p)
+{
+    bool is_whole = true;
+
+    if (p->objects.count > 0)
+        x->rest.until = p->objects.items[p->objects.count - 1];
+    list_text_begin(&x->rest.text, &p->meta, &x->call->reply);
+    for (size_t i = 0; i < p->objects.count && is_whole; i++)
+        is_whole = list_add(x, p->objects.items[i]);
+    list_end(x, is_whole);
+}
+
+/* All objects of the newest revision: nobody has to know how many there are before the first is written. */
+static void list_write_newest(struct listing *x)
+{
+    struct call *c = x->call;
+    struct list_meta meta = newest_meta(c);
+    const struct object *o;
+    bool is_whole = true;
+    struct error err;
+    struct walk w;
+
+    if (walk_begin(&w, c->server->store, c->route.resource, &x->options->selection, STR_LIT(""), STR_LIT(""),
+                   /* at= */ 0, &err) < 0) {
+        call_fail(c, &err, /* about= */ NULL);
+        return;
+    }
+    w.steps_left = c->carrier->takes_documents ? LIST_STEPS_MAX : 0;
+    list_text_begin(&x->rest.text, &meta, &c->reply);
+    while (is_whole && (o = walk_next(&w)))
+        is_whole = list_add(x, o);
+    list_end(x, is_whole && !w.is_paused);
+    walk_done(&w);
+}
+
+/* A page must be known to its end before it begins: its metadata says what comes behind it. */
+static void list_serve_page(struct listing *x)
+{
+    _cleanup_(page_done_p) struct page p = { 0 };
+
+    if (!read_page(x->call, x->options, &p))
+        return;
+    x->rest.revision = p.revision;
+    list_write_page(x, &p);
+}
+
+static void list_serve(struct call *c)
+{
+    const struct list_options *o = c->work;
+    struct listing x = { .call = c, .options = o, .rest.text.rendering = rendering_of(c) };
+    struct page empty = { 0 };
+
+    if (c->wants_objects) {
+        list_serve_objects(c, o);
+    } else if (!c->route.resource->info) {
+        empty.meta = newest_meta(c);
+        list_write_page(&x, &empty);
+    } else if (o->limit || o->is_continued || o->match == MATCH_EXACT) {
+        list_serve_page(&x);
+    } else {
+        list_write_newest(&x);
+    }
 }
 
 void read_list(struct call *c)

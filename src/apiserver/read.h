@@ -19,6 +19,7 @@ void read_fail_not_found(struct call *c);
 struct page {
     VEC(const struct object *) objects; /* borrowed from the store: until the next turn of the loop */
     struct list_meta meta;              /* texts live in the call's arena */
+    int64_t revision;                   /* which it shows */
 };
 
 /* The page that the options mean, of the route's resource. Answers the call and returns false when there is

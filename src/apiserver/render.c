@@ -91,64 +91,76 @@ static struct table_options table_options_of(const struct rendering *r, bool omi
     };
 }
 
-static void write_plain_list(const struct rendering *r, const struct list_meta *meta,
-                             const struct object *const *objects, size_t count, struct buf *out)
+static void write_plain_list_begin(const struct rendering *r, const struct list_meta *meta, struct buf *out)
 {
     if (r->resource->info) {
-        list_write(r->resource->info, meta, objects, count, out);
+        list_write_begin(r->resource->info, meta, out);
         return;
     }
     (void)buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", r->resource->kind);
     write_api_version(r->resource, out);
     (void)buf_add_cstr(out, "\",");
     list_write_meta(meta, out);
-    (void)buf_add_cstr(out, ",\"items\":[]}");
+    (void)buf_add_cstr(out, ",\"items\":[");
 }
 
-static void write_list(const struct rendering *r, const struct list_meta *meta,
-                       const struct object *const *objects, size_t count, struct buf *out)
+void render_list_begin(const struct rendering *r, const struct list_meta *meta, struct buf *out)
 {
     struct table_options how = table_options_of(r, /* omits_columns= */ false);
 
     switch (r->view.shape) {
     case SHAPE_OBJECT:
-        write_plain_list(r, meta, objects, count, out);
+        write_plain_list_begin(r, meta, out);
         break;
     case SHAPE_TABLE:
-        table_write(r->resource->info, meta, objects, count, &how, out);
+        table_write_begin(r->resource->info, meta, &how, out);
         break;
     case SHAPE_PARTIAL:
-        partial_write_list(meta, objects, count, r->view.shape_version, out);
+        partial_write_list_begin(meta, r->view.shape_version, out);
         break;
     }
 }
 
-static void render_event_list(const struct rendering *r, const struct list_meta *meta,
-                              const struct object *const *objects, size_t count, struct buf *out)
+static void write_item(const struct rendering *r, const struct object *o, struct buf *out)
 {
-    struct object **converted = calloc(count ? count : 1, sizeof *converted);
-    size_t made = 0;
+    struct table_options how;
 
-    if (!converted) {
-        out->failed = ERR_NO_MEMORY;
-        return;
+    switch (r->view.shape) {
+    case SHAPE_OBJECT:
+        list_write_item(o->kind, o, out);
+        break;
+    case SHAPE_TABLE:
+        how = table_options_of(r, /* omits_columns= */ false);
+        table_write_row(o, &how, out);
+        break;
+    case SHAPE_PARTIAL:
+        partial_write(o, r->view.shape_version, out);
+        break;
     }
-    while (made < count && (converted[made] = event_v1_of(r, objects[made], out)))
-        made++;
-    if (made == count)
-        write_list(r, meta, (const struct object *const *)converted, count, out);
-    while (made > 0)
-        (void)object_unref(converted[--made]);
-    free(converted);
+}
+
+void render_list_item(const struct rendering *r, const struct object *o, struct buf *out)
+{
+    _cleanup_(object_unref_p) struct object *converted = NULL;
+
+    if (needs_event_v1(r)) {
+        converted = event_v1_of(r, o, out);
+        o = converted;
+    }
+    if (o)
+        write_item(r, o, out);
 }
 
 void render_list(const struct rendering *r, const struct list_meta *meta, const struct object *const *objects,
                  size_t count, struct buf *out)
 {
-    if (needs_event_v1(r))
-        render_event_list(r, meta, objects, count, out);
-    else
-        write_list(r, meta, objects, count, out);
+    render_list_begin(r, meta, out);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            (void)buf_add_char(out, ',');
+        render_list_item(r, objects[i], out);
+    }
+    (void)buf_add_cstr(out, LIST_WRITE_END);
 }
 
 static void write_object(const struct rendering *r, const struct object *o, bool omits_columns,

@@ -32,6 +32,9 @@ int render_as_object(const struct rendering *r, const struct object *o, struct o
 void render_object(const struct rendering *r, const struct object *o, struct buf *out);
 void render_list(const struct rendering *r, const struct list_meta *meta, const struct object *const *objects,
                  size_t count, struct buf *out);
+/* The same in parts, with commas between the items; LIST_WRITE_END ends it. */
+void render_list_begin(const struct rendering *r, const struct list_meta *meta, struct buf *out);
+void render_list_item(const struct rendering *r, const struct object *o, struct buf *out);
 
 /* A line of a watch, with its newline: {"type":"ADDED","object":…}. Of a Table's events the first alone has
  * the columns. */

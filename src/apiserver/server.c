@@ -6,6 +6,7 @@
 #include "apiserver/discovery.h"
 #include "apiserver/duties.h"
 #include "apiserver/health.h"
+#include "apiserver/lists.h"
 #include "apiserver/openapi.h"
 #include "apiserver/store_facts.h"
 #include "apiserver/watch.h"
@@ -50,6 +51,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     if (r == 0)
         r = watches_new(s, &s->watches, err);
     if (r == 0)
+        r = lists_new(s, &s->lists, err);
+    if (r == 0)
         r = discovery_new(o->address, &s->discovery, err);
     if (r == 0)
         r = openapi_new(&s->openapi, err);
@@ -66,6 +69,7 @@ struct apiserver *apiserver_free(struct apiserver *s)
     if (!s)
         return NULL;
     s->duties = duties_free(s->duties);
+    s->lists = lists_free(s->lists);
     s->watches = watches_free(s->watches);
     s->openapi = openapi_free(s->openapi);
     s->discovery = discovery_free(s->discovery);

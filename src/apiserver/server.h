@@ -23,6 +23,7 @@ struct apiserver_counts;
 struct discovery;
 struct duties;
 struct health;
+struct lists;
 struct metrics;
 struct openapi;
 struct store;
@@ -68,6 +69,7 @@ struct apiserver {
     struct openapi *openapi;
     struct watches *watches;
     struct web_guard *guard;
+    struct lists *lists;
     struct duties *duties;
     /* Scratch for one handler at a time: nobody keeps anything in it past the return to the loop. */
     struct json doc;

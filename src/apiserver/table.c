@@ -165,8 +165,8 @@ void table_write_row(const struct object *o, const struct table_options *how, st
 
 /* --- Documents --- */
 
-void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
-                 size_t count, const struct table_options *how, struct buf *out)
+void table_write_begin(const struct kind_info *k, const struct list_meta *meta,
+                       const struct table_options *how, struct buf *out)
 {
     (void)buf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",", how->version);
     list_write_meta(meta, out);
@@ -176,6 +176,12 @@ void table_write(const struct kind_info *k, const struct list_meta *meta, const 
     else
         table_write_columns(k, out);
     (void)buf_add_cstr(out, ",\"rows\":[");
+}
+
+void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
+                 size_t count, const struct table_options *how, struct buf *out)
+{
+    table_write_begin(k, meta, how, out);
     for (size_t i = 0; i < count; i++) {
         assert(k);
         assert(tables[objects[i]->kind->kind] == tables[k->kind]);
@@ -183,7 +189,7 @@ void table_write(const struct kind_info *k, const struct list_meta *meta, const 
             (void)buf_add_char(out, ',');
         table_write_row(objects[i], how, out);
     }
-    (void)buf_add_cstr(out, "]}");
+    (void)buf_add_cstr(out, LIST_WRITE_END);
 }
 
 void table_write_object(const struct object *o, const struct table_options *how, struct buf *out)

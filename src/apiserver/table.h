@@ -33,6 +33,10 @@ void table_write(const struct kind_info *k, const struct list_meta *meta, const 
  */
 void table_write_object(const struct object *o, const struct table_options *how, struct buf *out);
 
+/* The same up to the first row; LIST_WRITE_END ends it. */
+void table_write_begin(const struct kind_info *k, const struct list_meta *meta,
+                       const struct table_options *how, struct buf *out);
+
 /* The parts: the array columnDefinitions, and {"cells":[…],"object":…}. */
 void table_write_columns(const struct kind_info *k, struct buf *out);
 void table_write_row(const struct object *o, const struct table_options *how, struct buf *out);

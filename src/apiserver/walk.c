@@ -8,20 +8,34 @@ enum kind stored_kind(const struct resource *r)
     return r->info->kind == KIND_EVENT_V1 ? KIND_EVENT : r->info->kind;
 }
 
-int walk_begin(struct walk *w, const struct store *store, const struct resource *r, const struct selection *s,
-               struct str from_ns, struct str from_name, int64_t at, struct error *err)
+/* What is set before the iterator; moves the start to the one object that can be meant. */
+static void walk_init(struct walk *w, const struct resource *r, const struct selection *s,
+                      struct str *from_ns, struct str *from_name)
 {
     bool is_of_one = s->name.s && (s->ns.len || !r->is_namespaced);
 
     if (is_of_one &&
-        (str_cmp(from_ns, s->ns) < 0 || (str_eq(from_ns, s->ns) && str_cmp(from_name, s->name) < 0))) {
-        from_ns = s->ns;
-        from_name = s->name;
+        (str_cmp(*from_ns, s->ns) < 0 || (str_eq(*from_ns, s->ns) && str_cmp(*from_name, s->name) < 0))) {
+        *from_ns = s->ns;
+        *from_name = s->name;
     }
-    w->selection = s;
-    w->is_of_one = is_of_one;
+    *w = (struct walk){ .selection = s, .is_of_one = is_of_one };
+}
+
+int walk_begin(struct walk *w, const struct store *store, const struct resource *r, const struct selection *s,
+               struct str from_ns, struct str from_name, int64_t at, struct error *err)
+{
+    walk_init(w, r, s, &from_ns, &from_name);
     return store_iter_begin(&w->iter, store, stored_kind(r), s->ns.len ? s->ns.s : NULL, from_ns, from_name,
                             at, err);
+}
+
+int walk_begin_snapshot(struct walk *w, const struct store_snapshot *snap, const struct resource *r,
+                        const struct selection *s, struct str from_ns, struct str from_name,
+                        struct error *err)
+{
+    walk_init(w, r, s, &from_ns, &from_name);
+    return store_iter_begin_snapshot(&w->iter, snap, s->ns.len ? s->ns.s : NULL, from_ns, from_name, err);
 }
 
 const struct object *walk_next(struct walk *w)
@@ -29,10 +43,15 @@ const struct object *walk_next(struct walk *w)
     const struct object *o;
 
     while ((o = store_iter_next(&w->iter))) {
+        w->seen = o;
         if (selection_has(w->selection, o))
             return o;
         if (w->is_of_one)
             return NULL; /* it would have come first */
+        if (w->steps_left && --w->steps_left == 0) {
+            w->is_paused = true;
+            return NULL;
+        }
     }
     return NULL;
 }

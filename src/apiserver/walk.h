@@ -17,6 +17,10 @@ struct walk {
     struct store_iter iter;
     const struct selection *selection;
     bool is_of_one; /* one key can be selected, and the walk begins there */
+    /* For who does not walk to the end at once. */
+    size_t steps_left;         /* so many objects are looked at before it pauses; 0: as many as there are */
+    const struct object *seen; /* looked at last, selected or not */
+    bool is_paused;            /* walk_next() returned NULL, and not at the end */
 };
 
 /* The kind that a resource's objects are stored as: both groups' events are one. The resource is stored. */
@@ -26,6 +30,10 @@ enum kind stored_kind(const struct resource *r);
  * ERR_GONE when that is forgotten. */
 int walk_begin(struct walk *w, const struct store *store, const struct resource *r, const struct selection *s,
                struct str from_ns, struct str from_name, int64_t at, struct error *err);
+/* The same as of a snapshot of the resource's stored kind. */
+int walk_begin_snapshot(struct walk *w, const struct store_snapshot *snap, const struct resource *r,
+                        const struct selection *s, struct str from_ns, struct str from_name,
+                        struct error *err);
 /* NULL at the end. */
 const struct object *walk_next(struct walk *w);
 void walk_done(struct walk *w);

@@ -183,6 +183,14 @@ static int watch_next(struct stream *s, struct watch_line **ret)
     return 1;
 }
 
+/* Of what it reads ahead nobody else has a line. A live watch shares its lines and has bounds of its own. */
+static size_t watch_held(const struct stream *s)
+{
+    const struct watch *w = watch_of((struct stream *)(uintptr_t)s);
+
+    return is_lagging(w) ? sizeof *w + w->queue.bytes : 0;
+}
+
 static struct watch *watch_free(struct watch *w)
 {
     if (!w)
@@ -285,7 +293,8 @@ static struct watch *watch_new(const struct call *c)
 
     if (!w)
         return NULL;
-    w->stream = (struct stream){ .pull = watch_pull, .next = watch_next, .close = watch_close };
+    w->stream =
+        (struct stream){ .pull = watch_pull, .next = watch_next, .close = watch_close, .held = watch_held };
     w->arena = ARENA_INIT(SELECTION_BYTES_MAX);
     arena_reserve(&w->arena, SELECTION_BYTES_USUAL);
     w->resource = c->route.resource;

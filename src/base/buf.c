@@ -35,6 +35,15 @@ void buf_clear(struct buf *b)
         b->data[0] = '\0';
 }
 
+void buf_cut(struct buf *b, size_t len)
+{
+    assert(!b->failed);
+    assert(len <= b->len);
+    b->len = len;
+    if (b->data)
+        b->data[len] = '\0';
+}
+
 static int buf_fail(struct buf *b, enum err code)
 {
     b->failed = code;

@@ -24,11 +24,19 @@ struct buf {
 /* An empty buffer that may grow to len_max bytes. Allocates nothing yet. */
 #define BUF_INIT(max) ((struct buf){ .len_max = (max) })
 
+/* A buffer on the caller's memory of so many bytes, one of which is the NUL's: it fails with ERR_TOO_LARGE
+ * where another would grow. Not to be released or given away. */
+#define BUF_ON(memory, bytes) \
+    ((struct buf){ .data = (memory), .room = (bytes)-1, .cap = (bytes), .len_max = (bytes)-1 })
+
 void buf_init(struct buf *b, size_t len_max);
 void buf_done(struct buf *b);
 
 /* Empty again and without failure; the memory stays. */
 void buf_clear(struct buf *b);
+
+/* Takes off what stands behind the first len bytes. It has not failed, and len is no more than it has. */
+void buf_cut(struct buf *b, size_t len);
 
 int buf_add_str(struct buf *b, struct str s);
 int buf_add_cstr(struct buf *b, const char *s);

@@ -2,10 +2,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 
 #define SOCKET_BACKLOG 4096
 #define SOCKET_PROBES 3U
+#define SOCKET_UNSENT_BYTES_MAX (256U << 10)
 
 union socket_address {
     struct sockaddr any;
@@ -84,6 +85,7 @@ static void format_address(const union socket_address *a, socklen_t len, char *r
 static int listen_on(int fd, const union socket_address *a, socklen_t len)
 {
     const int on = 1;
+    const unsigned unsent_max = SOCKET_UNSENT_BYTES_MAX;
     const int only_v6 = a->any.sa_family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
 
     /* Else a restart must wait until the connections of the last run have left the kernel. */
@@ -92,6 +94,9 @@ static int listen_on(int fd, const union socket_address *a, socklen_t len)
     if (a->any.sa_family == AF_INET6 &&
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6) < 0)
         return -errno;
+    /* Inherited by the connections: what a client has not taken stays with the sender, who can count it, and
+     * not in the kernel's buffers, which grow to megabytes. Older kernels do without. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_max, sizeof unsent_max);
     if (bind(fd, &a->any, len) < 0 || listen(fd, SOCKET_BACKLOG) < 0)
         return -errno;
     return 0;
@@ -182,6 +187,16 @@ void socket_abort(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
                      sizeof none); /* else the kernel keeps it for a while */
     socket_end(fd);
+}
+
+uint64_t socket_taken_bytes(int fd)
+{
+    struct tcp_info info = { 0 };
+    socklen_t len = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+        return 0;
+    return info.tcpi_bytes_acked;
 }
 
 /* Fails on what is no TCP socket alone. */

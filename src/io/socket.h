@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -37,6 +38,9 @@ void socket_end(int fd);
 /* The same, but what the peer has not taken yet is thrown away when the owner closes the descriptor: a peer
  * that does not read costs no memory any more. */
 void socket_abort(int fd);
+
+/* How many bytes the peer's kernel has confirmed since the connection began; 0 when that is not known. */
+uint64_t socket_taken_bytes(int fd);
 
 /* A TCP connection whose peer is gone without a word ends with an error after idle_s and three times
  * interval_s: probes are sent when it is quiet for idle_s, and data may stay unconfirmed no longer. */

@@ -39,7 +39,7 @@ static int image_cmp_key(void *ctx, const void *key, const void *e)
 
 /* The first eight bytes of namespace, NUL and name. A kind has either a namespace for each of its objects or
  * for none; with none the name comes at once. */
-static uint64_t image_rank(struct store_key key)
+uint64_t store_key_rank(struct store_key key)
 {
     uint64_t rank = 0;
     unsigned n = 0;
@@ -79,14 +79,14 @@ void store_image_done(struct store_image *m)
 struct store_entry *store_image_find(const struct store_image *m, enum kind k, struct store_key key)
 {
     assert(k < KIND_COUNT);
-    return omap_find(&m->kinds[k], image_rank(key), &key);
+    return omap_find(&m->kinds[k], store_key_rank(key), &key);
 }
 
 struct store_entry *store_image_from(const struct store_image *m, enum kind k, struct store_key key,
                                      struct omap_cursor *ret)
 {
     assert(k < KIND_COUNT);
-    return omap_lower_bound(&m->kinds[k], image_rank(key), &key, ret);
+    return omap_lower_bound(&m->kinds[k], store_key_rank(key), &key, ret);
 }
 
 static struct store_entry *entry_new(struct store_key key)
@@ -111,7 +111,7 @@ struct store_entry *store_image_ensure(struct store_image *m, enum kind k, struc
     if (e)
         return e;
     e = entry_new(key);
-    if (e && omap_insert(&m->kinds[k], image_rank(key), e) < 0) {
+    if (e && omap_insert(&m->kinds[k], store_key_rank(key), e) < 0) {
         free(e);
         return NULL;
     }
@@ -122,7 +122,7 @@ void store_image_release(struct store_image *m, enum kind k, struct store_entry 
 {
     if (e->object || e->newest)
         return;
-    (void)omap_remove(&m->kinds[k], image_rank(store_entry_key(e)), e);
+    (void)omap_remove(&m->kinds[k], store_key_rank(store_entry_key(e)), e);
     free(e);
 }
 

@@ -2,10 +2,12 @@
  *
  * For an old revision the events after it are gathered once, sorted by key; of each key the first event tells
  * what the object was before. Image and these are then merged. O(e log e) for e events since, which the ring
- * bounds. */
+ * bounds. A snapshot has its versions sorted already: they are merged in the same way, and beginning anew in
+ * the middle takes O(log n). */
 #include "store/store_int.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 static struct store_key event_key(const struct store_event *ev)
@@ -91,26 +93,95 @@ int store_iter_begin(struct store_iter *it, const struct store *s, enum kind k, 
     return 0;
 }
 
+static struct store_key version_key(const struct store_version *v)
+{
+    return store_key_of(v->object->ns, v->object->name);
+}
+
+/* The versions that follow, from a key on: of each key the first that the snapshot shows. */
+static void iter_settle_version(struct store_iter *it, const struct store_version *v)
+{
+    while (v && v->until <= it->snapshot->revision)
+        v = omap_next(&it->version_cursor);
+    it->version = v && (!it->ns || str_is(version_key(v).ns, it->ns)) ? v : NULL;
+}
+
+static void iter_advance_version(struct store_iter *it)
+{
+    const struct store_version *was = it->version, *v;
+
+    do
+        v = omap_next(&it->version_cursor);
+    while (v && store_key_cmp(version_key(v), version_key(was)) == 0);
+    iter_settle_version(it, v);
+}
+
+int store_iter_begin_snapshot(struct store_iter *it, const struct store_snapshot *snap, const char *ns,
+                              struct str from_ns, struct str from_name, struct error *err)
+{
+    const struct store *s = snap->store;
+    struct store_key from = { from_ns, from_name };
+    struct store_iter begun = { .store = s, .kind = snap->kind, .ns = ns, .snapshot = snap };
+
+    assert(s);
+    if (snap->is_lost)
+        return error_set(err, ERR_GONE, "the snapshot of revision %" PRId64 " is lost: no memory",
+                         snap->revision);
+    if (ns && str_cmp(from_ns, str_of(ns)) < 0)
+        from = (struct store_key){ str_of(ns), STR_LIT("") };
+    iter_settle_version(&begun,
+                        store_past_from(&s->pasts[snap->kind], from, snap->revision, &begun.version_cursor));
+    iter_settle(&begun, store_image_from(&s->image, snap->kind, from, &begun.cursor));
+    *it = begun;
+    return 0;
+}
+
+/* What is known of the past at the next key that has changed since; false when there is none. */
+static bool iter_past(const struct store_iter *it, struct store_key *ret_key, const struct object **ret_old)
+{
+    if (it->past_at < it->past_count) {
+        *ret_key = event_key(it->past[it->past_at]);
+        *ret_old = it->past[it->past_at]->old;
+        return true;
+    }
+    if (it->version) {
+        *ret_key = version_key(it->version);
+        *ret_old = it->version->was_there ? it->version->object : NULL;
+        return true;
+    }
+    return false;
+}
+
+static void iter_advance_past(struct store_iter *it)
+{
+    if (it->version)
+        iter_advance_version(it);
+    else
+        it->past_at++;
+}
+
 const struct object *store_iter_next(struct store_iter *it)
 {
     for (;;) {
-        const struct store_event *ev = it->past_at < it->past_count ? it->past[it->past_at] : NULL;
         const struct object *o = it->entry ? it->entry->object : NULL;
+        const struct object *old = NULL;
+        struct store_key key;
+        bool has_past = iter_past(it, &key, &old);
         int c; /* negative: the image is ahead; zero: both are at the same key; positive: the past is */
 
-        if (!o && !ev)
+        if (!o && !has_past)
             return NULL;
-        if (!o || !ev)
+        if (!o || !has_past)
             c = o ? -1 : 1;
         else
-            c = store_key_cmp(store_entry_key(it->entry), event_key(ev));
+            c = store_key_cmp(store_entry_key(it->entry), key);
         if (c <= 0)
             iter_advance(it);
         if (c < 0)
             return o;
-        it->past_at++;
-        if (ev->old)
-            return ev->old;
+        iter_advance_past(it);
+        if (old)
+            return old;
         /* It was made since: at that revision there was none. */
     }
 }

@@ -39,6 +39,8 @@ static int store_make(struct loop *l, const struct store_options *o, bool thread
     if (s->options.batch_max == 0)
         s->options.batch_max = STORE_BATCH_MAX;
     store_image_init(&s->image);
+    for (size_t k = 0; k < KIND_COUNT; k++)
+        store_past_init(&s->pasts[k]);
     TAILQ_INIT(&s->queue);
     TAILQ_INIT(&s->batch);
     TAILQ_INIT(&s->refused);
@@ -122,6 +124,7 @@ struct store *store_free(struct store *s)
     store_finish(s);
     for (size_t k = 0; k <= KIND_COUNT; k++)
         assert(TAILQ_EMPTY(&s->watchers[k]));
+    assert(s->past_bytes == 0); /* every snapshot is closed */
     loop_undefer(&s->flush);
     timer_disarm(&s->retry);
     s->pool = pool_free(s->pool);
@@ -291,6 +294,7 @@ static void store_apply(struct store *s)
         store_leave(s, w);
         s->revision = w->object->revision;
         struct store_event ev = write_event(w);
+        store_past_note(s, &ev);
         store_remember(s, &ev);
     }
     s->is_delivering = true;

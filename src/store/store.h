@@ -34,6 +34,7 @@
 
 struct store;
 struct store_entry;
+struct store_version;
 
 /* Zeroes are the defaults. */
 struct store_options {
@@ -117,6 +118,10 @@ struct store_iter {
     const struct store_event **past; /* what changed since, by key; NULL when the newest state is asked for */
     size_t past_count;
     size_t past_at;
+    /* Of a snapshot. */
+    const struct store_snapshot *snapshot; /* NULL for none */
+    struct omap_cursor version_cursor;
+    const struct store_version *version; /* the next one; NULL at the end */
 };
 
 /* The committed objects of a kind by (namespace, name), bytewise, from the first that is not before
@@ -124,9 +129,34 @@ struct store_iter {
  * newest state, else the state as it was at that revision, ERR_GONE when history no longer holds it. */
 int store_iter_begin(struct store_iter *it, const struct store *s, enum kind k, const char *ns,
                      struct str from_ns, struct str from_name, int64_t at, struct error *err);
+/* The same as of a snapshot. ERR_GONE when it is lost. */
+int store_iter_begin_snapshot(struct store_iter *it, const struct store_snapshot *snap, const char *ns,
+                              struct str from_ns, struct str from_name, struct error *err);
 /* NULL at the end. */
 const struct object *store_iter_next(struct store_iter *it);
 void store_iter_done(struct store_iter *it);
+
+/* --- Snapshots --- */
+
+/* The state of a kind at a revision, which stays readable however much is written and forgotten meanwhile.
+ * Embedded by its owner; everything in it is the store's. What is replaced in the meantime is kept in memory,
+ * once for all snapshots, until those that show it are closed. */
+struct store_snapshot {
+    TAILQ_ENTRY(store_snapshot) link;
+    struct store *store; /* NULL when it is closed */
+    enum kind kind;
+    int64_t revision;
+    bool is_lost; /* there was no memory for what was replaced */
+};
+
+/* at: 0 for the newest state, else that revision; ERR_GONE when history no longer holds it. To be closed
+ * before the store is freed. */
+int store_snapshot_open(struct store *s, enum kind k, int64_t at, struct store_snapshot *ret,
+                        struct error *err);
+/* Does nothing when it is closed already, or zeroed. */
+void store_snapshot_close(struct store_snapshot *snap);
+/* How much memory all snapshots together keep from being freed. */
+size_t store_snapshots_bytes(const struct store *s);
 
 /* --- Watching --- */
 
@@ -151,7 +181,7 @@ struct store_watcher {
 };
 
 /* From now on event is called for each commit to an object of that kind (KIND_COUNT: of every kind), in order
- * of revision, and settled when all events up to that revision have been told; settled may be NULL. By then
+ * of revision, and settled when all events up to that revision have been told; either may be NULL. By then
  * the image is at that revision. */
 void store_watch(struct store *s, struct store_watcher *w, enum kind k, store_event_fn *event,
                  void (*settled)(void *ctx, int64_t revision), void *ctx);

@@ -54,6 +54,8 @@ struct object *store_image_set(struct store_image *m, enum kind k, struct store_
 struct store_key store_key_of(const char *ns, const char *name);
 struct store_key store_entry_key(const struct store_entry *e);
 int store_key_cmp(struct store_key a, struct store_key b);
+/* The order of keys in 64 bits, as base/omap.h wants it. */
+uint64_t store_key_rank(struct store_key key);
 
 /* --- The ring of recent events --- */
 
@@ -81,6 +83,33 @@ const struct store_event *store_history_at(const struct store_history *h, size_t
 /* 0 when every event after the revision is there. */
 int store_history_check(const struct store_history *h, int64_t revision, struct error *err);
 
+/* --- What snapshots need of the past --- */
+
+/* A key's state before the commit of revision `until`. */
+struct store_version {
+    TAILQ_ENTRY(store_version) link;
+    struct object *object; /* a reference; when there was none: the one that was created */
+    int64_t until;
+    bool was_there;
+};
+
+TAILQ_HEAD(store_versions, store_version);
+TAILQ_HEAD(store_snapshots, store_snapshot);
+
+/* Of one kind. */
+struct store_past {
+    struct omap versions; /* by key and `until` */
+    struct store_versions by_until;
+    struct store_snapshots snapshots; /* by revision */
+};
+
+void store_past_init(struct store_past *p);
+/* Keeps what the commit replaced, when a snapshot needs it. */
+void store_past_note(struct store *s, const struct store_event *ev);
+/* The first version that is not before key and is valid at `after` or later; a cursor on it. */
+const struct store_version *store_past_from(const struct store_past *p, struct store_key key, int64_t after,
+                                            struct omap_cursor *ret);
+
 /* --- The store --- */
 
 TAILQ_HEAD(store_writes, store_write);
@@ -95,8 +124,10 @@ struct store {
 
     struct store_image image;
     struct store_history history;
-    int64_t revision; /* newest committed */
-    int64_t reserved; /* newest given out */
+    struct store_past pasts[KIND_COUNT];
+    size_t past_bytes; /* of all versions in them */
+    int64_t revision;  /* newest committed */
+    int64_t reserved;  /* newest given out */
     int64_t submitted;
 
     struct store_writes queue;   /* for the next batch */

@@ -39,7 +39,8 @@ static void tell_list(struct store *s, struct store_watchers *list, const struct
 
     s->walk = TAILQ_FIRST(list);
     while ((w = walk_next(s)))
-        if (ev->revision > w->after) /* one that came during this batch has seen all of it in the image */
+        if (w->event &&
+            ev->revision > w->after) /* one that came during this batch has seen all of it in the image */
             w->event(w->ctx, ev);
 }
 

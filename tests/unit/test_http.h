@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "apiserver/http.h"
+#include "apiserver/user.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "io/poll.h"
@@ -27,6 +28,8 @@ struct test_stream {
     bool is_at_end;
     bool wakes_itself; /* in its next pull, which finds nothing */
     bool is_endless;   /* always has more */
+    bool fails;        /* after its text */
+    size_t held;       /* what it says that it holds */
     unsigned pulls;
     unsigned closes;
 };
@@ -64,12 +67,19 @@ static inline ssize_t test_stream_pull(struct stream *stream, char *to, size_t r
     }
     if (s->piece_bytes && n > s->piece_bytes)
         n = s->piece_bytes;
+    if (n == 0 && s->fails)
+        return STREAM_FAILED;
     if (n == 0)
-        return s->is_at_end ? -1 : 0;
+        return s->is_at_end ? STREAM_END : 0;
     memcpy(to, s->text.data, n);
     memmove(s->text.data, s->text.data + n, s->text.len - n + 1);
     s->text.len -= n;
     return (ssize_t)n;
+}
+
+static inline size_t test_stream_held(const struct stream *stream)
+{
+    return CONTAINER_OF((struct stream *)(uintptr_t)stream, struct test_stream, stream)->held;
 }
 
 /* The test frees it: it wants to count the calls. */
@@ -87,6 +97,7 @@ static inline struct test_stream *test_stream_new(struct world *w)
     buf_init(&s->text, TEST_TEXT_MAX);
     s->stream.pull = test_stream_pull;
     s->stream.close = test_stream_close;
+    s->stream.held = test_stream_held;
     w->streams[w->streams_count++] = s;
     return s;
 }
@@ -139,6 +150,7 @@ static inline void test_serve(void *ctx, struct call *c)
     struct world *w = ctx;
 
     w->served++;
+    c->user = str_has_prefix(c->target, "/stranger") ? &user_anonymous : &user_admin;
     w->last_was_too_large = c->body_is_too_large;
     test_note_peer(w, c);
     buf_clear(&w->seen);
@@ -152,6 +164,7 @@ static inline void test_serve(void *ctx, struct call *c)
     } else if (str_has_prefix(c->target, "/endless")) {
         struct test_stream *s = test_stream_new(w);
         s->is_endless = true;
+        s->held = 1000000;
         call_answer_stream(c, &s->stream, "application/json");
     } else if (str_has_prefix(c->target, "/big")) {
         test_answer_big(c, (size_t)1 << 20);

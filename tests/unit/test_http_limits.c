@@ -388,7 +388,7 @@ TEST(a_request_must_come_to_its_end)
         _cleanup_(closep) int fd = client_connect(w);
 
         AWAIT(w, http_connections(w->http) == 1);
-        pass(w, HTTP_REQUEST_MS_MAX - 1000);
+        pass(w, HTTP_STRANGER_MS_MAX - 1000);
         client_send(w, fd, begun[i]); /* what comes in between changes nothing */
         pass(w, 999);
         ASSERT_INT(1, http_connections(w->http));
@@ -483,38 +483,200 @@ TEST(the_server_may_take_its_time)
     client_read_until(w, stream, &b, "event\r\n");
 }
 
+/* The kernel's buffers are full: nothing is pulled or sent any more. */
+static void let_it_stall(struct world *w)
+{
+    for (unsigned quiet = 0, pulls = 0; quiet < 20; quiet++) {
+        (void)loop_poll(w->loop);
+        for (size_t i = 0, sum = 0; i < w->streams_count; i++) {
+            sum += w->streams[i]->pulls;
+            if (i + 1 == w->streams_count && sum != pulls) {
+                pulls = (unsigned)sum;
+                quiet = 0;
+            }
+        }
+    }
+}
+
 TEST(who_does_not_read_its_answer_is_cut)
 {
-    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .idle_ms_max = 1000 }, NULL);
+    static const char *const requests[] = {
+        GET("/huge"), GET("/endless"), "GET /huge HTTP/1.1\r\nHost: t\r\nAccept-Encoding: gzip\r\n\r\n"
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        struct manual_clock clock;
+        _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
+        _cleanup_(closep) int fd = client_connect(w);
+
+        client_send(w, fd, requests[i]);
+        AWAIT(w, w->served == 1);
+        let_it_stall(w);
+        pass(w, HTTP_UNREAD_MS_MAX - 1);
+        ASSERT_INT(1, http_connections(w->http));
+        for (unsigned n = 0; n < 3; n++) /* it is looked at now and then */
+            pass(w, HTTP_UNREAD_MS_MAX / 3 + 1);
+        AWAIT(w, http_connections(w->http) == 0);
+    }
+}
+
+/* A client that takes a little now and then gets the whole answer, whatever time that takes. */
+TEST(who_reads_slowly_gets_its_answer)
+{
+    struct manual_clock clock;
+    _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
     _cleanup_(closep) int fd = client_connect(w);
 
     client_send(w, fd, GET("/huge"));
     AWAIT(w, w->served == 1);
-    while (http_connections(w->http) > 0)
-        loop_run_once(w->loop);
+    for (unsigned i = 0; i < 20; i++) {
+        for (unsigned n = 0; n < 12; n++) /* so much that the kernel makes room */
+            assert_true(client_read(w, fd, &b));
+        for (unsigned n = 0; n < 10; n++)
+            (void)loop_poll(w->loop);
+        pass(w, HTTP_UNREAD_MS_MAX / 2);
+    }
+    while (b.len < ((size_t)32 << 20) + answer_head_len(&b))
+        assert_true(client_read(w, fd, &b));
+    ASSERT_STR("000000002097151\n", b.data + b.len - 16);
+}
+
+/* Of answers that nobody reads so much is held and no more: the oldest go. Who reads loses nothing. */
+TEST(unread_answers_are_bounded_in_all)
+{
+    enum { UNREAD = 20, ALLOWED = 8 };
+    _cleanup_(world_free_p) struct world *w =
+        world_new((struct http_options){ .held_bytes_max = (size_t)(ALLOWED + 1) << 20 }, NULL);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX), rest = BUF_INIT(TEST_TEXT_MAX);
+    _cleanup_(closep) int reader = client_connect(w);
+    int fds[UNREAD];
+
+    client_send(w, reader, GET("/late"));
+    run_until(w->loop, &w->has_late);
+    for (size_t i = 0; i < UNREAD; i++) {
+        fds[i] = client_connect(w);
+        client_send(w, fds[i], GET("/endless"));
+        AWAIT(w, w->streams_count == i + 1);
+        let_it_stall(w);
+    }
+    AWAIT(w, http_connections(w->http) <= ALLOWED + 2);
+    for (size_t i = 0; i < UNREAD; i++)
+        ASSERT_INT(i < UNREAD - ALLOWED - 1, w->streams[i]->closes);
+    test_answer_big(w->late[0], (size_t)1 << 20);
+    ASSERT_INT(200, client_read_answer(w, reader, &b));
+    ASSERT_INT(200, client_ask(w, reader, &b, GET("/after")));
+    for (size_t i = 0; i < UNREAD; i++)
+        (void)close(fds[i]);
+}
+
+TEST(a_stream_that_fails_does_not_look_complete)
+{
+    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+    _cleanup_(closep) int fd = client_connect(w);
+
+    client_send(w, fd, GET("/stream"));
+    client_read_until(w, fd, &b, "\r\n\r\n");
+    w->streams[0]->fails = true;
+    test_stream_add(w->streams[0], "part");
+    client_read_to_end(w, fd, &b);
+    assert_non_null(strstr(b.data, "4\r\npart\r\n"));
+    assert_null(strstr(b.data, "0\r\n\r\n"));
+    AWAIT(w, w->streams[0]->closes == 1);
 }
 
 /* Number */
 
-TEST(connections_beyond_the_limit_wait)
+static bool is_ended(int fd)
 {
-    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .connections_max = 2 }, NULL);
+    char data[4096];
+    ssize_t n;
+
+    while ((n = recv(fd, data, sizeof data, MSG_DONTWAIT)) > 0) {
+    }
+    return n == 0 || errno != EAGAIN;
+}
+
+/* Of 16 connections two may be strangers'. Whoever comes gets in, and the oldest stranger gives way. */
+TEST(strangers_beyond_their_share_give_way)
+{
+    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .connections_max = 16 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    int fds[3];
+    _cleanup_(closep) int known = client_connect(w);
+    int fds[8];
+
+    ASSERT_INT(200, client_ask(w, known, &b, GET("/x")));
+    ASSERT_INT(0, http_strangers(w->http));
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_connect(w);
+        AWAIT(w, http_strangers(w->http) > 0);
+        if (i % 3 == 1)
+            ASSERT_INT(200, client_ask(w, fds[i], &b, GET("/stranger"))); /* changes nothing */
+        else if (i % 3 == 2)
+            client_send(w, fds[i], "GET /x HTTP/1.1\r\n");
+        AWAIT(w, i < 2 || is_ended(fds[i - 2]));
+        assert_true(http_strangers(w->http) <= 2);
+        assert_false(is_ended(fds[i]));
+        assert_true(i == 0 || !is_ended(fds[i - 1]));
+    }
+    ASSERT_INT(200, client_ask(w, known, &b, GET("/x")));
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+}
+
+TEST(a_stranger_whose_request_is_served_stays)
+{
+    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .connections_max = 16 }, NULL);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+    _cleanup_(closep) int served = client_connect(w);
+    int fds[6];
+
+    client_send(w, served, GET("/late"));
+    run_until(w->loop, &w->has_late);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_connect(w);
+        for (unsigned n = 0; n < 20; n++)
+            (void)loop_poll(w->loop);
+    }
+    test_answer_echo(w->late[0]);
+    ASSERT_INT(200, client_read_answer(w, served, &b));
+    ASSERT_INT(200, client_ask(w, served, &b, GET("/x"))); /* it is known by now */
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+}
+
+/* Known clients beyond their limit are served from the strangers' share. */
+TEST(connections_beyond_the_limit_give_way)
+{
+    _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .connections_max = 3 }, NULL);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+    int fds[5];
 
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         fds[i] = client_connect(w);
-        client_send(w, fds[i], GET("/x"));
+        ASSERT_INT(200, client_ask(w, fds[i], &b, GET("/x")));
+        for (unsigned n = 0; n < 20; n++)
+            (void)loop_poll(w->loop);
+        for (size_t n = 0; n <= i; n++)
+            ASSERT_INT(n >= 2 && n < i, is_ended(fds[n]));
     }
-    ASSERT_INT(200, client_read_answer(w, fds[0], &b));
-    ASSERT_INT(200, client_read_answer(w, fds[1], &b));
-    for (unsigned i = 0; i < 5; i++)
-        (void)loop_poll(w->loop);
-    ASSERT_INT(2, w->served);
-    (void)close(fds[0]);
-    ASSERT_INT(200, client_read_answer(w, fds[2], &b));
-    (void)close(fds[1]);
-    (void)close(fds[2]);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+}
+
+TEST(idle_strangers_end_soon)
+{
+    struct manual_clock clock;
+    _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
+    _cleanup_(closep) int fd = client_connect(w);
+
+    ASSERT_INT(200, client_ask(w, fd, &b, GET("/stranger")));
+    pass(w, HTTP_STRANGER_MS_MAX - 1);
+    ASSERT_INT(1, http_connections(w->http));
+    pass(w, 1);
+    AWAIT(w, http_connections(w->http) == 0);
 }
 
 TEST_MAIN()

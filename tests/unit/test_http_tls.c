@@ -314,7 +314,7 @@ TEST(who_does_not_speak_tls_is_sent_away)
     client_read_to_end(w, plain, &b);
     AWAIT(w, http_connections(w->http) == 1);
     /* A handshake has no more time than a request. */
-    loop_advance(w->loop, &clock, HTTP_REQUEST_MS_MAX * NS_PER_MS);
+    loop_advance(w->loop, &clock, HTTP_STRANGER_MS_MAX * NS_PER_MS);
     AWAIT(w, http_connections(w->http) == 0);
     buf_clear(&b);
     client_read_to_end(w, silent, &b);

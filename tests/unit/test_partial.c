@@ -75,17 +75,21 @@ TEST(partial_list_frames_the_items)
 {
     _cleanup_(object_unref_p) struct object *a = kind_object(KIND_LEASE, "{'metadata':{'name':'a'}}");
     _cleanup_(object_unref_p) struct object *b = kind_object(KIND_LEASE, "{'metadata':{'name':'b'}}");
-    const struct object *objects[] = { a, b };
     struct list_meta meta = { STR_LIT("9"), STR_LIT("more"), 4 };
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(4096), none = BUF_INIT(4096);
 
-    partial_write_list(&meta, objects, 2, "v1", &out);
+    partial_write_list_begin(&meta, "v1", &out);
+    partial_write(a, "v1", &out);
+    (void)buf_add_char(&out, ',');
+    partial_write(b, "v1", &out);
+    (void)buf_add_cstr(&out, LIST_WRITE_END);
     ASSERT_STR(kind_row("{'kind':'PartialObjectMetadataList','apiVersion':'meta.k8s.io/v1','metadata':"
                         "{'resourceVersion':'9','continue':'more','remainingItemCount':4},'items':[" PARTIAL(
                             "{'name':'a'}") "," PARTIAL("{'name':'b'}") "]}"),
                buf_cstr(&out));
     meta = (struct list_meta){ STR_LIT("9"), STR_LIT(""), -1 };
-    partial_write_list(&meta, NULL, 0, "v1beta1", &none);
+    partial_write_list_begin(&meta, "v1beta1", &none);
+    (void)buf_add_cstr(&none, LIST_WRITE_END);
     ASSERT_STR(kind_row("{'kind':'PartialObjectMetadataList','apiVersion':'meta.k8s.io/v1beta1','metadata':"
                         "{'resourceVersion':'9'},'items':[]}"),
                buf_cstr(&none));

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "apiserver/call.h"
+#include "apiserver/lists.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/read.h"
 #include "apiserver/route.h"
@@ -43,10 +44,12 @@ static inline void world_init(struct world *w, size_t history_count)
     json_init(&w->server.doc, 64 << 20);
     buf_init(&w->server.text, 64 << 20);
     ASSERT_OK(watches_new(&w->server, &w->server.watches, &err));
+    ASSERT_OK(lists_new(&w->server, &w->server.lists, &err));
 }
 
 static inline void world_done(struct world *w)
 {
+    w->server.lists = lists_free(w->server.lists);
     w->server.watches = watches_free(w->server.watches);
     json_done(&w->server.doc);
     buf_done(&w->server.text);
@@ -185,17 +188,21 @@ static inline void asked_answer(struct call *c)
     }
 }
 
-static const struct carrier asked_carrier = { asked_header, asked_each_header, asked_answer };
+static const struct carrier asked_carrier = { asked_header, asked_each_header, asked_answer, false };
+/* The same for who takes a long list as a stream. */
+static const struct carrier asked_stream_carrier = { asked_header, asked_each_header, asked_answer, true };
 
 /* GETs the target. The caller must end it with asked_done(). */
-static inline void ask(struct world *w, struct asked *a, const char *target, const char *accept)
+static inline void ask_through(struct world *w, struct asked *a, const struct carrier *carrier,
+                               const char *target, const char *accept)
 {
     *a = (struct asked){ .accept = accept };
-    call_init(&a->call, &asked_carrier, a);
+    call_init(&a->call, carrier, a);
     a->call.server = &w->server;
     a->call.method = HTTP_GET;
     a->call.target = str_of(target);
     ASSERT_OK(route_parse(&a->call, &err));
+    a->call.view.is_pretty = negotiate_is_pretty(&a->call);
     ASSERT_INT(ROUTE_OK, route_resolve(&a->call));
     assert_true(negotiate(&a->call));
     switch (a->call.route.verb) {
@@ -216,6 +223,11 @@ static inline void ask(struct world *w, struct asked *a, const char *target, con
     case VERB_COUNT:
         fail_msg("not a read: %s", target);
     }
+}
+
+static inline void ask(struct world *w, struct asked *a, const char *target, const char *accept)
+{
+    ask_through(w, a, &asked_carrier, target, accept);
 }
 
 static inline void asked_done(struct asked *a)

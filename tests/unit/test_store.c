@@ -792,6 +792,99 @@ TEST(old_revisions_read_as_they_were)
     ASSERT_ERR(ERR_GONE, store_iter_begin(&it, w->store, CM, NULL, str_of(""), str_of(""), 1, &err));
 }
 
+/* Snapshots of the present and of the past are opened and closed at random; each shows its own revision as
+ * long as it is open, also when history has forgotten it. */
+TEST(snapshots_stay_as_they_are)
+{
+    enum { OPEN_MAX = 8 };
+    WORLD(w, .history_count = MODEL_HISTORY / 10);
+    static struct model models[MODEL_STEPS + 1];
+    struct store_snapshot open[OPEN_MAX] = { 0 };
+    struct error err = { 0 };
+    unsigned outlived = 0;
+    struct rng rng;
+
+    rng_init(&rng, 11);
+    models[0] = (struct model){ 0 };
+    for (unsigned i = 1; i <= MODEL_STEPS; i++) {
+        struct store_snapshot *one = &open[rng_below(&rng, OPEN_MAX)];
+        int64_t at = (int64_t)(i - rng_below(&rng, i < 9 ? i : 9)) * 2;
+
+        models[i] = models[i - 1];
+        model_step(w, &models[i], &rng);
+        if (one->store && rng_chance(&rng, 20))
+            store_snapshot_close(one);
+        else if (!one->store)
+            ASSERT_OK(store_snapshot_open(w->store, CM, rng_chance(&rng, 50) ? at : 0, one, &err));
+        for (unsigned n = 0; n < OPEN_MAX; n++) {
+            const char *ns = rng_chance(&rng, 30) ? "b" : NULL;
+
+            if (!open[n].store)
+                continue;
+            outlived += open[n].revision < store_history_start(w->store);
+            ASSERT_STR(model_text(&models[open[n].revision / 2], ns), snapshot_text(&open[n], ns, "", ""));
+        }
+    }
+    assert_true(outlived > 100);
+    for (unsigned n = 0; n < OPEN_MAX; n++)
+        store_snapshot_close(&open[n]);
+    ASSERT_INT(0, store_snapshots_bytes(w->store));
+}
+
+TEST(a_snapshot_is_read_on_from_where_it_was)
+{
+    WORLD(w, 0);
+    struct store_snapshot snap;
+    struct error err = { 0 };
+
+    world_put(w, CM, "a", "x", "1");
+    world_put(w, CM, "a", "y", "2");
+    world_put(w, CM, "b", "x", "3");
+    ASSERT_OK(store_snapshot_open(w->store, CM, 0, &snap, &err));
+    ASSERT_INT(0, store_snapshots_bytes(w->store));
+    world_put(w, CM, "a", "y", "4");
+    world_put(w, CM, "a", "z", "5");
+    world_put(w, CM, "b", "x", NULL);
+    ASSERT_STR("a/y=2@2 b/x=3@3", snapshot_text(&snap, NULL, "a", "xx"));
+    ASSERT_STR("b/x=3@3", snapshot_text(&snap, NULL, "a", "yy"));
+    ASSERT_STR("b/x=3@3", snapshot_text(&snap, "b", "a", "yy"));
+    ASSERT_STR("", snapshot_text(&snap, "c", "", ""));
+    store_snapshot_close(&snap);
+}
+
+/* However often an object is written, a snapshot keeps one state of it. */
+TEST(a_snapshot_keeps_what_it_shows_and_no_more)
+{
+    WORLD(w, .history_count = 4);
+    struct store_snapshot first, second, third;
+    struct error err = { 0 };
+    size_t bytes;
+
+    world_put(w, CM, "a", "x", "1");
+    ASSERT_OK(store_snapshot_open(w->store, CM, 0, &first, &err));
+    world_put(w, CM, "a", "x", "2");
+    bytes = store_snapshots_bytes(w->store);
+    assert_true(bytes > 0);
+    for (unsigned i = 0; i < 20; i++)
+        world_put(w, CM, "a", "x", "3");
+    ASSERT_INT(bytes, store_snapshots_bytes(w->store));
+    ASSERT_OK(store_snapshot_open(w->store, CM, 0, &second, &err));
+    ASSERT_OK(store_snapshot_open(w->store, CM, 0, &third, &err));
+    ASSERT_INT(bytes, store_snapshots_bytes(w->store));
+    for (unsigned i = 0; i < 20; i++)
+        world_put(w, CM, "a", "x", "4");
+    ASSERT_STR("a/x=1@1", snapshot_text(&first, NULL, "", ""));
+    ASSERT_STR("a/x=3@22", snapshot_text(&third, NULL, "", ""));
+    store_snapshot_close(&second);
+    store_snapshot_close(&second);
+    store_snapshot_close(&third); /* the first one does not show what this one kept */
+    ASSERT_INT(bytes, store_snapshots_bytes(w->store));
+    ASSERT_STR("a/x=1@1", snapshot_text(&first, NULL, "", ""));
+    store_snapshot_close(&first);
+    ASSERT_INT(0, store_snapshots_bytes(w->store));
+    ASSERT_ERR(ERR_GONE, store_snapshot_open(w->store, CM, 1, &first, &err));
+}
+
 TEST(old_revisions_begin_where_asked)
 {
     WORLD(w, 0);

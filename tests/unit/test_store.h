@@ -88,22 +88,38 @@ static inline const char *value_of(const struct object *o)
 }
 
 /* "ns/name=value@revision …" of what an iterator gives. */
-static inline const char *iter_text(const struct store *s, enum kind k, const char *ns, const char *from_ns,
-                                    const char *from_name, int64_t at)
+static inline const char *iter_rest(struct store_iter *it)
 {
     static struct buf out = { .len_max = 16 << 20 };
-    struct error err = { 0 };
-    struct store_iter it;
     const struct object *o;
 
     buf_clear(&out);
-    ASSERT_OK(store_iter_begin(&it, s, k, ns, str_of(from_ns), str_of(from_name), at, &err));
-    while ((o = store_iter_next(&it)))
+    while ((o = store_iter_next(it)))
         (void)buf_addf(&out, "%s%s/%s=%s@%lld", out.len ? " " : "", o->ns, o->name, value_of(o),
                        (long long)o->revision);
-    assert_null(store_iter_next(&it)); /* the end stays the end */
-    store_iter_done(&it);
+    assert_null(store_iter_next(it)); /* the end stays the end */
+    store_iter_done(it);
     return buf_cstr(&out);
+}
+
+static inline const char *iter_text(const struct store *s, enum kind k, const char *ns, const char *from_ns,
+                                    const char *from_name, int64_t at)
+{
+    struct error err = { 0 };
+    struct store_iter it;
+
+    ASSERT_OK(store_iter_begin(&it, s, k, ns, str_of(from_ns), str_of(from_name), at, &err));
+    return iter_rest(&it);
+}
+
+static inline const char *snapshot_text(const struct store_snapshot *snap, const char *ns,
+                                        const char *from_ns, const char *from_name)
+{
+    struct error err = { 0 };
+    struct store_iter it;
+
+    ASSERT_OK(store_iter_begin_snapshot(&it, snap, ns, str_of(from_ns), str_of(from_name), &err));
+    return iter_rest(&it);
 }
 
 /* "+ns/name=value@revision", "~…" for a change with its old value behind a "<", "-…" for a deletion. */
