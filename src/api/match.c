@@ -89,7 +89,7 @@ static inline bool refuses(enum reject rule, bool kept, const struct volume *v, 
     case REJECT_DELAYED:
         return !kept && o->is_delayed && !o->node_labels;
     case REJECT_PHASE:
-        return !kept && v->phase != VOLUME_AVAILABLE;
+        return !kept && !o->is_available && v->phase != VOLUME_AVAILABLE;
     case REJECT_SELECTOR:
         return !kept && !selector_matches(v, c);
     case REJECT_CLASS:
