@@ -13,9 +13,8 @@
 #define REQUEST_BYTES_MAX ((size_t)4 << 20)
 /* By then a carrier has noticed that nobody is there. */
 #define DEAD_PEER_NS (45 * NS_PER_S)
-/* An answer or event that is late, and any other. */
+/* An answer or event that is late is so by less than this. */
 #define LATE_NS (300 * NS_PER_MS)
-#define PROMPT_NS (5 * NS_PER_MS)
 /* Events that may come again. */
 #define RECENT_COUNT 3
 
@@ -91,19 +90,20 @@ static uint64_t delay_ns(struct network *n)
 {
     if (sim_has_fault(n->sim, &n->rng, FAULT_DELAY, 5))
         return rng_below(&n->rng, 20 * NS_PER_S);
-    return rng_below(&n->rng, PROMPT_NS);
+    return rng_below(&n->rng, 5 * NS_PER_MS);
 }
 
-static uint64_t answer_delay_ns(struct network *n)
+/* Nothing, or how much later. */
+static uint64_t lateness_ns(struct network *n, unsigned percent)
 {
-    return delay_ns(n) + (rng_chance(&n->rng, n->late_answers_percent) ? rng_below(&n->rng, LATE_NS) : 0);
+    return rng_chance(&n->late, percent) ? rng_below(&n->late, LATE_NS) : 0;
 }
 
 static uint64_t event_delay_ns(struct network *n)
 {
     if (sim_has_fault(n->sim, &n->rng, FAULT_LAG, 8))
         return rng_below(&n->rng, 40 * NS_PER_S);
-    return rng_below(&n->rng, rng_chance(&n->rng, n->late_events_percent) ? LATE_NS : PROMPT_NS);
+    return rng_below(&n->rng, 5 * NS_PER_MS) + lateness_ns(n, n->late_events_percent);
 }
 
 /* --- Fates --- */
@@ -271,7 +271,7 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
         kept_answer_set(&m->answer, answer);
         break;
     }
-    answer_at(m, n->sim->now_ns + answer_delay_ns(n));
+    answer_at(m, n->sim->now_ns + delay_ns(n) + lateness_ns(n, n->late_answers_percent));
     if (!m->attempt)
         message_free(m);
 }
@@ -561,8 +561,9 @@ void network_init(struct network *n, struct sim *s)
     *n = (struct network){ .sim = s };
     TAILQ_INIT(&n->messages);
     rng_init(&n->rng, rng_u64(&s->faults));
-    n->late_answers_percent = percents[rng_below(&n->rng, ARRAY_LEN(percents))];
-    n->late_events_percent = percents[rng_below(&n->rng, ARRAY_LEN(percents))];
+    rng_fork(&n->rng, "late", &n->late);
+    n->late_answers_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
+    n->late_events_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
 }
 
 void network_done(struct network *n)

@@ -31,6 +31,7 @@ struct network {
     struct sim *sim;
     struct rng rng;
     struct message_list messages;
+    struct rng late; /* which answers and events are */
     unsigned late_answers_percent;
     unsigned late_events_percent;
     unsigned sent;
