@@ -3,14 +3,15 @@
  * claim is bound, and none is told otherwise or provisioned for on the way; with fewer volumes than claims no
  * volume stays free. How often the binder looks for a volume grows with the number of objects and of its
  * requests, not with their product. */
-#include "api/event.h"
-#include "api/match.h"
 #include "sim/bindery.h"
-#include "sim/objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "api/claim.h"
+#include "api/event.h"
+#include "sim/objects.h"
 
 #define NAME_BYTES 253
 #define CLAIMS_MAX 300

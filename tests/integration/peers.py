@@ -217,7 +217,7 @@ def relay(port, context=None, delay=0, change=None, upstream=None):
 
 
 def late_answers(port, seconds):
-    """Relays to a port of this machine; an answer arrives so many seconds late, but what a watch brings at once.
+    """Relays to a port of this machine. An answer arrives so many seconds late, an event of a watch at once.
 
     For HTTP/1.1 without TLS: a connection has one request at a time. seconds is called for each answer.
     """

@@ -195,12 +195,12 @@ static void round_check(struct round *r)
 
 void rounds_free(struct binder *b)
 {
+    struct step *s, *next;
     struct round *r;
-    struct step *s;
 
     while ((r = TAILQ_FIRST(&b->rounds))) {
-        while ((s = TAILQ_FIRST(&r->steps))) {
-            assert(s->round == r);
+        for (s = TAILQ_FIRST(&r->steps); s; s = next) {
+            next = TAILQ_NEXT(s, link);
             step_free(s);
         }
         round_free(r);
