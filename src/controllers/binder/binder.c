@@ -225,6 +225,7 @@ bool binder_promise(struct binder *b, struct binder_key claim, const char *volum
         return false;
     binder_remember(b, claim, volume);
     s = binder_state(b, claim);
+    assert(!s->promised_to); /* a sync begins by ending the last one */
     s->promised_to = strdup(claim_uid);
     if (!s->promised_to)
         abort(); /* the hold would never end */

@@ -93,14 +93,13 @@ void binder_end_promise(struct binder *b, struct binder_key claim);
 
 /* What is remembered of a key beyond its objects. */
 struct key_state {
-    unsigned conflicts;  /* in a row */
-    uint64_t told_ns;    /* when an event was last told … */
-    uint64_t told;       /* … and a hash of its words */
-    const char *offered; /* the volume that a claim was to have; NULL: none. Owned. */
-    const char
-        *promised_to;      /* the uid that `offered` is held for until the claim's next sync; NULL. Owned. */
-    const char *failure;   /* why the last round failed; NULL: it did not. Owned. */
-    const char *reclaimed; /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
+    unsigned conflicts;       /* in a row */
+    uint64_t told_ns;         /* when an event was last told … */
+    uint64_t told;            /* … and a hash of its words */
+    const char *offered;      /* the volume that a claim was to have; NULL: none. Owned. */
+    const char *promised_to;  /* the uid that it is held for until the next sync; NULL: not held. Owned. */
+    const char *failure;      /* why the last round failed; NULL: it did not. Owned. */
+    const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
     bool waits_for_operation; /* comes again when that is over */
     char key[];
 };
