@@ -92,7 +92,7 @@ static inline bool refuses(enum reject rule, bool kept, const struct volume *v, 
     case REJECT_DATA_SOURCE:
         return !kept && c->source && strcmp(c->volume_name, v->obj.name) != 0;
     case REJECT_PHASE:
-        return !kept && v->phase != VOLUME_AVAILABLE;
+        return !kept && !o->is_available && v->phase != VOLUME_AVAILABLE;
     case REJECT_SELECTOR:
         return !kept && !selector_matches(v, c);
     case REJECT_CLASS:

@@ -36,6 +36,7 @@ extern const char *const reject_names[];
 struct match_options {
     bool is_delayed;               /* the claim's class waits for the first consumer */
     bool is_promised;              /* kept for the claim, though the volume does not say so yet */
+    bool is_available;             /* whatever its phase says: the write of Available is under way */
     const struct kvs *node_labels; /* of the node it must be reachable from; NULL: any */
 };
 

@@ -35,7 +35,7 @@ static const struct {
     { NULL, "log-level", "error warn info debug trace", false },
     { "top", "sort-by", "used capacity percent name", false },
     { NULL, "sort-by", ".metadata.name .metadata.creationTimestamp", false },
-    { NULL, "scenario", "attach binder caches leader scheduler seats", false },
+    { NULL, "scenario", "attach backlog binder caches leader scheduler seats", false },
     { NULL, "subresource", "status", false },
     { NULL, "type", "strategic merge json", false },
     { NULL, "types", "Normal Warning", true },

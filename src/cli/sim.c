@@ -173,6 +173,7 @@ static int sim_verb_run(int argc, char **argv)
 
 static const struct cli_term scenarios[] = {
     { "attach", "volumes are attached where pods want them, and detached when it is safe" },
+    { "backlog", "a binder has hundreds of claims to serve at once" },
     { "binder", "binders give claims volumes, and see to what is left behind" },
     { "caches", "informers follow the server" },
     { "leader", "of three processes one leads" },

@@ -379,6 +379,15 @@ double metric_value(const struct metric *m)
     return m->read ? m->read(m->read_ctx) : m->value;
 }
 
+uint64_t metric_count(const struct metric *m)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; m->buckets && i <= m->family->desc.bounds_count; i++)
+        count += m->buckets[i];
+    return count;
+}
+
 /* --- The text --- */
 
 void metrics_write_number(double value, struct buf *out)

@@ -91,6 +91,8 @@ void metric_emit_sample(struct metric_sink *to, double value, const char *const 
 
 /* The value of a counter or gauge, the sum of a histogram. */
 double metric_value(const struct metric *m);
+/* How many values a histogram has. */
+uint64_t metric_count(const struct metric *m);
 
 /* Appends everything in the text format 0.0.4: families by name, children by their labels, "other" last.
  * Families without a child are left out. */

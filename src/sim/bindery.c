@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controllers/binder/binder_int.h"
+#include "controllers/binder/binder_metrics.h"
 #include "machinery/metrics.h"
 
 /* The plugin gives up after this. */
@@ -275,6 +276,13 @@ static void bindery_kill(void *state)
 
 const struct sim_program bindery_program_one = { "one", bindery_start, bindery_kill };
 const struct sim_program bindery_program_two = { "two", bindery_start, bindery_kill };
+
+uint64_t bindery_matches(const void *state)
+{
+    const struct bindery *b = state;
+
+    return binder_metrics_matches(b->binder->metrics);
+}
 
 int bindery_settled(const void *state, struct error *err)
 {

@@ -31,6 +31,8 @@ bool bindery_is_at_work(const void *state, unsigned serial);
 /* It has begun to reclaim the volume: whoever changes his mind now may be too late. */
 bool bindery_is_reclaiming(const void *state, const struct volume *v);
 
+/* How often it has looked for a claim's volume since it started. */
+uint64_t bindery_matches(const void *state);
 /* 0 when it has nothing to do. */
 int bindery_settled(const void *state, struct error *err);
 

@@ -13,6 +13,8 @@
 #define REQUEST_BYTES_MAX ((size_t)4 << 20)
 /* By then a carrier has noticed that nobody is there. */
 #define DEAD_PEER_NS (45 * NS_PER_S)
+/* An answer or event that is late is so by less than this. */
+#define LATE_NS (300 * NS_PER_MS)
 /* Events that may come again. */
 #define RECENT_COUNT 3
 
@@ -91,11 +93,17 @@ static uint64_t delay_ns(struct network *n)
     return rng_below(&n->rng, 5 * NS_PER_MS);
 }
 
+/* Nothing, or how much later. */
+static uint64_t lateness_ns(struct network *n, unsigned percent)
+{
+    return rng_chance(&n->late, percent) ? rng_below(&n->late, LATE_NS) : 0;
+}
+
 static uint64_t event_delay_ns(struct network *n)
 {
     if (sim_has_fault(n->sim, &n->rng, FAULT_LAG, 8))
         return rng_below(&n->rng, 40 * NS_PER_S);
-    return rng_below(&n->rng, 5 * NS_PER_MS);
+    return rng_below(&n->rng, 5 * NS_PER_MS) + lateness_ns(n, n->late_events_percent);
 }
 
 /* --- Fates --- */
@@ -263,7 +271,7 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
         kept_answer_set(&m->answer, answer);
         break;
     }
-    answer_at(m, n->sim->now_ns + delay_ns(n));
+    answer_at(m, n->sim->now_ns + delay_ns(n) + lateness_ns(n, n->late_answers_percent));
     if (!m->attempt)
         message_free(m);
 }
@@ -548,9 +556,14 @@ void network_cut_watch(struct network *n)
 
 void network_init(struct network *n, struct sim *s)
 {
+    static const unsigned percents[] = { 0, 10, 50, 100 };
+
     *n = (struct network){ .sim = s };
     TAILQ_INIT(&n->messages);
     rng_init(&n->rng, rng_u64(&s->faults));
+    rng_fork(&n->rng, "late", &n->late);
+    n->late_answers_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
+    n->late_events_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
 }
 
 void network_done(struct network *n)

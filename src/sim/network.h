@@ -3,7 +3,9 @@
  *
  * A link is a process's carrier. What it sends is copied: a request that has left arrives, or does not,
  * whatever becomes of its sender. The events of one watch keep their order, as on a connection; everything
- * else may overtake. */
+ * else may overtake: a write's answer comes before or after the event that it causes. How often answers are
+ * late while events flow, and how often events are while answers do, differs from seed to seed; no fault, so
+ * it stays when the world heals. */
 #ifndef BERTH_SIM_NETWORK_H
 #define BERTH_SIM_NETWORK_H
 
@@ -29,6 +31,9 @@ struct network {
     struct sim *sim;
     struct rng rng;
     struct message_list messages;
+    struct rng late; /* which answers and events are */
+    unsigned late_answers_percent;
+    unsigned late_events_percent;
     unsigned sent;
     /* A process sends a request, and waits for its end no more: it has it, gave up, or was killed. Each has a
      * number. Set by the scenario, or NULL. */

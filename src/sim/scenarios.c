@@ -4,11 +4,6 @@
 #include <stddef.h>
 
 const struct sim_scenario *const sim_scenarios[] = {
-    &sim_scenario_attach,
-    &sim_scenario_binder,
-    &sim_scenario_caches,
-    &sim_scenario_leader,
-    &sim_scenario_scheduler,
-    &sim_scenario_seats,
-    NULL,
+    &sim_scenario_attach, &sim_scenario_backlog,   &sim_scenario_binder, &sim_scenario_caches,
+    &sim_scenario_leader, &sim_scenario_scheduler, &sim_scenario_seats,  NULL,
 };

@@ -31,6 +31,9 @@ struct sim_scenario {
     /* Its programs trust their caches: while one of them is behind they undo each other's work as fast as the
      * network allows, and that is no mistake. */
     bool may_fight;
+    /* Steps in one second of virtual time that are no sign of running on the spot; 0: as many as a few
+     * objects need. */
+    uint32_t second_steps_max;
     /* When time passes only those get a turn whose timers are due: hours of it in few steps. */
     bool is_sparing;
     /* Starts the programs and makes the first objects. */
@@ -46,6 +49,7 @@ struct sim_scenario {
 };
 
 extern const struct sim_scenario sim_scenario_attach;
+extern const struct sim_scenario sim_scenario_backlog;
 extern const struct sim_scenario sim_scenario_binder;
 extern const struct sim_scenario sim_scenario_caches;
 extern const struct sim_scenario sim_scenario_leader;

@@ -385,13 +385,16 @@ static void work(struct sim *s)
 /* Somebody who is always ready, and never done: a key that comes again and again without a delay. */
 static void count_step(struct sim *s)
 {
+    uint32_t max =
+        s->options.scenario->second_steps_max ? s->options.scenario->second_steps_max : SECOND_STEPS_MAX;
+
     s->step++;
     if (s->now_ns - s->second_ns >= NS_PER_S) {
         s->second_ns = s->now_ns;
         s->second_steps = 0;
     }
-    if (++s->second_steps > SECOND_STEPS_MAX && !s->options.scenario->may_fight)
-        sim_fail(s, "does not come to rest: %d steps in a second", SECOND_STEPS_MAX);
+    if (++s->second_steps > max && !s->options.scenario->may_fight)
+        sim_fail(s, "does not come to rest: %u steps in a second", max);
 }
 
 /* False when there is nothing left to do before limit_ns. */

@@ -216,6 +216,35 @@ def relay(port, context=None, delay=0, change=None, upstream=None):
     return handle
 
 
+def late_answers(port, seconds):
+    """Relays to a port of this machine. An answer arrives so many seconds late, an event of a watch at once.
+
+    For HTTP/1.1 without TLS: a connection has one request at a time. seconds is called for each answer.
+    """
+
+    def handle(peer, connection):
+        is_watch = is_answered = False
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as far:
+            far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while not peer.is_over:
+                for source in ready(connection, far):
+                    data = source.recv(CHUNK_BYTES)
+                    if not data:
+                        return
+                    if source is connection:
+                        first_line = data.partition(b"\r\n")[0]
+                        is_watch = first_line.startswith(b"GET ") and b"watch=" in first_line
+                        is_answered = False
+                        far.sendall(data)
+                        continue
+                    if not is_watch and not is_answered:
+                        time.sleep(seconds())
+                    is_answered = True
+                    connection.sendall(data)
+
+    return handle
+
+
 def ready(*sockets):
     held = [s for s in sockets if isinstance(s, ssl.SSLSocket) and s.pending()]
     return held or select.select(sockets, [], [], LOOK_SECONDS)[0]

@@ -201,6 +201,29 @@ TEST(S61_a_lost_claim_gets_its_volume_again)
     world_done(&w);
 }
 
+/* A claim that was bound to a volume has it again when it comes back, though another waits and comes first.
+ */
+TEST(S61_nobody_else_gets_the_volume_of_a_lost_claim)
+{
+    for (int is_there = 0; is_there < 2; is_there++) {
+        struct world w;
+
+        world_init(&w);
+        add_claim(&w, "a", "1Gi", RWO, "");
+        make_claim(&w, "c", BC, "1Gi", RWO, NAMED);
+        if (is_there)
+            add_volume(&w, "p", "1Gi", RWO, "");
+        world_start(&w);
+        world_settle(&w);
+        if (!is_there)
+            add_volume(&w, "p", "1Gi", RWO, "");
+        world_settle(&w);
+        assert_bound(&w, "c", "p");
+        ASSERT_CLAIM(&w, "a", "Pending", "status/phase");
+        world_done(&w);
+    }
+}
+
 /* The binder sees no volumes but those that are there when it starts. */
 static void start_blind(struct world *w)
 {

@@ -450,7 +450,7 @@ TEST(a_held_volume_is_its_claims)
     ASSERT_MATCH("p", .size = "1Gi");
     ASSERT_DELAYED("p", .class = "any", .selector = "'matchLabels':{'bar':''}"); /* as good as kept */
     ASSERT_MATCH("q", .size = "2Gi");
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", NULL);
     ASSERT_INT(2, volume_index_free_count(x));
     ASSERT_MATCH("p", .name = "other", .uid = "o");
     ASSERT_DELAYED("", .size = "1Gi");
@@ -467,13 +467,13 @@ TEST(a_hold_outlives_changes_of_the_volume)
     ASSERT_MATCH("p", .size = "2Gi");
     PUT("p", "2Gi", .kept_for = "c", .kept_uid = "u");
     ASSERT_MATCH("p", .size = "2Gi");
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", NULL);
     ASSERT_MATCH("p", .size = "2Gi");
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     PUT("p", "2Gi", .kept_for = "other", .kept_uid = "o"); /* somebody else was faster */
     ASSERT_MATCH("", .size = "1Gi");
     ASSERT_MATCH("", .name = "other", .uid = "o"); /* until the loser lets go */
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", NULL);
     ASSERT_MATCH("p", .name = "other", .uid = "o");
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     volume_index_remove(x, "p");
@@ -486,16 +486,48 @@ TEST(holding_what_cannot_be_held)
     WORLD;
 
     ASSERT_INT(-ERR_NOT_FOUND, volume_index_hold(x, "p", "u"));
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", NULL);
     PUT("p", "1Gi");
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", NULL);
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     ASSERT_INT(-ERR_BUSY, volume_index_hold(x, "p", "o"));
     ASSERT_MATCH("p", .size = "1Gi");
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", "o"); /* is not that claim's */
+    ASSERT_MATCH("p", .size = "1Gi");
+    volume_index_let_go(x, "p", "u");
     ASSERT_INT(0, volume_index_hold(x, "p", "o"));
     ASSERT_MATCH("", .size = "1Gi");
+}
+
+TEST(a_volume_that_is_free_before_it_is_available)
+{
+    WORLD;
+
+    volume_index_expect(x, "p", true); /* is not there */
+    PUT("p", "1Gi", .phase = "Pending");
+    ASSERT_MATCH("", .size = "1Gi");
+    assert_null(volume_index_get_free(x, "p"));
+    volume_index_expect(x, "p", true);
+    ASSERT_MATCH("p", .size = "1Gi");
+    assert_ptr_equal(volume_index_get(x, "p"), volume_index_get_free(x, "p"));
+    PUT("p", "2Gi", .phase = "Pending"); /* another place, and still free */
+    ASSERT_MATCH("p", .size = "2Gi");
+    ASSERT_INT(0, volume_index_hold(x, "p", "u"));
+    assert_null(volume_index_get_free(x, "p"));
+    volume_index_expect(x, "p", false);
+    volume_index_let_go(x, "p", "u");
+    ASSERT_MATCH("", .size = "2Gi");
+    volume_index_expect(x, "p", true);
+    PUT("p", "2Gi", .kept_for = "other", .kept_uid = "o");
+    ASSERT_MATCH("", .size = "1Gi");
+    volume_index_expect(x, "p", false);
+    ASSERT_MATCH("p", .name = "other", .uid = "o");
+    PUT("p", "2Gi");
+    ASSERT_MATCH("p", .size = "2Gi");
+    volume_index_expect(x, "p", true);
+    volume_index_expect(x, "p", false); /* it is Available */
+    ASSERT_MATCH("p", .size = "2Gi");
 }
 
 /* A reservation by name that is held for one claim is hidden from the next of that name. */
@@ -507,7 +539,7 @@ TEST(a_held_reservation)
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     ASSERT_MATCH("p", .size = "1Gi");
     ASSERT_MATCH("", .uid = "next");
-    volume_index_let_go(x, "p");
+    volume_index_let_go(x, "p", NULL);
     ASSERT_MATCH("p", .uid = "next");
 }
 
@@ -617,8 +649,8 @@ TEST(a_stray_finds_its_place_later)
     }
     PUT("k5", .kept_for = "k5");
     x->shelves.by_key.alloc = x->lists.by_key.alloc = no_memory;
-    volume_index_let_go(x, "p");
-    volume_index_let_go(x, "q");
+    volume_index_let_go(x, "p", NULL);
+    volume_index_let_go(x, "q", NULL);
     ASSERT_MATCH("", .class = "seventh");
     ASSERT_MATCH("", .name = "seventh", .uid = "k0", .class = "none"); /* nobody's, for now */
     PUT("f0", .class = "f0");                                          /* nor with this one */
@@ -646,6 +678,7 @@ struct model {
     struct object *claims[CLAIMS];
     const struct volume *slots[SLOTS]; /* NULL: no such volume */
     const char *held_for[SLOTS];       /* NULL: nobody */
+    bool is_expected[SLOTS];
     size_t plain, kept, held, none, failed;
 };
 
@@ -712,8 +745,8 @@ static struct object *draw_claim(struct model *m)
 }
 
 /* Steps 2 to 12 of the table, for one volume. */
-static bool naive_fits(const struct volume *v, const struct claim *c, const char *held_for, bool is_delayed,
-                       bool *ret_kept)
+static bool naive_fits(const struct volume *v, const struct claim *c, const char *held_for, bool is_expected,
+                       bool is_delayed, bool *ret_kept)
 {
     bool is_mine = v->claim.is_set && strcmp(v->claim.ns, c->obj.ns) == 0 &&
                    strcmp(v->claim.name, c->obj.name) == 0 &&
@@ -727,7 +760,8 @@ static bool naive_fits(const struct volume *v, const struct claim *c, const char
     *ret_kept = is_mine || held_for;
     if (*ret_kept)
         return true;
-    return !is_delayed && !c->source && v->phase == VOLUME_AVAILABLE && strcmp(v->class, c->class) == 0 &&
+    return !is_delayed && !c->source && (is_expected || v->phase == VOLUME_AVAILABLE) &&
+           strcmp(v->class, c->class) == 0 &&
            (!c->selector || label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count));
 }
 
@@ -741,7 +775,8 @@ static const struct volume *naive_group(struct model *m, const struct claim *c, 
     for (unsigned i = 0; i < SLOTS; i++) {
         const struct volume *v = m->slots[i];
         bool is_kept;
-        if (!v || (v->modes & 15U) != modes || !naive_fits(v, c, m->held_for[i], is_delayed, &is_kept))
+        if (!v || (v->modes & 15U) != modes ||
+            !naive_fits(v, c, m->held_for[i], m->is_expected[i], is_delayed, &is_kept))
             continue;
         if (is_kept && (m->held_for[i] || v->claim.uid[0]))
             by_uid = by_uid ? by_uid : v;
@@ -794,8 +829,8 @@ static void model_check_counts(struct model *m)
     for (unsigned i = 0; i < SLOTS; i++) {
         const struct volume *v = m->slots[i];
         count += v != NULL;
-        free_count +=
-            v && !m->held_for[i] && !v->claim.is_set && v->phase == VOLUME_AVAILABLE && !v->obj.is_deleting;
+        free_count += v && !m->held_for[i] && !v->claim.is_set &&
+                      (m->is_expected[i] || v->phase == VOLUME_AVAILABLE) && !v->obj.is_deleting;
     }
     ASSERT_INT(count, volume_index_count(m->x));
     ASSERT_INT(free_count, volume_index_free_count(m->x));
@@ -812,7 +847,7 @@ static void model_put(struct model *m)
 
 static void model_change(struct model *m)
 {
-    unsigned slot = draw(m, SLOTS), what = draw(m, 10);
+    unsigned slot = draw(m, SLOTS), what = draw(m, 11);
     const char *uid = uids[draw(m, UIDS)];
     char name[8];
 
@@ -823,14 +858,20 @@ static void model_change(struct model *m)
         volume_index_remove(m->x, name);
         m->slots[slot] = NULL;
         m->held_for[slot] = NULL;
+        m->is_expected[slot] = false;
     } else if (what < 8) {
         int r = volume_index_hold(m->x, name, uid);
         const char *holder = m->held_for[slot];
         ASSERT_INT(!m->slots[slot] ? -ERR_NOT_FOUND : holder && strcmp(holder, uid) != 0 ? -ERR_BUSY : 0, r);
         m->held_for[slot] = r == 0 ? uid : holder;
+    } else if (what < 9) {
+        m->is_expected[slot] = m->slots[slot] && draw(m, 2);
+        volume_index_expect(m->x, name, m->is_expected[slot]);
     } else {
-        volume_index_let_go(m->x, name);
-        m->held_for[slot] = NULL;
+        const char *holder = m->held_for[slot];
+        bool is_any = draw(m, 2);
+        volume_index_let_go(m->x, name, is_any ? NULL : uid);
+        m->held_for[slot] = is_any || (holder && strcmp(holder, uid) == 0) ? NULL : holder;
     }
     assert_ptr_equal(m->slots[slot], volume_index_get(m->x, name));
 }

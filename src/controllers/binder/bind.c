@@ -27,12 +27,12 @@ static void note_result(struct binder *b, const struct step *s, const struct cli
 
 /* --- W1 --- */
 
-/* Whatever came of it, the cache knows now or will be told: the promise need not be kept in memory. When it
- * failed and the claim goes, or takes another, somebody else is to have the volume. */
+/* The answer is in the cache, or an event will follow: the hold has ended. When the write failed and the
+ * claim is deleted or takes another volume, the next claim is to have this one. */
 static void on_reserved(struct binder *b, const struct step *s, const struct client_answer *a)
 {
     note_result(b, s, a);
-    volume_index_let_go(b->index, s->target->name);
+    volume_index_let_go(b->index, s->target->name, /* claim_uid= */ NULL);
     if (a->r < 0)
         binder_remember(b, claim_key(str_of(round_name(s->round))), s->target->name);
     else
@@ -46,9 +46,10 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     struct merge_patch p;
     struct error err;
 
-    if (binder_is_writing(b, volume_key(v->obj.name))) {
-        /* Waits for that to end, without a promise: who writes it may have other plans. */
-        round_patch(r, &v->obj, NULL, &body, STEP_CLAIM_REF, NULL, NULL);
+    if (round_await_writer(r, &v->obj)) {
+        /* Its own until then, where it is nobody else's: of all claims that it is the best match of, one
+         * waits for it. */
+        (void)binder_promise(b, claim_key(str_of(round_name(r))), v->obj.name, c->obj.uid);
         return;
     }
     merge_patch_begin(&p, &body, &v->obj);
@@ -60,12 +61,12 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     claim_ref_write(&body, c);
     (void)buf_add_char(&body, '}');
     if (merge_patch_end(&p, &err) < 0 || volume_index_hold(b->index, v->obj.name, c->obj.uid) < 0) {
-        round_fail(r);
+        round_fail(r); /* held: a claim that waited for the last write of it is in the queue */
         return;
     }
-    round_patch(r, &v->obj, NULL, &body, STEP_CLAIM_REF, on_reserved, NULL);
+    round_patch(r, &v->obj, NULL, &body, "claim-ref", on_reserved, NULL);
     if (!binder_is_writing(b, volume_key(v->obj.name)))
-        volume_index_let_go(b->index, v->obj.name); /* it was not even sent */
+        volume_index_let_go(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
 }
 
 /* --- W3 --- */

@@ -144,6 +144,7 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
 static void state_free(struct key_state *s)
 {
     free((void *)(uintptr_t)s->offered);
+    free((void *)(uintptr_t)s->promised_to);
     free((void *)(uintptr_t)s->failure);
     free((void *)(uintptr_t)s->reclaimed);
     free(s);
@@ -195,9 +196,15 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
 
 /* --- Waking --- */
 
-static bool is_free(const struct volume *v)
+void binder_expect(struct binder *b, const char *volume)
 {
-    return v && !v->claim.is_set && v->phase == VOLUME_AVAILABLE && !v->obj.is_deleting;
+    const struct volume *v = volume_index_get(b->index, volume);
+
+    if (!v || v->claim.is_set)
+        return; /* only its own claim finds it */
+    volume_index_expect(b->index, volume,
+                        (v->phase == VOLUME_PENDING || v->phase == VOLUME_PHASE_UNSET) &&
+                            !binder_is_missed(b, volume));
 }
 
 void binder_remember(struct binder *b, struct binder_key claim, const char *volume)
@@ -210,15 +217,38 @@ void binder_remember(struct binder *b, struct binder_key claim, const char *volu
         abort(); /* nobody else would be woken for the volume */
 }
 
+bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid)
+{
+    struct key_state *s;
+
+    if (volume_index_hold(b->index, volume, claim_uid) < 0)
+        return false;
+    binder_remember(b, claim, volume);
+    s = binder_state(b, claim);
+    assert(!s->promised_to); /* a sync begins by ending the last one */
+    s->promised_to = strdup(claim_uid);
+    if (!s->promised_to)
+        abort(); /* the hold would never end */
+    return true;
+}
+
+void binder_end_promise(struct binder *b, struct binder_key claim)
+{
+    struct key_state *s = binder_find_state(b, claim);
+    const char *uid = s ? TAKE(s->promised_to) : NULL;
+
+    if (!uid)
+        return;
+    volume_index_let_go(b->index, s->offered, uid);
+    free((void *)(uintptr_t)uid);
+}
+
 void binder_offer(struct binder *b, const char *volume)
 {
-    const struct volume *v = binder_volume(b, volume);
-    const struct claim *c;
+    const struct volume *v = volume_index_get_free(b->index, volume);
+    const struct claim *c = v ? waiting_wake(b->waiting, v) : NULL;
     char key[KEY_BYTES_MAX];
 
-    if (!is_free(v) || binder_is_promised(b, volume))
-        return;
-    c = waiting_wake(b->waiting, v);
     if (!c)
         return;
     (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
@@ -255,6 +285,7 @@ static void on_volume(struct binder *b, const struct object *o)
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
         abort(); /* a volume that is not in the index would never be matched */
+    binder_expect(b, o->name);
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
     binder_offer(b, o->name);
@@ -305,12 +336,20 @@ static void add_volumes_of(struct binder *b, const struct object *claim)
         binder_add_volume(b, o->name);
 }
 
+/* Whether its volume counts as free may have changed with the claim. */
+static void expect_named(struct binder *b, const struct claim *c)
+{
+    if (c->volume_name[0])
+        binder_expect(b, c->volume_name);
+}
+
 static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
 {
     struct binder *b = ctx;
 
     (void)is_initial;
     binder_metrics_claim(b->metrics, NULL, claim_of(o));
+    expect_named(b, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
     add_volumes_of(b, o);
 }
@@ -320,6 +359,8 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
     struct binder *b = ctx;
 
     binder_metrics_claim(b->metrics, claim_of(old), claim_of(o));
+    expect_named(b, claim_of(old));
+    expect_named(b, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
     if (strcmp(claim_of(old)->volume_name, claim_of(o)->volume_name) != 0)
         add_volumes_of(b, o);
@@ -334,6 +375,7 @@ static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unk
     (void)is_final_unknown;
     (void)snprintf(key, sizeof key, "%s/%s", o->ns, o->name);
     binder_metrics_claim(b->metrics, c, NULL);
+    expect_named(b, c);
     waiting_remove(b->waiting, o->ns, o->name);
     provision_forget(b, str_of(key));
     binder_add(b, BINDER_CLAIMS, str_of(key));

@@ -74,12 +74,22 @@ const struct volume *binder_volume(const struct binder *b, const char *name);
 /* NULL when there is none. */
 const struct storage_class *binder_class(const struct binder *b, const char *name);
 
-/* If the volume is free, somebody who waits and can use it is woken. */
+/* If the volume is free and not held, one claim that waits and that it fits is requeued. */
 void binder_offer(struct binder *b, const char *volume);
 /* A claim that was bound names the volume. */
 bool binder_is_missed(const struct binder *b, const char *volume);
-/* The volume was offered to the claim, or promised in vain: when it takes another, somebody else is woken. */
+/* Tells the index whether the volume counts as free before it is Available: its phase is the first one, and
+ * no claim that was bound names it. So no claim is provisioned for, or told that nothing fits, because the
+ * write of Available has yet to be made. */
+void binder_expect(struct binder *b, const char *volume);
+/* The volume was offered to the claim, or chosen for it in vain: when the claim takes another, the volume is
+ * offered to the next. */
 void binder_remember(struct binder *b, struct binder_key claim, const char *volume);
+/* The same for a volume with a write in flight: it is held for the claim, which waits for that write, until
+ * the claim is synced again. False when it is held for another or there is no memory. */
+bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid);
+/* Ends that hold. */
+void binder_end_promise(struct binder *b, struct binder_key claim);
 
 /* What is remembered of a key beyond its objects. */
 struct key_state {
@@ -87,6 +97,7 @@ struct key_state {
     uint64_t told_ns;         /* when an event was last told … */
     uint64_t told;            /* … and a hash of its words */
     const char *offered;      /* the volume that a claim was to have; NULL: none. Owned. */
+    const char *promised_to;  /* the uid that it is held for until the next sync; NULL: not held. Owned. */
     const char *failure;      /* why the last round failed; NULL: it did not. Owned. */
     const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
     bool waits_for_operation; /* comes again when that is over */
@@ -110,7 +121,9 @@ struct step;
 /* Before the round goes on; a->r < 0 has been seen to unless this takes it: true. */
 typedef void step_then_fn(struct binder *b, const struct step *s, const struct client_answer *a);
 
-#define STEP_CLAIM_REF "claim-ref"
+/* A key that comes again when the step has ended. */
+struct step_waiter;
+
 struct step {
     TAILQ_ENTRY(step) link;
     struct round *round;
@@ -118,9 +131,10 @@ struct step {
     struct object *target; /* what it was built on; NULL for a get */
     step_then_fn *then;    /* NULL: nothing */
     void *ctx;
-    const char *label;              /* for metrics and logs: "claim-ref" */
-    struct str lock;                /* its key in binder->writing */
-    VEC(struct binder_key) waiters; /* their texts are kept by the round */
+    const char *label;                 /* for metrics and logs: "claim-ref" */
+    struct str lock;                   /* its key in binder->writing */
+    TAILQ_HEAD(, step_waiter) waiters; /* in the order in which they came … */
+    struct map waiting;                /* … and by key: each is there once */
     bool is_get;
 };
 
@@ -129,17 +143,17 @@ struct step {
  * something failed. A conflict reads the object anew and comes again at once, a few times. */
 struct round *round_begin(struct binder *b, struct binder_key k);
 enum sync_result round_end(struct round *r);
-/* A patch of o with its preconditions; the body is p's, complete. Takes the place of the step's patch when
- * the object is being written already: then the key comes again when that has ended. */
+/* A patch of o with its preconditions; the body is p's, complete. Where the object is being written already
+ * nothing is sent: the key comes again when that write has ended. */
 void round_patch(struct round *r, const struct object *o, const char *subresource, const struct buf *body,
                  const char *label, step_then_fn *then, void *ctx);
 /* An object as the server has it; then is told whatever comes, and decides. */
 void round_get(struct round *r, enum kind k, const char *ns, const char *name, step_then_fn *then, void *ctx);
+/* If the object is being written, the key comes again when that has ended: true. */
+bool round_await_writer(struct round *r, const struct object *o);
 void rounds_free(struct binder *b);
 /* An object of ours is being written. */
 bool binder_is_writing(const struct binder *b, struct binder_key k);
-/* The volume is being given to a claim. */
-bool binder_is_promised(const struct binder *b, const char *volume);
 /* Something is wrong that no request showed: the key comes again after its delay. */
 void round_fail(struct round *r);
 struct binder *round_binder(const struct round *r);

@@ -240,6 +240,11 @@ void binder_metrics_matched(struct binder_metrics *m, uint64_t took_ns)
         metric_observe(m->match, (double)took_ns / 1e9);
 }
 
+uint64_t binder_metrics_matches(const struct binder_metrics *m)
+{
+    return m ? metric_count(m->match) : 0;
+}
+
 void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed)
 {
     if (!m)

@@ -19,8 +19,9 @@ void binder_metrics_conflict(struct binder_metrics *m, const struct kind_info *k
                              bool is_conflict);
 /* A claim has become Bound. */
 void binder_metrics_bound(struct binder_metrics *m, const struct claim *c);
-/* A volume was looked for. */
+/* A volume was looked for; how often so far. */
 void binder_metrics_matched(struct binder_metrics *m, uint64_t took_ns);
+uint64_t binder_metrics_matches(const struct binder_metrics *m);
 /* There is one more (old NULL), one less (the other NULL), or one that has changed. */
 void binder_metrics_volume(struct binder_metrics *m, const struct volume *old, const struct volume *v);
 void binder_metrics_claim(struct binder_metrics *m, const struct claim *old, const struct claim *c);

@@ -36,6 +36,12 @@ int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct er
 
 /* --- Entries and their places --- */
 
+/* The entry's volume is free when it is this. */
+static bool entry_is_free(const struct entry *e, const struct volume *v)
+{
+    return volume_is_unclaimed(v) && (v->phase == VOLUME_AVAILABLE || e->is_expected);
+}
+
 /* The volume is in no place yet. */
 static int entry_place(struct volume_index *x, struct entry *e)
 {
@@ -44,7 +50,7 @@ static int entry_place(struct volume_index *x, struct entry *e)
     assert(!e->is_held);
     if (v->claim.is_set)
         return lists_put(&x->lists, e);
-    return volume_is_free(v) ? shelves_put(&x->shelves, e) : 0;
+    return entry_is_free(e, v) ? shelves_put(&x->shelves, e) : 0;
 }
 
 static void entry_displace(struct volume_index *x, struct entry *e)
@@ -62,9 +68,9 @@ static bool entry_stays(const struct volume_index *x, const struct entry *e, con
         return true;
     switch ((enum place)e->place) {
     case PLACE_NOWHERE:
-        return !v->claim.is_set && !volume_is_free(v);
+        return !v->claim.is_set && !entry_is_free(e, v);
     case PLACE_SHELF:
-        return volume_is_free(v) && volume_shelf_is_same(entry_volume(e), v);
+        return entry_is_free(e, v) && volume_shelf_is_same(entry_volume(e), v);
     case PLACE_LIST:
         return e->in.list != x->lists.strays && list_is_for(e->in.list, &v->claim);
     }
@@ -126,7 +132,7 @@ static void entry_exchange(struct volume_index *x, struct entry *e, const struct
 }
 
 /* A new entry instead of the present one, or the first of its name. */
-static int entry_add(struct volume_index *x, const struct volume *v)
+static int entry_add(struct volume_index *x, const struct volume *v, bool is_expected)
 {
     struct entry *e = calloc(1, sizeof *e);
     void *old = NULL;
@@ -135,6 +141,7 @@ static int entry_add(struct volume_index *x, const struct volume *v)
     if (!e)
         return -ERR_NO_MEMORY;
     e->object = object_ref(&v->obj);
+    e->is_expected = is_expected;
     r = entry_place(x, e);
     if (r == 0)
         r = map_put(&x->by_name, str_of(v->obj.name), e, &old);
@@ -156,7 +163,7 @@ int volume_index_put(struct volume_index *x, const struct volume *v, struct erro
 
     if (e && entry_stays(x, e, v))
         entry_exchange(x, e, v);
-    else if (entry_add(x, v) < 0)
+    else if (entry_add(x, v, e && e->is_expected) < 0)
         return error_no_memory(err);
     retry_strays(x);
     return 0;
@@ -190,6 +197,34 @@ size_t volume_index_free_count(const struct volume_index *x)
     return x->shelves.count;
 }
 
+const struct volume *volume_index_get_free(const struct volume_index *x, const char *name)
+{
+    const struct entry *e = map_get(&x->by_name, str_of(name));
+
+    return e && e->place == PLACE_SHELF ? entry_volume(e) : NULL;
+}
+
+/* To the place where it belongs by now. Without memory it is kept with the strays. */
+static void entry_replace(struct volume_index *x, struct entry *e)
+{
+    entry_displace(x, e);
+    if (entry_place(x, e) < 0)
+        lists_put_stray(&x->lists, e);
+    else
+        retry_strays(x);
+}
+
+void volume_index_expect(struct volume_index *x, const char *name, bool is_expected)
+{
+    struct entry *e = map_get(&x->by_name, str_of(name));
+
+    if (!e || e->is_expected == is_expected)
+        return;
+    e->is_expected = is_expected;
+    if (!e->is_held && !entry_stays(x, e, entry_volume(e)))
+        entry_replace(x, e);
+}
+
 /* --- Holds --- */
 
 static bool entry_is_held_for(const struct entry *e, const char *claim_uid)
@@ -212,18 +247,14 @@ int volume_index_hold(struct volume_index *x, const char *name, const char *clai
     return r;
 }
 
-void volume_index_let_go(struct volume_index *x, const char *name)
+void volume_index_let_go(struct volume_index *x, const char *name, const char *claim_uid)
 {
     struct entry *e = map_get(&x->by_name, str_of(name));
 
-    if (!e || !e->is_held)
+    if (!e || !e->is_held || (claim_uid && !entry_is_held_for(e, claim_uid)))
         return;
     e->is_held = false;
-    entry_displace(x, e);
-    if (entry_place(x, e) < 0)
-        lists_put_stray(&x->lists, e);
-    else
-        retry_strays(x);
+    entry_replace(x, e);
 }
 
 /* --- The search --- */

@@ -6,12 +6,15 @@
  * kept for a claim, in whatever phase, are found by the claim's key. All other volumes, bound or released,
  * cost nothing.
  *
- * A volume that was promised is held: out of the free ones, in memory, from the decision until its write is
- * in the cache or has failed. So no volume is promised twice in one process; between processes the write's
- * precondition decides. */
+ * A volume that was chosen for a claim is held: taken out of the free ones, in memory, from the decision
+ * until the write of its claimRef was answered, or until the claim decides again. A claim whose best match
+ * has another write in flight holds it as well while it waits for that write: the next claim gets another
+ * volume, or none. So no volume is the match of two claims in one process; between processes the precondition
+ * of the write decides. */
 #ifndef BERTH_CONTROLLERS_BINDER_INDEX_H
 #define BERTH_CONTROLLERS_BINDER_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "api/match.h"
@@ -34,6 +37,12 @@ const struct volume *volume_index_get(const struct volume_index *x, const char *
 size_t volume_index_count(const struct volume_index *x);
 /* Free and not held. */
 size_t volume_index_free_count(const struct volume_index *x);
+/* What it has of that name, if it is free and not held; NULL. */
+const struct volume *volume_index_get_free(const struct volume_index *x, const char *name);
+
+/* Whether the volume counts as Available while its phase is another: the write of Available is in flight or
+ * will follow. Nothing for a volume that is not there, has a claim or is being deleted. Never fails. */
+void volume_index_expect(struct volume_index *x, const char *name, bool is_expected);
 
 /* The one for the claim, as the stock binder would choose, ties by name; *ret NULL when there is none. Fails
  * with ERR_INVALID for a selector that cannot be evaluated, where there is a volume to ask it of.
@@ -47,7 +56,7 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, bool
  * nothing new. -ERR_BUSY when it is held for another, -ERR_NOT_FOUND when there is none, -ERR_NO_MEMORY:
  * nothing changes. */
 int volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid);
-/* Never fails; what is not held is let be. */
-void volume_index_let_go(struct volume_index *x, const char *name);
+/* Ends the hold for that claim; NULL: for any claim. Never fails; any other hold stays. */
+void volume_index_let_go(struct volume_index *x, const char *name, const char *claim_uid);
 
 #endif

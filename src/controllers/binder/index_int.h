@@ -36,6 +36,7 @@ struct entry {
     struct entry *next, *prev; /* in the list */
     uint8_t place;             /* enum place */
     bool is_held;              /* for the uid that its list has as its key */
+    bool is_expected;          /* counts as Available */
 };
 static_assert(sizeof(struct entry) <= 40, "there are as many as volumes");
 
@@ -57,8 +58,8 @@ void shelves_init(struct shelves *s, struct hash_seed seed);
 /* Of empty shelves none is left to release. */
 void shelves_done(struct shelves *s);
 
-/* No claim has it, it is Available and not going. */
-bool volume_is_free(const struct volume *v);
+/* No claim has it, and it is not being deleted; free once it is, or counts as, Available. */
+bool volume_is_unclaimed(const struct volume *v);
 /* Both free: at the same place on the same shelf. */
 bool volume_shelf_is_same(const struct volume *a, const struct volume *b);
 

@@ -10,6 +10,8 @@
 
 /* Conflicts that are answered by looking again at once; then the key's delay holds. */
 #define CONFLICTS_MAX 3
+/* "c/NAMESPACE/NAME" with names of any length that the API allows. */
+#define LOCK_BYTES_MAX 1024
 
 struct round {
     TAILQ_ENTRY(round) link;
@@ -32,19 +34,43 @@ static struct str round_key(const struct round *r)
 
 /* --- Steps --- */
 
+struct step_waiter {
+    TAILQ_ENTRY(step_waiter) link;
+    enum binder_queue queue;
+    char key[]; /* "c/NAMESPACE/NAME", "v/NAME" */
+};
+
+/* What is locked: as the keys of binder->writing. */
+static void lock_text(const struct object *o, struct buf *out)
+{
+    (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    object_key(o, out);
+}
+
 /* The lock's text is the step's own. */
 static int step_lock(struct step *s, const struct object *o)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1024);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(LOCK_BYTES_MAX);
     char *key;
 
-    (void)buf_add_cstr(&text, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
-    object_key(o, &text);
+    lock_text(o, &text);
     key = buf_take(&text);
     if (!key)
         return -ERR_NO_MEMORY;
     s->lock = str_of(key);
     return map_put(&s->round->binder->writing, s->lock, s, NULL);
+}
+
+static void step_wake_waiters(struct step *s)
+{
+    struct step_waiter *w;
+
+    map_done(&s->waiting);
+    while ((w = TAILQ_FIRST(&s->waiters))) {
+        TAILQ_REMOVE(&s->waiters, w, link);
+        binder_add(s->round->binder, w->queue, str_of(w->key + 2));
+        free(w);
+    }
 }
 
 static void step_unlock(struct step *s)
@@ -55,12 +81,7 @@ static void step_unlock(struct step *s)
         return;
     if (map_get(&b->writing, s->lock) == s)
         (void)map_remove(&b->writing, s->lock);
-    for (size_t i = 0; i < s->waiters.count; i++) {
-        struct binder_key k = s->waiters.items[i];
-
-        binder_add(b, k.queue, k.name);
-    }
-    vec_clear(&s->waiters);
+    step_wake_waiters(s);
     free((void *)(uintptr_t)s->lock.s);
     s->lock = (struct str){ NULL, 0 };
 }
@@ -70,7 +91,6 @@ static void step_free(struct step *s)
     TAILQ_REMOVE(&s->round->steps, s, link);
     client_cancel(&s->call);
     step_unlock(s);
-    vec_done(&s->waiters);
     (void)object_unref(s->target);
     assert(TAILQ_FIRST(&s->round->steps) != s);
     free(s);
@@ -88,6 +108,8 @@ static struct step *step_new(struct round *r, const struct object *target, const
     s->label = label;
     s->then = then;
     s->ctx = ctx;
+    TAILQ_INIT(&s->waiters);
+    map_init(&s->waiting, r->binder->writing.seed);
     TAILQ_INSERT_TAIL(&r->steps, s, link);
     r->has_begun = true;
     return s;
@@ -104,7 +126,7 @@ struct round *round_begin(struct binder *b, struct binder_key k)
     r->binder = b;
     r->queue = k.queue;
     r->is_syncing = true;
-    r->arena = ARENA_INIT(4096);
+    r->arena = ARENA_INIT(OBJECT_MEMORY_BYTES_MAX); /* what is kept are texts of the objects at hand */
     TAILQ_INIT(&r->steps);
     memcpy(r->key, k.name.s, k.name.len);
     TAILQ_INSERT_TAIL(&b->rounds, r, link);
@@ -173,12 +195,12 @@ static void round_check(struct round *r)
 
 void rounds_free(struct binder *b)
 {
+    struct step *s, *next;
     struct round *r;
-    struct step *s;
 
     while ((r = TAILQ_FIRST(&b->rounds))) {
-        while ((s = TAILQ_FIRST(&r->steps))) {
-            assert(s->round == r);
+        for (s = TAILQ_FIRST(&r->steps); s; s = next) {
+            next = TAILQ_NEXT(s, link);
             step_free(s);
         }
         round_free(r);
@@ -257,40 +279,46 @@ static void on_patched(void *ctx, const struct client_answer *a)
     round_check(r);
 }
 
-/* Somebody of ours writes it already: the key comes again when that has ended. */
-static bool wait_for_writer(struct round *r, const struct object *o)
+/* Adds the round's key to those that the step wakes, unless it is one of them. */
+static void step_add_waiter(struct step *s, const struct round *r)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1024);
-    struct step *other;
-    const char *key;
+    size_t len = strlen(r->key);
+    struct step_waiter *w = calloc(1, sizeof *w + len + 3);
 
-    (void)buf_add_cstr(&text, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
-    object_key(o, &text);
+    if (!w)
+        abort(); /* a key that is lost would never be looked at again */
+    w->queue = r->queue;
+    w->key[0] = r->queue == BINDER_VOLUMES ? 'v' : 'c';
+    w->key[1] = '/';
+    memcpy(w->key + 2, r->key, len);
+    if (map_get(&s->waiting, str_of(w->key))) {
+        free(w);
+        return;
+    }
+    if (map_put(&s->waiting, str_of(w->key), w, NULL) < 0)
+        abort();
+    TAILQ_INSERT_TAIL(&s->waiters, w, link);
+}
+
+bool round_await_writer(struct round *r, const struct object *o)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(LOCK_BYTES_MAX);
+    struct step *other;
+
+    lock_text(o, &text);
     other = map_get(&r->binder->writing, buf_str(&text));
     if (!other)
         return false;
-    key = round_keep(other->round, r->key);
-    if (vec_push(&other->waiters, (struct binder_key){ r->queue, str_of(key) }) < 0)
-        abort();
+    step_add_waiter(other, r);
     return true;
 }
 
 bool binder_is_writing(const struct binder *b, struct binder_key k)
 {
-    char text[1024];
+    char text[LOCK_BYTES_MAX];
 
     (void)snprintf(text, sizeof text, "%c/%.*s", k.queue == BINDER_VOLUMES ? 'v' : 'c', STR_ARG(k.name));
     return map_get(&b->writing, str_of(text)) != NULL;
-}
-
-bool binder_is_promised(const struct binder *b, const char *volume)
-{
-    char text[1024];
-    const struct step *s;
-
-    (void)snprintf(text, sizeof text, "v/%s", volume);
-    s = map_get(&b->writing, str_of(text));
-    return s && strcmp(s->label, STEP_CLAIM_REF) == 0;
 }
 
 void round_patch(struct round *r, const struct object *o, const char *subresource, const struct buf *body,
@@ -306,7 +334,7 @@ void round_patch(struct round *r, const struct object *o, const char *subresourc
                                 .field_manager = BINDER_FIELD_MANAGER };
     struct step *s;
 
-    if (wait_for_writer(r, o))
+    if (round_await_writer(r, o))
         return;
     s = step_new(r, o, label, then, ctx);
     if (!s || body->failed || step_lock(s, o) < 0) {
@@ -365,6 +393,6 @@ void *round_keep(struct round *r, const char *text)
     char *copy = arena_dup(&r->arena, str_of(text));
 
     if (!copy)
-        abort();
+        abort(); /* out of memory: the ceiling is above what any text of an object can have */
     return copy;
 }

@@ -33,9 +33,9 @@ bool group_suits(unsigned group, const struct claim *c)
     return (c->modes & ~(unsigned)group_modes[group]) == 0;
 }
 
-bool volume_is_free(const struct volume *v)
+bool volume_is_unclaimed(const struct volume *v)
 {
-    return !v->claim.is_set && v->phase == VOLUME_AVAILABLE && !v->obj.is_deleting;
+    return !v->claim.is_set && !v->obj.is_deleting;
 }
 
 bool volume_shelf_is_same(const struct volume *a, const struct volume *b)

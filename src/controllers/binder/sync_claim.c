@@ -256,6 +256,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     struct round *r;
 
     if (!o) {
+        binder_end_promise(b, k);
         pass_on_offer(b, k, NULL);
         binder_forget(b, k);
         return SYNC_DONE;
@@ -265,6 +266,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     if (migrate_claim(r, c))
         return round_end(r);
     sight.match = find_volume;
+    binder_end_promise(b, k); /* by the same rules as any other volume, and nobody comes in between */
     decide_claim(&sight, c, &d);
     if (c->volume_name[0] == '\0' && d.step != CLAIM_STEP_LOST_REFERENCE)
         return sync_unbound(r, c, &d);

@@ -14,6 +14,26 @@ static bool is_claim(const struct claim *c, const struct volume *v)
     return strcmp(c->obj.uid, v->claim.uid) == 0;
 }
 
+/* Available, or not: its own phase decides from here on whether it is free. */
+static void on_available(struct binder *b, const struct step *s, const struct client_answer *a)
+{
+    (void)a;
+    binder_expect(b, s->target->name);
+}
+
+/* V1. While the write is in flight the volume counts as free, whatever phase it had: a claim waits for it
+ * rather than be told that there is none, or be provisioned for. */
+static void make_available(struct round *r, const struct volume *v)
+{
+    struct binder *b = round_binder(r);
+
+    if (round_await_writer(r, &v->obj))
+        return;
+    (void)set_volume_phase(r, v, VOLUME_AVAILABLE, "", on_available, NULL);
+    if (binder_is_writing(b, volume_key(v->obj.name)))
+        volume_index_expect(b->index, v->obj.name, /* is_expected= */ true);
+}
+
 /* V1, V2: nobody's, or kept for a claim by name. A claim that is about to take it spares us the write. One
  * that was bound to it takes it back: were it Available meanwhile, somebody else could have the data. */
 static void sync_unclaimed(struct round *r, const struct volume *v)
@@ -33,7 +53,7 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
         binder_add_claim(b, c->obj.ns, c->obj.name);
         return;
     }
-    (void)set_volume_phase(r, v, VOLUME_AVAILABLE, "", NULL, NULL);
+    make_available(r, v);
 }
 
 /* V5, V8a: its claim is gone, or has another. What has been let go already is reclaimed. */

@@ -187,14 +187,14 @@ const struct claim *waiting_wake(struct waiting *w, const struct volume *v)
 {
     char *key = bucket_key(v->class, v->mode, v->attributes_class);
     const struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
-    static const struct match_options any = { 0 };
+    static const struct match_options free_volume = { .is_available = true };
     struct omap_cursor at;
 
     free(key);
     if (!k)
         return NULL;
     for (struct waiter *x = last_within(k, &v->capacity, &at); x; x = omap_prev(&at)) {
-        if (match_volume(v, x->claim, &any) != REJECT_NONE)
+        if (match_volume(v, x->claim, &free_volume) != REJECT_NONE)
             continue;
         waiter_leave_bucket(w, x);
         return x->claim;
