@@ -142,8 +142,14 @@ int db_open(const char *path, int flags, struct db **ret, struct error *err)
     if (sqlite3_open_v2(path, &d->sql, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return d->sql ? db_fail(d, "open", err) : error_no_memory(err);
     (void)sqlite3_busy_timeout(d->sql, DB_BUSY_MS_MAX);
+    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* it is known */
     *ret = TAKE(d);
     return 0;
+}
+
+void db_fold_on_close(struct db *d)
+{
+    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL); /* it is known */
 }
 
 struct db *db_close(struct db *d)

@@ -23,8 +23,11 @@ struct db {
 /* The path of the database in a data directory. */
 int db_path(const char *dir, char ret[PATH_MAX], struct error *err);
 
-/* Opens a file that is there. flags: SQLITE_OPEN_READWRITE or SQLITE_OPEN_READONLY. */
+/* Opens a file that is there. flags: SQLITE_OPEN_READWRITE or SQLITE_OPEN_READONLY. Closing it leaves its
+ * journal as it is, */
 int db_open(const char *path, int flags, struct db **ret, struct error *err);
+/* or, after this, folds it into the file and deletes it, if nobody else has the database open. */
+void db_fold_on_close(struct db *d);
 /* Takes NULL. */
 struct db *db_close(struct db *d);
 DEFINE_CLEANUP(struct db, db_close)

@@ -5,8 +5,12 @@
  * batches of 256 take 196,000 rows a second where updates in place by key take 17,000. The journal is folded
  * into the file every thousand pages, and its file shrunk to a bound afterwards.
  *
- * The locking mode is the normal one, so that a backup can read beside us; that no second Berth writes is
- * seen to by the lock on the directory. */
+ * The locking mode is the normal one, so that a backup can read beside us. A second Berth is kept out by a
+ * lock of our own on the database file, by whatever path it comes, and by the lock on the directory until
+ * there is a database.
+ *
+ * Nothing is written, and the journal is not folded in either, before the database is known to have every
+ * write that was acknowledged (acked.h): who refuses it must leave it as it was found. */
 #include "store/log.h"
 
 #include <assert.h>
@@ -18,13 +22,18 @@
 #include "api/object.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "io/file.h"
+#include "io/own_file.h"
 #include "io/path.h"
+#include "store/acked.h"
 #include "store/db.h"
 
 #define RESOURCE_BYTES_MAX 128
 
 struct sqlite_log {
     struct db *db;
+    int lock_fd; /* on the database; closed after it */
+    struct acked acked;
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
     sqlite3_stmt *rollback;
@@ -77,9 +86,8 @@ static int insert_row(struct sqlite_log *l, const struct store_row *row, struct 
     return run(l, s, err);
 }
 
-static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
+static int append_rows(struct sqlite_log *l, const struct store_row *rows, size_t count, struct error *err)
 {
-    struct sqlite_log *l = ctx;
     int r = run(l, l->begin, err);
 
     if (r < 0)
@@ -87,6 +95,18 @@ static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, 
     for (size_t i = 0; i < count && r == 0; i++)
         r = insert_row(l, &rows[i], err);
     return finish(l, r, err);
+}
+
+static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
+{
+    struct sqlite_log *l = ctx;
+    const struct store_row *last = &rows[count - 1];
+    int r = append_rows(l, rows, count, err);
+
+    if (r == 0)
+        acked_set(&l->acked, &(struct acked_row){ last->revision, str_of(l->resources[last->kind]), last->ns,
+                                                  last->name, last->body });
+    return r;
 }
 
 static int set_meta(struct sqlite_log *l, const char *key, int64_t value, struct error *err)
@@ -197,7 +217,12 @@ static int sqlite_load(void *ctx, struct store_log_meta *ret_meta, store_row_fn 
     if (r < 0)
         return r;
     *ret_meta = meta;
-    return load_rows(l, fn, fn_ctx, err);
+    r = load_rows(l, fn, fn_ctx, err);
+    if (r == 0)
+        r = acked_start(&l->acked, l->db, err);
+    if (r == 0)
+        db_fold_on_close(l->db);
+    return r;
 }
 
 /* --- Life --- */
@@ -210,6 +235,8 @@ static void sqlite_close(void *ctx)
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         (void)sqlite3_finalize(all[i]); /* takes NULL */
     l->db = db_close(l->db);
+    closep(&l->lock_fd);
+    acked_done(&l->acked);
     free(l);
 }
 
@@ -264,30 +291,67 @@ static void name_resources(struct sqlite_log *l)
     }
 }
 
-static int open_file(const char *dir, struct db **ret, struct error *err)
+/* What SQLite puts beside the database is found by name: nothing else may stand there. */
+static int check_files(const char *path, struct error *err)
 {
-    _cleanup_(db_close_p) struct db *d = NULL;
-    char path[PATH_MAX];
+    static const char *const endings[] = { "", "-wal", "-shm" };
+    char name[PATH_MAX + 8];
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(endings) && r == 0; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* fits */
+        r = io_check_own_file(name, err);
+    }
+    return r;
+}
+
+static int create_file(const struct sqlite_log *l, const char *path, struct error *err)
+{
+    if (l->acked.is_there)
+        return error_set(err, ERR_INVALID,
+                         "'%s' is missing, but its record '%s' is there: put the database back, restore a "
+                         "backup into a new directory with 'berth restore', or delete the record to begin "
+                         "with nothing",
+                         path, l->acked.path);
+    return db_create(path, err);
+}
+
+/* Takes the file for this process; makes it when it is missing. */
+static int lock_file(struct sqlite_log *l, const char *path, struct error *err)
+{
     bool is_there;
+    int r = io_exists(path, &is_there, err);
+
+    if (r == 0)
+        r = acked_init(&l->acked, path, err);
+    if (r == 0 && !is_there)
+        r = create_file(l, path, err);
+    if (r == 0)
+        r = io_lock_file(path, &l->lock_fd, err);
+    if (r == 0)
+        r = check_files(path, err);
+    return r;
+}
+
+static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
+{
+    char path[PATH_MAX];
     int64_t version;
     int r = db_path(dir, path, err);
 
     if (r == 0)
-        r = io_exists(path, &is_there, err);
-    if (r == 0 && !is_there)
-        r = db_create(path, err);
+        r = lock_file(l, path, err);
     if (r == 0)
-        r = db_open(path, SQLITE_OPEN_READWRITE, &d, err);
+        r = db_open(path, SQLITE_OPEN_READWRITE, &l->db, err);
     if (r == 0)
-        r = db_check(d, &version, err);
+        r = db_check(l->db, &version, err);
     if (r == 0)
-        r = set_modes(d, err);
+        r = acked_check(&l->acked, l->db, err);
     if (r == 0)
-        r = db_migrate(d, version, err);
-    if (r < 0)
-        return r;
-    *ret = TAKE(d);
-    return 0;
+        r = set_modes(l->db, err);
+    if (r == 0)
+        r = db_migrate(l->db, version, err);
+    return r;
 }
 
 static const struct store_log_type sqlite_log_type = { sqlite_append, sqlite_drop, sqlite_load,
@@ -300,8 +364,9 @@ int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *
 
     if (!l)
         return error_no_memory(err);
+    l->lock_fd = l->acked.fd = -1;
     name_resources(l);
-    r = open_file(dir, &l->db, err);
+    r = open_file(l, dir, err);
     if (r == 0)
         r = prepare_all(l, err);
     if (r < 0)

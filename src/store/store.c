@@ -94,9 +94,10 @@ int store_open_sqlite(const char *dir, struct loop *l, const struct store_option
     if (r < 0)
         return r;
     r = io_lock_dir(dir, &lock_fd, err);
-    if (r < 0)
-        return r;
-    r = store_log_open_sqlite(dir, &log, err);
+    if (r == 0)
+        r = store_log_open_sqlite(dir, &log, err);
+    if (r == -ERR_BUSY)
+        return error_set(err, ERR_BUSY, "%s: stop that one first, or use another data directory", err->msg);
     if (r < 0)
         return r;
     return store_new(l, o, log, /* threaded= */ true, take_fd(&lock_fd), ret, err);
