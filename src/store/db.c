@@ -289,7 +289,7 @@ int db_check(struct db *d, int64_t *ret_version, struct error *err)
 int db_check_deeply(struct db *d, struct error *err)
 {
     char verdict[128];
-    int r = db_text(d, "PRAGMA quick_check(1)", verdict, sizeof verdict, err);
+    int r = db_text(d, "PRAGMA integrity_check(1)", verdict, sizeof verdict, err);
 
     if (r < 0)
         return r;

@@ -50,6 +50,8 @@ struct store_log {
 
 /* The log in DIR/berth.db. */
 int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *err);
+/* The rows of a backup, to be loaded and no more: there is neither append nor drop. */
+int store_log_open_backup(const char *file, struct store_log *ret, struct error *err);
 /* The log that keeps nothing. */
 struct store_log store_log_memory(void);
 

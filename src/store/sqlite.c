@@ -205,19 +205,48 @@ static int load_rows(struct sqlite_log *l, store_row_fn *fn, void *fn_ctx, struc
     return give_row(l, NULL, &row, fn, fn_ctx, err);
 }
 
+/* A counter beyond this is damage: a billion revisions per second take it there in 70 years. */
+#define REVISION_MAX ((int64_t)1 << 61)
+
+static int read_counter(struct sqlite_log *l, const char *key, int64_t *ret, struct error *err)
+{
+    char sql[64];
+    int64_t value;
+    int r;
+
+    (void)snprintf(sql, sizeof sql, "SELECT value FROM meta WHERE key='%s'", key); /* keys are short */
+    r = db_number(l->db, sql, &value, err);
+    if (r < 0)
+        return r;
+    if (value < 0 || value > REVISION_MAX)
+        return error_set(err, ERR_INVALID,
+                         "'%s' is damaged: its counter '%s' is out of bounds: restore a backup", l->db->path,
+                         key);
+    *ret = value;
+    return 0;
+}
+
+static int load_all(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
+                    struct error *err)
+{
+    struct sqlite_log *l = ctx;
+    struct store_log_meta meta;
+    int r = read_counter(l, "revision", &meta.revision, err);
+
+    if (r == 0)
+        r = read_counter(l, "history_start", &meta.history_start, err);
+    if (r < 0)
+        return r;
+    *ret_meta = meta;
+    return load_rows(l, fn, fn_ctx, err);
+}
+
 static int sqlite_load(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
                        struct error *err)
 {
     struct sqlite_log *l = ctx;
-    struct store_log_meta meta;
-    int r = db_number(l->db, "SELECT value FROM meta WHERE key='revision'", &meta.revision, err);
+    int r = load_all(l, ret_meta, fn, fn_ctx, err);
 
-    if (r == 0)
-        r = db_number(l->db, "SELECT value FROM meta WHERE key='history_start'", &meta.history_start, err);
-    if (r < 0)
-        return r;
-    *ret_meta = meta;
-    r = load_rows(l, fn, fn_ctx, err);
     if (r == 0)
         r = acked_start(&l->acked, l->db, err);
     if (r == 0)
@@ -357,20 +386,39 @@ static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
 static const struct store_log_type sqlite_log_type = { sqlite_append, sqlite_drop, sqlite_load,
                                                        sqlite_close };
 
-int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *err)
+static struct sqlite_log *new_log(void)
 {
-    _cleanup_(sqlite_close_p) struct sqlite_log *l = calloc(1, sizeof *l);
-    int r;
+    struct sqlite_log *l = calloc(1, sizeof *l);
 
     if (!l)
-        return error_no_memory(err);
+        return NULL;
     l->lock_fd = l->acked.fd = -1;
     name_resources(l);
-    r = open_file(l, dir, err);
+    return l;
+}
+
+int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *err)
+{
+    _cleanup_(sqlite_close_p) struct sqlite_log *l = new_log();
+    int r = l ? open_file(l, dir, err) : error_no_memory(err);
+
     if (r == 0)
         r = prepare_all(l, err);
     if (r < 0)
         return r;
     *ret = (struct store_log){ &sqlite_log_type, TAKE(l) };
+    return 0;
+}
+
+static const struct store_log_type backup_log_type = { .load = load_all, .close = sqlite_close };
+
+int store_log_open_backup(const char *file, struct store_log *ret, struct error *err)
+{
+    _cleanup_(sqlite_close_p) struct sqlite_log *l = new_log();
+    int r = l ? db_open(file, SQLITE_OPEN_READONLY, &l->db, err) : error_no_memory(err);
+
+    if (r < 0)
+        return r;
+    *ret = (struct store_log){ &backup_log_type, TAKE(l) };
     return 0;
 }

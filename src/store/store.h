@@ -183,10 +183,13 @@ typedef void store_progress_fn(void *ctx, enum store_phase phase, uint64_t done,
  * on writing. The file appears whole or not at all; one that is there is replaced. progress may be NULL. */
 int store_backup(const char *dir, const char *file, store_progress_fn *progress, void *ctx,
                  struct error *err);
-/* Makes a data directory from a backup, which is checked first. The directory is missing or empty. Revisions
- * go on far above the backup's: what the lost server gave out after the backup is not given out again, and
- * whoever watches from there is told to list anew. */
+/* Makes a data directory from a backup, all of which is checked first: a damaged one is refused, and nothing
+ * is written. The directory is missing or empty. Revisions go on far above the backup's: what the lost server
+ * gave out after the backup is not given out again, and whoever watches from there is told to list anew. */
 int store_restore(const char *file, const char *dir, store_progress_fn *progress, void *ctx,
                   struct error *err);
+
+/* Whether any damage to the backup would show: backups of older releases have no checksum. */
+int store_backup_has_checksum(const char *file, bool *ret, struct error *err);
 
 #endif

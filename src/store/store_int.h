@@ -140,6 +140,8 @@ int store_new(struct loop *l, const struct store_options *o, struct store_log lo
 
 /* Fills image and history from the log. */
 int store_load(struct store *s, struct error *err);
+/* Refuses what store_load() would, and keeps nothing. tick is called now and then. */
+int store_check_log(const struct store_log *log, void (*tick)(void *ctx), void *ctx, struct error *err);
 
 /* Remembers what happened, and which rows of the log it made useless. */
 void store_remember(struct store *s, const struct store_event *ev);
