@@ -206,10 +206,12 @@ int acked_start(struct acked *a, struct db *d, struct error *err)
     }
     record_write(text, a->revision, a->row_sum);
     /* Synced this once, so that a database that goes missing later is noticed. */
-    if (!a->is_there)
-        r = io_replace_file(a->path, text, ACKED_BYTES, 0600, err);
-    if (r == 0)
-        r = io_open_own_file(a->path, &a->fd, err);
+    if (!a->is_there && io_replace_file(a->path, text, ACKED_BYTES, 0600, err) < 0) {
+        log_warn("no record of acknowledged writes is kept in this run", LOG_ERR(err));
+        *err = (struct error){ 0 };
+        return 0; /* a full disk: the next start tries again */
+    }
+    r = io_open_own_file(a->path, &a->fd, err);
     if (r < 0)
         return r;
     (void)io_overwrite(a->fd, (struct str){ text, ACKED_BYTES }); /* an older record is still true */

@@ -39,16 +39,17 @@ static int db_errno(const struct db *d)
     return errnum;
 }
 
-int db_fail(const struct db *d, const char *verb, struct error *err)
+int db_fail(struct db *d, const char *verb, struct error *err)
 {
     int code = sqlite3_errcode(d->sql); /* the primary one */
     int errnum = db_errno(d);
 
+    d->is_full = code == SQLITE_FULL || (code == SQLITE_IOERR && (errnum == ENOSPC || errnum == EDQUOT));
     if (code == SQLITE_NOMEM)
         return error_no_memory(err);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
         return db_damaged(d, sqlite3_errmsg(d->sql), err);
-    if (code == SQLITE_FULL || (code == SQLITE_IOERR && (errnum == ENOSPC || errnum == EDQUOT)))
+    if (d->is_full)
         return error_set(err, ERR_IO, "cannot %s '%s': the disk is full", verb, d->path);
     if (code == SQLITE_READONLY || (code == SQLITE_IOERR && errnum == EROFS))
         return error_set(err, ERR_IO, "cannot %s '%s': the file system or the file is read-only", verb,

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@
 
 struct db {
     sqlite3 *sql;
+    bool is_full; /* the last failure was for lack of room on the disk */
     char path[PATH_MAX];
 };
 
@@ -43,7 +45,7 @@ int db_migrate(struct db *d, int64_t version, struct error *err);
 int db_check_deeply(struct db *d, struct error *err);
 
 /* The last failure of the database in words; verb: "write", "read". Returns the negative code. */
-int db_fail(const struct db *d, const char *verb, struct error *err);
+int db_fail(struct db *d, const char *verb, struct error *err);
 /* Statements without results. */
 int db_exec(struct db *d, const char *sql, struct error *err);
 /* The one number, or text (cut to size), that a statement results in. */

@@ -27,6 +27,7 @@
 #include "io/path.h"
 #include "store/acked.h"
 #include "store/db.h"
+#include "store/reserve.h"
 
 #define RESOURCE_BYTES_MAX 128
 
@@ -34,6 +35,8 @@ struct sqlite_log {
     struct db *db;
     int lock_fd; /* on the database; closed after it */
     struct acked acked;
+    struct reserve reserve;
+    bool is_full; /* the last append or drop failed for lack of room */
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
     sqlite3_stmt *rollback;
@@ -97,12 +100,62 @@ static int append_rows(struct sqlite_log *l, const struct store_row *rows, size_
     return finish(l, r, err);
 }
 
+/* --- A full disk --- */
+
+/* What the reserve lacks is taken back first, or else nothing is left for deletions. The journal's file may
+ * hold it: folded in it is cut. */
+static int require_reserve(struct sqlite_log *l, struct error *err)
+{
+    if (l->reserve.held == l->reserve.wanted || reserve_refill(&l->reserve))
+        return 0;
+    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* or not */
+    if (reserve_refill(&l->reserve))
+        return 0;
+    l->db->is_full = true;
+    return error_set(err, ERR_IO, "cannot write '%s': the disk is full", l->db->path);
+}
+
+/* Folding the journal in lets it begin anew in the room that its file has. */
+static bool make_room(struct sqlite_log *l)
+{
+    if (!l->db->is_full || !reserve_release(&l->reserve))
+        return false;
+    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL); /* or not */
+    return true;
+}
+
+static bool sqlite_is_full(const void *ctx)
+{
+    const struct sqlite_log *l = ctx;
+
+    return l->is_full;
+}
+
+static int append_within_reserve(struct sqlite_log *l, const struct store_row *rows, size_t count,
+                                 struct error *err)
+{
+    bool grows = false;
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++)
+        grows = grows || rows[i].grows;
+    l->db->is_full = false;
+    if (grows)
+        r = require_reserve(l, err);
+    if (r == 0)
+        r = append_rows(l, rows, count, err);
+    while (r < 0 && !grows && make_room(l))
+        r = append_rows(l, rows, count, err);
+    return r;
+}
+
 static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
 {
     struct sqlite_log *l = ctx;
     const struct store_row *last = &rows[count - 1];
-    int r = append_rows(l, rows, count, err);
+    int r = append_within_reserve(l, rows, count, err);
 
+    l->is_full = r < 0 && l->db->is_full;
     if (r == 0)
         acked_set(&l->acked, &(struct acked_row){ last->revision, str_of(l->resources[last->kind]), last->ns,
                                                   last->name, last->body });
@@ -117,10 +170,9 @@ static int set_meta(struct sqlite_log *l, const char *key, int64_t value, struct
     return run(l, l->set_meta, err);
 }
 
-static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
-                       struct error *err)
+static int drop_rows(struct sqlite_log *l, const int64_t *revisions, size_t count,
+                     const struct store_log_meta *meta, struct error *err)
 {
-    struct sqlite_log *l = ctx;
     int r = run(l, l->begin, err);
 
     if (r < 0)
@@ -132,6 +184,22 @@ static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const 
         r = sqlite3_bind_int64(l->delete, 1, revisions[i]) == SQLITE_OK ? run(l, l->delete, err)
                                                                         : db_fail(l->db, "write", err);
     return finish(l, r, err);
+}
+
+static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
+                       struct error *err)
+{
+    struct sqlite_log *l = ctx;
+    int r;
+
+    l->db->is_full = false;
+    r = require_reserve(l, err);
+    if (r == 0)
+        r = drop_rows(l, revisions, count, meta, err);
+    if (r == 0)
+        reserve_adapt(&l->reserve);
+    l->is_full = r < 0 && l->db->is_full;
+    return r;
 }
 
 /* --- Loading --- */
@@ -266,6 +334,7 @@ static void sqlite_close(void *ctx)
     l->db = db_close(l->db);
     closep(&l->lock_fd);
     acked_done(&l->acked);
+    reserve_close(&l->reserve);
     free(l);
 }
 
@@ -362,16 +431,11 @@ static int lock_file(struct sqlite_log *l, const char *path, struct error *err)
     return r;
 }
 
-static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
+static int open_db(struct sqlite_log *l, const char *path, struct error *err)
 {
-    char path[PATH_MAX];
     int64_t version;
-    int r = db_path(dir, path, err);
+    int r = db_open(path, SQLITE_OPEN_READWRITE, &l->db, err);
 
-    if (r == 0)
-        r = lock_file(l, path, err);
-    if (r == 0)
-        r = db_open(path, SQLITE_OPEN_READWRITE, &l->db, err);
     if (r == 0)
         r = db_check(l->db, &version, err);
     if (r == 0)
@@ -383,8 +447,28 @@ static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
     return r;
 }
 
-static const struct store_log_type sqlite_log_type = { sqlite_append, sqlite_drop, sqlite_load,
-                                                       sqlite_close };
+static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
+{
+    char path[PATH_MAX];
+    int r = db_path(dir, path, err);
+
+    if (r == 0)
+        r = lock_file(l, path, err);
+    if (r == 0)
+        r = reserve_open(&l->reserve, path, err);
+    if (r < 0)
+        return r;
+    r = open_db(l, path, err);
+    /* The index of the journal needs room, too. */
+    if (r < 0 && l->db && l->db->is_full && reserve_release(&l->reserve)) {
+        l->db = db_close(l->db);
+        r = open_db(l, path, err);
+    }
+    return r;
+}
+
+static const struct store_log_type sqlite_log_type = { sqlite_append, sqlite_drop, sqlite_load, sqlite_close,
+                                                       sqlite_is_full };
 
 static struct sqlite_log *new_log(void)
 {
@@ -392,7 +476,7 @@ static struct sqlite_log *new_log(void)
 
     if (!l)
         return NULL;
-    l->lock_fd = l->acked.fd = -1;
+    l->lock_fd = l->acked.fd = l->reserve.fd = -1;
     name_resources(l);
     return l;
 }

@@ -42,6 +42,8 @@ struct store_options {
     size_t batch_max;     /* writes in one transaction; STORE_BATCH_MAX */
     /* After each transaction that succeeded: how long it took and how many writes it had. May be NULL. */
     void (*on_commit)(void *ctx, uint64_t ns, size_t count);
+    /* So many writes were refused by the disk. May be NULL. */
+    void (*on_refuse)(void *ctx, size_t count);
     void *ctx;
 };
 
@@ -92,6 +94,8 @@ struct store_write {
     struct object *object;
     struct object *old; /* set when it commits */
     bool is_delete;
+    bool grows;       /* takes more room than what it replaces */
+    bool is_failed;   /* while a failed batch is taken apart */
     enum err refused; /* it never got in flight */
     store_done_fn *done;
     void *ctx;
@@ -101,7 +105,9 @@ struct store_write {
  * revision from store_reserve(), greater than those submitted before, and is built on what store_get_newest()
  * shows: the store checks neither. It takes a reference of its own. done comes in a later callback: when the
  * write is on disk, in the image and told to the watchers, or has failed. Whenever a transaction fails, all
- * that is in flight fails with the same error, since later writes may build on earlier ones. */
+ * that is in flight fails with the same error, since later writes may build on earlier ones. A full disk
+ * fails only what grows, and what follows it on the same object: deletions, objects that become smaller and
+ * those that are being deleted use room that is kept for them, until that is used up. */
 void store_submit(struct store *s, struct store_write *w, const struct object *o, bool is_delete,
                   store_done_fn *done, void *ctx);
 

@@ -720,6 +720,103 @@ TEST(a_full_disk_refuses_writes_until_there_is_space)
     assert_int_equal(umount(d.path), 0);
 }
 
+static off_t reserve_bytes(const struct test_dir *d)
+{
+    struct stat st;
+
+    assert_int_equal(stat(in_dir(d, "berth.db-reserve"), &st), 0);
+    return st.st_size;
+}
+
+/* Takes all the room there is, as another program would. */
+static void fill_disk(const struct test_dir *d)
+{
+    static const char block[4096];
+    int fd = open(in_dir(d, "filler"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    while (write(fd, block, sizeof block) > 0)
+        ;
+    assert_int_equal(close(fd), 0);
+}
+
+TEST(a_full_disk_lets_objects_be_removed)
+{
+    skip_without_mounts();
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    static char big[20001];
+    struct error err = { 0 };
+    struct world w;
+    char name[16];
+    off_t whole;
+
+    memset(big, 'v', sizeof big - 1);
+    assert_int_equal(mount("tmpfs", d.path, "tmpfs", 0, "size=16m"), 0);
+    w = world_open(d.path, NULL);
+    whole = reserve_bytes(&d);
+    assert_true(whole > 500000);
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(name, sizeof name, "n%u", i);
+        world_put(&w, CM, "a", name, big);
+    }
+    fill_disk(&d);
+    while (try_put(&w, "more", big, &err) == 0)
+        ; /* the journal has some room left */
+    assert_non_null(strstr(err.msg, "the disk is full"));
+    ASSERT_INT(whole, reserve_bytes(&d));
+    for (unsigned i = 0; i < 40; i++) {
+        fill_disk(&d); /* nobody else leaves it anything */
+        (void)snprintf(name, sizeof name, "n%u", i);
+        if (try_put(&w, name, i % 2 ? NULL : "less", &err) < 0)
+            fail_msg("removal %u, reserve %jd: %s", i, (intmax_t)reserve_bytes(&d), err.msg);
+    }
+    assert_true(reserve_bytes(&d) < whole);
+    ASSERT_ERR(ERR_IO, store_check(w.store, &err));
+    world_close(&w); /* and it starts there */
+    w = world_open(d.path, NULL);
+    ASSERT_STR("less", value_of(store_get(w.store, CM, "a", "n0")));
+    assert_null(store_get(w.store, CM, "a", "n1"));
+    assert_int_equal(unlink(in_dir(&d, "filler")), 0);
+    ASSERT_INT(0, try_put(&w, "grows", big, &err));
+    assert_int_equal(mount("tmpfs", d.path, "tmpfs", MS_REMOUNT, "size=64m"), 0);
+    put_many(&w, 11500, false); /* so much that rows are dropped: then it looks for more room */
+    world_close(&w);
+    assert_true(reserve_bytes(&d) > whole);
+    assert_int_equal(umount(d.path), 0);
+}
+
+TEST(a_used_up_reserve_is_filled_again)
+{
+    skip_without_mounts();
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    static char big[20001];
+    struct error err = { 0 };
+    struct world w;
+    unsigned removed = 0;
+    off_t whole;
+
+    memset(big, 'v', sizeof big - 1);
+    assert_int_equal(mount("tmpfs", d.path, "tmpfs", 0, "size=8m"), 0);
+    w = world_open(d.path, NULL);
+    whole = reserve_bytes(&d);
+    world_put(&w, CM, "a", "x", big);
+    do
+        fill_disk(&d);
+    while (try_put(&w, "more", big, &err) == 0);
+    do {
+        fill_disk(&d);
+        big[19000 - 10 * removed] = '\0';
+    } while (try_put(&w, "x", big, &err) == 0 && ++removed < 1900);
+    assert_true(removed > 5);
+    ASSERT_INT(0, reserve_bytes(&d));
+    assert_non_null(strstr(err.msg, "the disk is full"));
+    assert_int_equal(unlink(in_dir(&d, "filler")), 0);
+    ASSERT_INT(0, try_put(&w, "more", "1", &err));
+    ASSERT_INT(whole, reserve_bytes(&d));
+    world_close(&w);
+    assert_int_equal(umount(d.path), 0);
+}
+
 TEST(a_read_only_disk_is_refused)
 {
     skip_without_mounts();
@@ -762,6 +859,32 @@ TEST(an_error_of_the_disk_refuses_writes_until_it_is_over)
     world_close(&w);
     w = world_open(d.path, NULL);
     ASSERT_STR("a/x=3@3", iter_text(w.store, CM, NULL, "", "", 0));
+    world_close(&w);
+}
+
+/* The record of what was acknowledged may be older than the database, never newer. */
+TEST(a_failed_write_is_not_recorded)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    struct world w = world_open(in_dir(&d, "data"), NULL);
+    struct rlimit old, tight;
+
+    ASSERT_INT(0, try_put(&w, "x", "1", &err));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    tight = old;
+    tight.rlim_cur = 16384;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    ASSERT_INT(-ERR_IO, try_put(&w, "x", "2", &err));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(mkdir(in_dir(&d, "crashed"), 0700), 0);
+    copy_file(in_dir(&d, "data/berth.db"), in_dir(&d, "crashed/berth.db"));
+    copy_file(in_dir(&d, "data/berth.db-wal"), in_dir(&d, "crashed/berth.db-wal"));
+    copy_file(in_dir(&d, "data/berth.db-acked"), in_dir(&d, "crashed/berth.db-acked"));
+    world_close(&w);
+    w = world_open(in_dir(&d, "crashed"), NULL);
+    ASSERT_STR("a/x=1@1", iter_text(w.store, CM, NULL, "", "", 0));
     world_close(&w);
 }
 
