@@ -49,9 +49,8 @@ static int open_own(const char *path, int flags, int *ret_fd, struct error *err)
     fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | flags, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
-    if (fstat(fd, &st) < 0)
-        return error_set_errno(err, errno, "cannot examine '%s'", path);
-    r = check_is_own(path, &st, err);
+    r = fstat(fd, &st) < 0 ? error_set_errno(err, errno, "cannot examine '%s'", path)
+                           : check_is_own(path, &st, err);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -74,15 +74,17 @@ static int seal_make(const char *path, int fd, uint64_t bytes, seal_tick_fn *tic
 static int seal_open(const char *path, int flags, int *ret_fd, uint64_t *ret_bytes, struct error *err)
 {
     _cleanup_(closep) int fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
-    struct stat st;
+    struct stat st = { 0 };
+    int r = 0;
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
     if (fstat(fd, &st) < 0)
-        return error_set_errno(err, errno, "cannot examine '%s'", path);
-    *ret_fd = take_fd(&fd);
+        r = error_set_errno(err, errno, "cannot examine '%s'", path);
     *ret_bytes = (uint64_t)st.st_size;
-    return 0;
+    if (r == 0)
+        *ret_fd = take_fd(&fd);
+    return r;
 }
 
 int seal_add(const char *path, seal_tick_fn *tick, void *ctx, struct error *err)

@@ -12,9 +12,9 @@
 #include "io/own_file.h"
 
 /* The record is text of a fixed length; the last number is the checksum of what stands before it. */
-#define ACKED_FORMAT "berth acked 1 %019" PRId64 " %016" PRIx64 " "
-#define ACKED_HEAD_BYTES (sizeof "berth acked 1 " - 1 + 19 + 1 + 16 + 1)
-#define ACKED_BYTES (ACKED_HEAD_BYTES + 16 + 1)
+#define ACKED_WORDS "berth acked 1 "
+#define ACKED_DIGITS ((size_t)20) /* of every number */
+#define ACKED_BYTES (sizeof ACKED_WORDS - 1 + 3 * (ACKED_DIGITS + 1))
 #define ACKED_ROW_COLUMNS "SELECT revision, resource, ns, name, body FROM log "
 
 /* Against accidents, not against people: the keys are known. */
@@ -38,21 +38,22 @@ static uint64_t row_sum(const struct acked_row *row)
 
 static void record_write(char ret[ACKED_BYTES + 1], int64_t revision, uint64_t sum)
 {
-    int n = snprintf(ret, ACKED_BYTES + 1, ACKED_FORMAT, revision, sum);
+    int n = snprintf(ret, ACKED_BYTES + 1, ACKED_WORDS "%020" PRId64 " %020" PRIu64 " ", revision, sum);
 
-    (void)snprintf(ret + n, ACKED_BYTES + 1 - (size_t)n, "%016" PRIx64 "\n",
+    (void)snprintf(ret + n, ACKED_BYTES + 1 - (size_t)n, "%020" PRIu64 "\n",
                    text_sum(0, 0, (struct str){ ret, (size_t)n }));
 }
 
 /* False for what was torn, or written by something else. */
 static bool record_read(struct str text, int64_t *ret_revision, uint64_t *ret_sum)
 {
+    struct str first = { text.s + sizeof ACKED_WORDS - 1, ACKED_DIGITS };
+    struct str second = { first.s + ACKED_DIGITS + 1, ACKED_DIGITS };
     char again[ACKED_BYTES + 1];
     int64_t revision;
     uint64_t sum;
 
-    if (text.len != ACKED_BYTES ||
-        sscanf(text.s, "berth acked 1 %19" SCNd64 " %16" SCNx64, &revision, &sum) != 2)
+    if (text.len != ACKED_BYTES || !str_to_int64(first, &revision) || !str_to_uint64(second, &sum))
         return false;
     record_write(again, revision, sum);
     if (memcmp(again, text.s, ACKED_BYTES) != 0)
@@ -164,7 +165,7 @@ static int refuse_other(const struct acked *a, const struct db *d, struct error 
 
 int acked_check(const struct acked *a, struct db *d, struct error *err)
 {
-    int64_t counter, start, newest, revision;
+    int64_t counter = 0, start = 0, newest = 0, revision = 0;
     uint64_t sum = 0;
     char sql[128];
     int r;
@@ -194,7 +195,7 @@ int acked_check(const struct acked *a, struct db *d, struct error *err)
 int acked_start(struct acked *a, struct db *d, struct error *err)
 {
     char text[ACKED_BYTES + 1];
-    int64_t newest;
+    int64_t newest = 0;
     uint64_t sum = 0;
     int r = find_newest(d, &newest, &sum, err);
 

@@ -6,7 +6,7 @@
  * never synced. So after a crash it may be older than the database or torn, which says nothing; newer than
  * the database it is only when writes are lost.
  *
- * One write of 64 bytes per transaction. For the log (sqlite.c). */
+ * One write of 77 bytes per transaction. For the log (sqlite.c). */
 #ifndef BERTH_STORE_ACKED_H
 #define BERTH_STORE_ACKED_H
 

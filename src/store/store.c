@@ -89,6 +89,14 @@ int store_open_memory(struct loop *l, const struct store_options *o, struct stor
     return store_new(l, o, store_log_memory(), /* threaded= */ false, /* lock_fd= */ -1, ret, err);
 }
 
+/* Adds what to do about another server; other errors say it themselves. */
+static int store_explain_busy(struct error *err)
+{
+    if (err->code != ERR_BUSY)
+        return -(int)err->code;
+    return error_set(err, ERR_BUSY, "%s: stop that one first, or use another data directory", err->msg);
+}
+
 int store_open_sqlite(const char *dir, struct loop *l, const struct store_options *o, struct store **ret,
                       struct error *err)
 {
@@ -100,12 +108,11 @@ int store_open_sqlite(const char *dir, struct loop *l, const struct store_option
     if (r < 0)
         return r;
     r = io_lock_dir(dir, &lock_fd, err);
-    if (r == 0)
-        r = store_log_open_sqlite(dir, &log, err);
-    if (r == -ERR_BUSY)
-        return error_set(err, ERR_BUSY, "%s: stop that one first, or use another data directory", err->msg);
     if (r < 0)
-        return r;
+        return store_explain_busy(err);
+    r = store_log_open_sqlite(dir, &log, err);
+    if (r < 0)
+        return store_explain_busy(err);
     return store_new(l, o, log, /* threaded= */ true, take_fd(&lock_fd), ret, err);
 }
 
