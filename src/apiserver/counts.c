@@ -293,13 +293,20 @@ int store_counts_add(struct metrics *m, struct store_counts *ret, struct error *
                                &ret->commit_seconds, err);
     if (r < 0)
         return r;
+    r = metrics_add_metric(m,
+                           &(struct metric_desc){ .name = "berth_store_batch_size",
+                                                  .help = "Writes in one transaction.",
+                                                  .type = METRIC_HISTOGRAM,
+                                                  .bounds = batch_bounds,
+                                                  .bounds_count = ARRAY_LEN(batch_bounds) },
+                           &ret->batch_size, err);
+    if (r < 0)
+        return r;
     return metrics_add_metric(m,
-                              &(struct metric_desc){ .name = "berth_store_batch_size",
-                                                     .help = "Writes in one transaction.",
-                                                     .type = METRIC_HISTOGRAM,
-                                                     .bounds = batch_bounds,
-                                                     .bounds_count = ARRAY_LEN(batch_bounds) },
-                              &ret->batch_size, err);
+                              &(struct metric_desc){ .name = "berth_store_refused_writes_total",
+                                                     .help = "Writes refused for a full or failing disk.",
+                                                     .type = METRIC_COUNTER },
+                              &ret->refused, err);
 }
 
 void store_counts_commit(void *ctx, uint64_t ns, size_t count)
@@ -308,4 +315,11 @@ void store_counts_commit(void *ctx, uint64_t ns, size_t count)
 
     metric_observe(n->commit_seconds, (double)ns / (double)NS_PER_S);
     metric_observe(n->batch_size, (double)count);
+}
+
+void store_counts_refuse(void *ctx, size_t count)
+{
+    const struct store_counts *n = ctx;
+
+    metric_add(n->refused, (double)count);
 }

@@ -19,12 +19,14 @@ void counts_answered(struct call *c);
 /* GET /metrics. */
 void counts_serve(struct call *c);
 
-/* Of the store, which is older than the server: for store_options.on_commit. */
+/* Of the store, which is older than the server: for store_options.on_commit and on_refuse. */
 struct store_counts {
     struct metric *commit_seconds;
     struct metric *batch_size;
+    struct metric *refused;
 };
 int store_counts_add(struct metrics *m, struct store_counts *ret, struct error *err);
 void store_counts_commit(void *ctx, uint64_t ns, size_t count);
+void store_counts_refuse(void *ctx, size_t count);
 
 #endif

@@ -10,6 +10,7 @@ static int restore_run(int argc, char **argv)
     struct cli_data_args args;
     struct cli_data_progress progress;
     struct error err = { 0 };
+    bool has_checksum = true;
     int r = cli_data_args_read(&cli_verb_restore, argc, argv, &args);
 
     if (r != CLI_OK)
@@ -19,6 +20,10 @@ static int restore_run(int argc, char **argv)
     cli_data_progress_end(&progress, r == 0);
     if (r < 0)
         return cli_fail("restore: %s", err.msg);
+    if (store_backup_has_checksum(args.file, &has_checksum, &err) == 0 && !has_checksum)
+        (void)cli_fail("restore: warning: '%s' has no checksum, as backups of older releases: damage that "
+                       "leaves every object readable does not show",
+                       args.file); /* the restore itself has succeeded */
     printf("restored %s from %s\n", args.dir, args.file);
     return CLI_OK;
 }
@@ -28,7 +33,8 @@ const struct cli_verb cli_verb_restore = {
     .group = CLI_DATA,
     .usage = "restore [--data DIR] FILE",
     .summary = "Make a data directory from a backup; it must be empty",
-    .about = "The backup is checked before anything is written. The server that is then started there has "
+    .about = "The backup is checked before anything is written: its checksum, the database, every object. A "
+             "damaged one is refused. The server that is then started there has "
              "new keys "
              "and certificates.",
     .flags = cli_data_flags,

@@ -275,7 +275,9 @@ static const char *identify_call(void *ctx, struct call *c)
 
 static int open_store(struct running *r, struct error *err)
 {
-    struct store_options o = { .on_commit = store_counts_commit, .ctx = &r->store_counts };
+    struct store_options o = { .on_commit = store_counts_commit,
+                               .on_refuse = store_counts_refuse,
+                               .ctx = &r->store_counts };
     struct hash_seed seed;
     int e = io_random(&seed, sizeof seed, err);
 

@@ -247,9 +247,23 @@ int io_mkdirs(const char *path, mode_t mode, struct error *err)
 
 /* Locking */
 
+/* Where a locked file is locked: far behind its end and behind the bytes that SQLite locks. */
+#define LOCK_RANGE_START ((off_t)1 << 62)
+
+/* A kind of lock. take: 0 or -errno, without waiting. holder: the process that has it; 0 when unknown. */
+struct lock_kind {
+    int (*take)(int fd);
+    uint64_t (*holder)(int fd);
+};
+
+static int flock_take(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+}
+
 /* The holder wrote its process id after it had locked; until then, or if it could not, the file is empty or
- * old. 0: nobody knows. */
-static uint64_t lock_holder(int fd)
+ * old. */
+static uint64_t flock_holder(int fd)
 {
     char text[IO_PID_TEXT_BYTES];
     uint64_t pid;
@@ -258,47 +272,71 @@ static uint64_t lock_holder(int fd)
     return n > 0 && str_to_uint64(str_trim((struct str){ text, (size_t)n }), &pid) ? pid : 0;
 }
 
-static int lock_refused(const char *dir, int fd, struct error *err)
-{
-    uint64_t pid = lock_holder(fd);
+static const struct lock_kind flock_kind = { flock_take, flock_holder };
 
-    if (pid)
-        return error_set(err, ERR_BUSY, "'%s' is in use by process %" PRIu64, dir, pid);
-    return error_set(err, ERR_BUSY, "'%s' is in use by another process", dir);
+/* The length of the locked range tells the holder's process id: the kernel does not, for locks of this kind,
+ * and there is no place for it in somebody else's file. */
+static struct flock range_of(off_t bytes)
+{
+    return (
+        struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_RANGE_START, .l_len = bytes };
 }
 
-static bool lock_is_a_dead_ones(int fd)
+static int range_take(int fd)
 {
-    uint64_t pid = lock_holder(fd);
+    struct flock range = range_of((off_t)getpid());
+    int r = fcntl(fd, F_OFD_SETLK, &range) == 0 ? 0 : -errno;
 
+    return r == -EACCES || r == -EAGAIN ? -EWOULDBLOCK : r;
+}
+
+static uint64_t range_holder(int fd)
+{
+    struct flock range = range_of(1);
+
+    return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK && range.l_len > 0
+               ? (uint64_t)range.l_len
+               : 0;
+}
+
+static const struct lock_kind range_kind = { range_take, range_holder };
+
+static int lock_refused(const char *path, uint64_t pid, struct error *err)
+{
+    if (pid)
+        return error_set(err, ERR_BUSY, "'%s' is in use by process %" PRIu64, path, pid);
+    return error_set(err, ERR_BUSY, "'%s' is in use by another process", path);
+}
+
+static bool process_is_dead(uint64_t pid)
+{
     return pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* 0 or -errno. The lock of a process that was killed lives on in children that it had just begun to start,
- * until they come to their exec(): that is waited for, or who starts it again at once would be refused. */
-static int lock_try(int fd)
+/* 0 or -errno. The lock of a process that was killed is still held by children that it had just begun to
+ * start, until they reach exec(): wait for those, or a restart right after the kill would be refused. */
+static int lock_try(int fd, const struct lock_kind *kind)
 {
     for (int waited_ms = 0;; waited_ms += IO_LOCK_LOOK_MS) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-            return 0;
-        if (errno == EINTR)
+        int r = kind->take(fd);
+        if (r == -EINTR)
             continue;
-        if (errno != EWOULDBLOCK)
-            return -errno;
-        if (waited_ms >= IO_LOCK_WAIT_MS || !lock_is_a_dead_ones(fd))
-            return -EWOULDBLOCK;
+        if (r != -EWOULDBLOCK || waited_ms >= IO_LOCK_WAIT_MS || !process_is_dead(kind->holder(fd)))
+            return r;
         (void)poll(NULL, 0, IO_LOCK_LOOK_MS);
     }
 }
 
+/* Over the old one, and cut afterwards: a full disk has room for that. */
 static int lock_write_pid(int fd)
 {
     char text[IO_PID_TEXT_BYTES];
     int n = snprintf(text, sizeof text, "%jd\n", (intmax_t)getpid());
+    int r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : write_all(fd, text, (size_t)n);
 
-    if (lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0)
-        return -errno;
-    return write_all(fd, text, (size_t)n);
+    if (r == 0 && ftruncate(fd, n) < 0)
+        r = -errno;
+    return r;
 }
 
 int io_wait_for_lock(const char *path, int *ret_fd, struct error *err)
@@ -329,14 +367,32 @@ int io_lock_dir(const char *dir, int *ret_fd, struct error *err)
     fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
-    r = lock_try(fd);
+    r = lock_try(fd, &flock_kind);
     if (r == -EWOULDBLOCK)
-        return lock_refused(dir, fd, err);
+        return lock_refused(dir, flock_holder(fd), err);
     if (r < 0)
         return error_set_errno(err, -r, "cannot lock '%s'", path);
     r = lock_write_pid(fd);
     if (r < 0)
         return error_set_errno(err, -r, "cannot write to '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int io_lock_file(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_(closep) int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int r;
+
+    if (fd < 0 && errno == ELOOP)
+        return error_set(err, ERR_INVALID, "'%s' is a symbolic link: put the file itself in its place", path);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    r = lock_try(fd, &range_kind);
+    if (r == -EWOULDBLOCK)
+        return lock_refused(path, range_holder(fd), err);
+    if (r < 0)
+        return error_set_errno(err, -r, "cannot lock '%s'", path);
     *ret_fd = take_fd(&fd);
     return 0;
 }

@@ -60,6 +60,12 @@ int io_mkdirs(const char *path, mode_t mode, struct error *err);
  * different files. */
 int io_lock_dir(const char *dir, int *ret_fd, struct error *err);
 
+/* Takes a file that is there for this process alone, whatever path others reach it by: another mount, a hard
+ * link. Only programs that call this are kept out, not readers and writers. ERR_BUSY as above. A symbolic
+ * link is refused. Keep *ret_fd open for as long as anything else in this process has the file open: closing
+ * it would take away the POSIX locks that they have on it. */
+int io_lock_file(const char *path, int *ret_fd, struct error *err);
+
 /* Takes the lock that a file stands for, made if it is missing, and waits for it as long as somebody else has
  * it. Close *ret_fd to give it back. */
 int io_wait_for_lock(const char *path, int *ret_fd, struct error *err);

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "io/end_signal.h"
 #include "io/file.h"
 #include "io/random.h"
 
@@ -105,21 +106,73 @@ static int tmp_name(const char *dir, size_t dir_len, char ret[PATH_MAX], struct 
     return 0;
 }
 
-int io_tmp_file_beside(const char *path, char ret[PATH_MAX], struct error *err)
+static int tmp_name_beside(const char *path, char ret[PATH_MAX], struct error *err)
 {
     const char *slash = strrchr(path, '/');
-    char name[PATH_MAX];
-    int fd, r;
 
-    r = tmp_name(path, slash ? (size_t)(slash + 1 - path) : 0, name, err);
-    if (r < 0)
-        return r;
-    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return tmp_name(path, slash ? (size_t)(slash + 1 - path) : 0, ret, err);
+}
+
+static int tmp_create_beside(const char *path, const char *name, struct error *err)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
     if (fd < 0)
         return error_set_errno(err, errno, "cannot create a temporary file beside '%s'", path);
     closep(&fd);
-    memcpy(ret, name, sizeof name);
     return 0;
+}
+
+int io_tmp_file_beside(const char *path, char ret[PATH_MAX], struct error *err)
+{
+    char name[PATH_MAX];
+    int r = tmp_name_beside(path, name, err);
+
+    if (r == 0)
+        r = tmp_create_beside(path, name, err);
+    if (r == 0)
+        memcpy(ret, name, sizeof name);
+    return r;
+}
+
+#define GUARDED_MAX 4
+
+/* Read by the signal handler. */
+static char guarded_names[GUARDED_MAX][PATH_MAX];
+
+static void discard_guarded(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(guarded_names); i++)
+        if (guarded_names[i][0])
+            (void)unlink(guarded_names[i]); /* best effort */
+}
+
+void io_unguard_tmp(void)
+{
+    end_signal_remove(discard_guarded);
+}
+
+int io_guarded_tmp_file_beside(const char *path, const char *const *endings, size_t count, char ret[PATH_MAX],
+                               struct error *err)
+{
+    char name[PATH_MAX];
+    int r = tmp_name_beside(path, name, err);
+
+    if (r < 0)
+        return r;
+    memset(guarded_names, 0, sizeof guarded_names);
+    for (size_t i = 0; i < count && i < ARRAY_LEN(guarded_names); i++) {
+        int n = snprintf(guarded_names[i], PATH_MAX, "%s%s", name, endings[i]);
+        if (n < 0 || n >= PATH_MAX)
+            guarded_names[i][0] = '\0'; /* there can be no such file */
+    }
+    end_signal_add(discard_guarded); /* before there is a file to forget */
+    r = tmp_create_beside(path, name, err);
+    if (r < 0)
+        io_unguard_tmp();
+    else
+        memcpy(ret, name, sizeof name);
+    return r;
 }
 
 static int sync_path(const char *path, int flags, struct error *err)

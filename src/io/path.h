@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -25,6 +26,11 @@ int io_dir_is_free(const char *dir, bool *ret, struct error *err);
 
 /* A new empty file, mode 0600, in the directory of path; its own path is in ret. */
 int io_tmp_file_beside(const char *path, char ret[PATH_MAX], struct error *err);
+/* The same; and until io_unguard_tmp() a signal that ends the process (io/end_signal.h) deletes the files
+ * whose names are this one's with an ending. "" is the file itself. There is one such file at a time. */
+int io_guarded_tmp_file_beside(const char *path, const char *const *endings, size_t count, char ret[PATH_MAX],
+                               struct error *err);
+void io_unguard_tmp(void);
 /* Syncs the file, puts it in path's place and syncs the directory: whoever opens path sees the old file or
  * the new one, and the new one survives a power cut. */
 int io_move_into_place(const char *file, const char *path, struct error *err);

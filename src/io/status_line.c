@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "io/end_signal.h"
 #include "io/env.h"
 
 #define COLUMNS_DEFAULT 80
@@ -46,35 +47,11 @@ static void write_all(const char *text, size_t len)
     }
 }
 
-/* The handler is gone by now (SA_RESETHAND), and the signal is held until it returns: then it ends the
- * process. */
-static void on_signal(int number)
+static void erase(void)
 {
     if (is_shown)
         write_all(ERASE, sizeof ERASE - 1);
-    (void)raise(number);
 }
-
-/* A signal that is ignored, or that somebody handles, stays theirs. */
-static void guard(int number)
-{
-    struct sigaction present, ours = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
-
-    if (sigaction(number, NULL, &present) == 0 && !(present.sa_flags & SA_SIGINFO) &&
-        present.sa_handler == SIG_DFL)
-        (void)sigaction(number, &ours, NULL);
-}
-
-static void unguard(int number)
-{
-    struct sigaction present, usual = { .sa_handler = SIG_DFL };
-
-    if (sigaction(number, NULL, &present) == 0 && !(present.sa_flags & SA_SIGINFO) &&
-        present.sa_handler == on_signal)
-        (void)sigaction(number, &usual, NULL);
-}
-
-static const int guarded[] = { SIGINT, SIGTERM, SIGHUP };
 
 void status_line_show(struct str text)
 {
@@ -84,8 +61,7 @@ void status_line_show(struct str text)
     (void)buf_add_str(&line, text);
     if (line.failed)
         return; /* the next one may be shorter */
-    for (size_t i = 0; i < ARRAY_LEN(guarded) && !is_shown; i++)
-        guard(guarded[i]);
+    end_signal_add(erase);
     is_shown = 1;
     write_all(line.data, line.len); /* in one piece, so that it does not flicker */
 }
@@ -94,8 +70,7 @@ void status_line_clear(void)
 {
     if (!is_shown)
         return;
-    write_all(ERASE, sizeof ERASE - 1);
+    erase();
     is_shown = 0;
-    for (size_t i = 0; i < ARRAY_LEN(guarded); i++)
-        unguard(guarded[i]);
+    end_signal_remove(erase);
 }

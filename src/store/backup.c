@@ -2,7 +2,11 @@
  *
  * A backup reads under one read transaction: it sees the moment at which it began, and the server goes on
  * writing into its journal, which grows for as long. The copy is an ordinary database file without a journal
- * beside it, fit for a read-only medium. */
+ * beside it, fit for a read-only medium, and a checksum of all of it behind the last page (io/seal.h), where
+ * SQLite does not look.
+ *
+ * A restore begins when the whole backup has been found sound: the checksum, SQLite's own check, and every
+ * row decoded as the server would. Backups of releases without a checksum pass with the other two. */
 #include "store/store.h"
 
 #include <stdio.h>
@@ -10,7 +14,9 @@
 
 #include "io/file.h"
 #include "io/path.h"
+#include "io/seal.h"
 #include "store/db.h"
+#include "store/store_int.h"
 
 /* 8 MiB between two reports of progress. */
 #define BACKUP_STEP_PAGES 512
@@ -22,38 +28,32 @@
 struct progress {
     store_progress_fn *fn;
     void *ctx;
+    uint64_t seal_bytes; /* of the file that is written or read, behind its pages */
 };
 
 static void progress_tell(const struct progress *p, sqlite3_backup *b, int64_t page_bytes)
 {
     int total = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
+    uint64_t seal = p->seal_bytes;
 
     if (p->fn && total > 0 && left >= 0 && left <= total)
-        p->fn(p->ctx, STORE_COPYING, (uint64_t)(total - left) * (uint64_t)page_bytes,
-              (uint64_t)total * (uint64_t)page_bytes);
+        p->fn(p->ctx, STORE_COPYING, (uint64_t)(total - left) * (uint64_t)page_bytes + (left ? 0 : seal),
+              (uint64_t)total * (uint64_t)page_bytes + seal);
+}
+
+static void on_check_tick(void *ctx)
+{
+    const struct progress *p = ctx;
+
+    if (p->fn)
+        p->fn(p->ctx, STORE_CHECKING, /* done= */ 0, /* total= */ 0);
 }
 
 /* Anything but 0 would stop the check. */
 static int on_check_step(void *ctx)
 {
-    const struct progress *p = ctx;
-
-    p->fn(p->ctx, STORE_CHECKING, /* done= */ 0, /* total= */ 0);
+    on_check_tick(ctx);
     return 0;
-}
-
-static int check_deeply(struct db *d, const struct progress *p, struct error *err)
-{
-    struct progress told = *p;
-    int r;
-
-    if (p->fn) {
-        p->fn(p->ctx, STORE_CHECKING, /* done= */ 0, /* total= */ 0);
-        sqlite3_progress_handler(d->sql, CHECK_STEPS, on_check_step, &told);
-    }
-    r = db_check_deeply(d, err);
-    sqlite3_progress_handler(d->sql, 0, NULL, NULL);
-    return r;
 }
 
 /* The source is in a read transaction. */
@@ -102,9 +102,10 @@ static int copy_into(struct db *from, const char *tmp, const char *path, const c
     return r;
 }
 
+static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
+
 static void discard(const char *path)
 {
-    static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
     char name[PATH_MAX + 16];
 
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
@@ -113,20 +114,24 @@ static void discard(const char *path)
     }
 }
 
-/* A copy of the database under a name of its own, whole or not at all. */
+/* A copy of the database under a name of its own, whole or not at all. after: NULL for a backup, which is
+ * sealed. */
 static int copy_to(struct db *from, const char *path, const char *after, const struct progress *p,
                    struct error *err)
 {
     char tmp[PATH_MAX];
-    int r = io_tmp_file_beside(path, tmp, err);
+    int r = io_guarded_tmp_file_beside(path, endings, ARRAY_LEN(endings), tmp, err);
 
     if (r < 0)
         return r;
     r = copy_into(from, tmp, path, after, p, err);
+    if (r == 0 && !after)
+        r = seal_add(tmp, /* tick= */ NULL, /* ctx= */ NULL, err);
     if (r == 0)
         r = io_move_into_place(tmp, path, err);
     if (r < 0)
         discard(tmp);
+    io_unguard_tmp();
     return r;
 }
 
@@ -149,7 +154,7 @@ static int open_checked(const char *path, int flags, struct db **ret, struct err
 int store_backup(const char *dir, const char *file, store_progress_fn *progress, void *ctx, struct error *err)
 {
     _cleanup_(db_close_p) struct db *from = NULL;
-    const struct progress p = { progress, ctx };
+    const struct progress p = { progress, ctx, SEAL_BYTES };
     char path[PATH_MAX];
     int r = db_path(dir, path, err);
 
@@ -177,6 +182,39 @@ static int check_free(const char *dir, struct error *err)
     return r;
 }
 
+static int check_rows(const char *file, struct progress *p, struct error *err)
+{
+    struct store_log log;
+    int r = store_log_open_backup(file, &log, err);
+
+    if (r < 0)
+        return r;
+    r = store_check_log(&log, on_check_tick, p, err);
+    log.type->close(log.ctx);
+    return r;
+}
+
+static int check_backup(const char *file, struct db *from, struct progress *p, struct error *err)
+{
+    bool is_sealed = false;
+    int r;
+
+    on_check_tick(p);
+    r = seal_check(file, on_check_tick, p, &is_sealed, err);
+    if (r < 0)
+        return r;
+    p->seal_bytes = is_sealed ? SEAL_BYTES : 0;
+    sqlite3_progress_handler(from->sql, CHECK_STEPS, on_check_step, p);
+    r = db_check_deeply(from, err);
+    sqlite3_progress_handler(from->sql, 0, NULL, NULL);
+    return r < 0 ? r : check_rows(file, p, err);
+}
+
+int store_backup_has_checksum(const char *file, bool *ret, struct error *err)
+{
+    return seal_is_there(file, ret, err);
+}
+
 int store_restore(const char *file, const char *dir, store_progress_fn *progress, void *ctx,
                   struct error *err)
 {
@@ -189,7 +227,7 @@ int store_restore(const char *file, const char *dir, store_progress_fn *progress
         "COMMIT";
     _cleanup_(db_close_p) struct db *from = NULL;
     _cleanup_(closep) int lock_fd = -1;
-    const struct progress p = { progress, ctx };
+    struct progress p = { progress, ctx, 0 };
     char path[PATH_MAX];
     int r;
 
@@ -202,7 +240,7 @@ int store_restore(const char *file, const char *dir, store_progress_fn *progress
     r = open_checked(file, SQLITE_OPEN_READONLY, &from, err);
     if (r < 0)
         return r;
-    r = check_deeply(from, &p, err);
+    r = check_backup(file, from, &p, err);
     if (r == 0)
         r = io_mkdirs(dir, 0700, err);
     if (r == 0)

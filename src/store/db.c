@@ -39,16 +39,17 @@ static int db_errno(const struct db *d)
     return errnum;
 }
 
-int db_fail(const struct db *d, const char *verb, struct error *err)
+int db_fail(struct db *d, const char *verb, struct error *err)
 {
     int code = sqlite3_errcode(d->sql); /* the primary one */
     int errnum = db_errno(d);
 
+    d->is_full = code == SQLITE_FULL || (code == SQLITE_IOERR && (errnum == ENOSPC || errnum == EDQUOT));
     if (code == SQLITE_NOMEM)
         return error_no_memory(err);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
         return db_damaged(d, sqlite3_errmsg(d->sql), err);
-    if (code == SQLITE_FULL || (code == SQLITE_IOERR && (errnum == ENOSPC || errnum == EDQUOT)))
+    if (d->is_full)
         return error_set(err, ERR_IO, "cannot %s '%s': the disk is full", verb, d->path);
     if (code == SQLITE_READONLY || (code == SQLITE_IOERR && errnum == EROFS))
         return error_set(err, ERR_IO, "cannot %s '%s': the file system or the file is read-only", verb,
@@ -142,8 +143,14 @@ int db_open(const char *path, int flags, struct db **ret, struct error *err)
     if (sqlite3_open_v2(path, &d->sql, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return d->sql ? db_fail(d, "open", err) : error_no_memory(err);
     (void)sqlite3_busy_timeout(d->sql, DB_BUSY_MS_MAX);
+    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* it is known */
     *ret = TAKE(d);
     return 0;
+}
+
+void db_fold_on_close(struct db *d)
+{
+    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL); /* it is known */
 }
 
 struct db *db_close(struct db *d)
@@ -283,7 +290,7 @@ int db_check(struct db *d, int64_t *ret_version, struct error *err)
 int db_check_deeply(struct db *d, struct error *err)
 {
     char verdict[128];
-    int r = db_text(d, "PRAGMA quick_check(1)", verdict, sizeof verdict, err);
+    int r = db_text(d, "PRAGMA integrity_check(1)", verdict, sizeof verdict, err);
 
     if (r < 0)
         return r;

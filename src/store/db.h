@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -17,14 +18,18 @@
 
 struct db {
     sqlite3 *sql;
+    bool is_full; /* the last failure was for lack of room on the disk */
     char path[PATH_MAX];
 };
 
 /* The path of the database in a data directory. */
 int db_path(const char *dir, char ret[PATH_MAX], struct error *err);
 
-/* Opens a file that is there. flags: SQLITE_OPEN_READWRITE or SQLITE_OPEN_READONLY. */
+/* Opens a file that is there. flags: SQLITE_OPEN_READWRITE or SQLITE_OPEN_READONLY. Closing it leaves its
+ * journal as it is, */
 int db_open(const char *path, int flags, struct db **ret, struct error *err);
+/* or, after this, folds it into the file and deletes it, if nobody else has the database open. */
+void db_fold_on_close(struct db *d);
 /* Takes NULL. */
 struct db *db_close(struct db *d);
 DEFINE_CLEANUP(struct db, db_close)
@@ -40,7 +45,7 @@ int db_migrate(struct db *d, int64_t version, struct error *err);
 int db_check_deeply(struct db *d, struct error *err);
 
 /* The last failure of the database in words; verb: "write", "read". Returns the negative code. */
-int db_fail(const struct db *d, const char *verb, struct error *err);
+int db_fail(struct db *d, const char *verb, struct error *err);
 /* Statements without results. */
 int db_exec(struct db *d, const char *sql, struct error *err);
 /* The one number, or text (cut to size), that a statement results in. */

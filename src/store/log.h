@@ -5,6 +5,7 @@
 #ifndef BERTH_STORE_LOG_H
 #define BERTH_STORE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct store_row {
     struct str ns;
     struct str name;
     struct str body; /* .s is NULL for a deletion */
+    bool grows;      /* it takes more room than what it supersedes, and is refused first on a full disk */
 };
 
 /* What the log knows besides its rows. */
@@ -31,7 +33,7 @@ typedef int store_row_fn(void *ctx, const struct store_row *row, struct error *e
 
 struct store_log_type {
     /* All rows or none, durable when it returns 0. A failure leaves the log usable: the next call tries
-     * afresh. */
+     * afresh. Rows of which none grows may use room that is kept for them. */
     int (*append)(void *ctx, const struct store_row *rows, size_t count, struct error *err);
     /* Forgets rows that no longer matter and remembers meta, together or not at all. Without rows it still
      * writes a meta that is new, and so tells whether the disk takes anything. */
@@ -41,6 +43,8 @@ struct store_log_type {
     int (*load)(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
                 struct error *err);
     void (*close)(void *ctx);
+    /* The last failure was for lack of room on the disk. NULL: it never is. */
+    bool (*is_full)(const void *ctx);
 };
 
 struct store_log {
@@ -50,6 +54,8 @@ struct store_log {
 
 /* The log in DIR/berth.db. */
 int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *err);
+/* The rows of a backup, to be loaded and no more: there is neither append nor drop. */
+int store_log_open_backup(const char *file, struct store_log *ret, struct error *err);
 /* The log that keeps nothing. */
 struct store_log store_log_memory(void);
 

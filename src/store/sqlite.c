@@ -5,8 +5,12 @@
  * batches of 256 take 196,000 rows a second where updates in place by key take 17,000. The journal is folded
  * into the file every thousand pages, and its file shrunk to a bound afterwards.
  *
- * The locking mode is the normal one, so that a backup can read beside us; that no second Berth writes is
- * seen to by the lock on the directory. */
+ * The locking mode is the normal one, so that a backup can read beside us. A second Berth is kept out by a
+ * lock of our own on the database file, by whatever path it comes, and by the lock on the directory until
+ * there is a database.
+ *
+ * Nothing is written, and the journal is not folded in either, before the database is known to have every
+ * write that was acknowledged (acked.h): who refuses it must leave it as it was found. */
 #include "store/log.h"
 
 #include <assert.h>
@@ -18,13 +22,21 @@
 #include "api/object.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "io/file.h"
+#include "io/own_file.h"
 #include "io/path.h"
+#include "store/acked.h"
 #include "store/db.h"
+#include "store/reserve.h"
 
 #define RESOURCE_BYTES_MAX 128
 
 struct sqlite_log {
     struct db *db;
+    int lock_fd; /* on the database; closed after it */
+    struct acked acked;
+    struct reserve reserve;
+    bool is_full; /* the last append or drop failed for lack of room */
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
     sqlite3_stmt *rollback;
@@ -77,9 +89,8 @@ static int insert_row(struct sqlite_log *l, const struct store_row *row, struct 
     return run(l, s, err);
 }
 
-static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
+static int append_rows(struct sqlite_log *l, const struct store_row *rows, size_t count, struct error *err)
 {
-    struct sqlite_log *l = ctx;
     int r = run(l, l->begin, err);
 
     if (r < 0)
@@ -87,6 +98,68 @@ static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, 
     for (size_t i = 0; i < count && r == 0; i++)
         r = insert_row(l, &rows[i], err);
     return finish(l, r, err);
+}
+
+/* --- A full disk --- */
+
+/* What the reserve lacks is taken back first, or else nothing is left for deletions. The journal's file may
+ * hold it: folded in it is cut. */
+static int require_reserve(struct sqlite_log *l, struct error *err)
+{
+    if (l->reserve.held == l->reserve.wanted || reserve_refill(&l->reserve))
+        return 0;
+    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* or not */
+    if (reserve_refill(&l->reserve))
+        return 0;
+    l->db->is_full = true;
+    return error_set(err, ERR_IO, "cannot write '%s': the disk is full", l->db->path);
+}
+
+/* Folding the journal in lets it begin anew in the room that its file has. */
+static bool make_room(struct sqlite_log *l)
+{
+    if (!l->db->is_full || !reserve_release(&l->reserve))
+        return false;
+    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL); /* or not */
+    return true;
+}
+
+static bool sqlite_is_full(const void *ctx)
+{
+    const struct sqlite_log *l = ctx;
+
+    return l->is_full;
+}
+
+static int append_within_reserve(struct sqlite_log *l, const struct store_row *rows, size_t count,
+                                 struct error *err)
+{
+    bool grows = false;
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++)
+        grows = grows || rows[i].grows;
+    l->db->is_full = false;
+    if (grows)
+        r = require_reserve(l, err);
+    if (r == 0)
+        r = append_rows(l, rows, count, err);
+    while (r < 0 && !grows && make_room(l))
+        r = append_rows(l, rows, count, err);
+    return r;
+}
+
+static int sqlite_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
+{
+    struct sqlite_log *l = ctx;
+    const struct store_row *last = &rows[count - 1];
+    int r = append_within_reserve(l, rows, count, err);
+
+    l->is_full = r < 0 && l->db->is_full;
+    if (r == 0)
+        acked_set(&l->acked, &(struct acked_row){ last->revision, str_of(l->resources[last->kind]), last->ns,
+                                                  last->name, last->body });
+    return r;
 }
 
 static int set_meta(struct sqlite_log *l, const char *key, int64_t value, struct error *err)
@@ -97,10 +170,9 @@ static int set_meta(struct sqlite_log *l, const char *key, int64_t value, struct
     return run(l, l->set_meta, err);
 }
 
-static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
-                       struct error *err)
+static int drop_rows(struct sqlite_log *l, const int64_t *revisions, size_t count,
+                     const struct store_log_meta *meta, struct error *err)
 {
-    struct sqlite_log *l = ctx;
     int r = run(l, l->begin, err);
 
     if (r < 0)
@@ -112,6 +184,22 @@ static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const 
         r = sqlite3_bind_int64(l->delete, 1, revisions[i]) == SQLITE_OK ? run(l, l->delete, err)
                                                                         : db_fail(l->db, "write", err);
     return finish(l, r, err);
+}
+
+static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
+                       struct error *err)
+{
+    struct sqlite_log *l = ctx;
+    int r;
+
+    l->db->is_full = false;
+    r = require_reserve(l, err);
+    if (r == 0)
+        r = drop_rows(l, revisions, count, meta, err);
+    if (r == 0)
+        reserve_adapt(&l->reserve);
+    l->is_full = r < 0 && l->db->is_full;
+    return r;
 }
 
 /* --- Loading --- */
@@ -185,19 +273,53 @@ static int load_rows(struct sqlite_log *l, store_row_fn *fn, void *fn_ctx, struc
     return give_row(l, NULL, &row, fn, fn_ctx, err);
 }
 
-static int sqlite_load(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
-                       struct error *err)
+/* A counter beyond this is damage: a billion revisions per second take it there in 70 years. */
+#define REVISION_MAX ((int64_t)1 << 61)
+
+static int read_counter(struct sqlite_log *l, const char *key, int64_t *ret, struct error *err)
+{
+    char sql[64];
+    int64_t value;
+    int r;
+
+    (void)snprintf(sql, sizeof sql, "SELECT value FROM meta WHERE key='%s'", key); /* keys are short */
+    r = db_number(l->db, sql, &value, err);
+    if (r < 0)
+        return r;
+    if (value < 0 || value > REVISION_MAX)
+        return error_set(err, ERR_INVALID,
+                         "'%s' is damaged: its counter '%s' is out of bounds: restore a backup", l->db->path,
+                         key);
+    *ret = value;
+    return 0;
+}
+
+static int load_all(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
+                    struct error *err)
 {
     struct sqlite_log *l = ctx;
     struct store_log_meta meta;
-    int r = db_number(l->db, "SELECT value FROM meta WHERE key='revision'", &meta.revision, err);
+    int r = read_counter(l, "revision", &meta.revision, err);
 
     if (r == 0)
-        r = db_number(l->db, "SELECT value FROM meta WHERE key='history_start'", &meta.history_start, err);
+        r = read_counter(l, "history_start", &meta.history_start, err);
     if (r < 0)
         return r;
     *ret_meta = meta;
     return load_rows(l, fn, fn_ctx, err);
+}
+
+static int sqlite_load(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
+                       struct error *err)
+{
+    struct sqlite_log *l = ctx;
+    int r = load_all(l, ret_meta, fn, fn_ctx, err);
+
+    if (r == 0)
+        r = acked_start(&l->acked, l->db, err);
+    if (r == 0)
+        db_fold_on_close(l->db);
+    return r;
 }
 
 /* --- Life --- */
@@ -210,6 +332,9 @@ static void sqlite_close(void *ctx)
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         (void)sqlite3_finalize(all[i]); /* takes NULL */
     l->db = db_close(l->db);
+    closep(&l->lock_fd);
+    acked_done(&l->acked);
+    reserve_close(&l->reserve);
     free(l);
 }
 
@@ -264,48 +389,120 @@ static void name_resources(struct sqlite_log *l)
     }
 }
 
-static int open_file(const char *dir, struct db **ret, struct error *err)
+/* What SQLite puts beside the database is found by name: nothing else may stand there. */
+static int check_files(const char *path, struct error *err)
 {
-    _cleanup_(db_close_p) struct db *d = NULL;
-    char path[PATH_MAX];
+    static const char *const endings[] = { "", "-wal", "-shm" };
+    char name[PATH_MAX + 8];
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(endings) && r == 0; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* fits */
+        r = io_check_own_file(name, err);
+    }
+    return r;
+}
+
+static int create_file(const struct sqlite_log *l, const char *path, struct error *err)
+{
+    if (l->acked.is_there)
+        return error_set(err, ERR_INVALID,
+                         "'%s' is missing, but its record '%s' is there: put the database back, restore a "
+                         "backup into a new directory with 'berth restore', or delete the record to begin "
+                         "with nothing",
+                         path, l->acked.path);
+    return db_create(path, err);
+}
+
+/* Takes the file for this process; makes it when it is missing. */
+static int lock_file(struct sqlite_log *l, const char *path, struct error *err)
+{
     bool is_there;
+    int r = io_exists(path, &is_there, err);
+
+    if (r == 0)
+        r = acked_init(&l->acked, path, err);
+    if (r == 0 && !is_there)
+        r = create_file(l, path, err);
+    if (r == 0)
+        r = io_lock_file(path, &l->lock_fd, err);
+    if (r == 0)
+        r = check_files(path, err);
+    return r;
+}
+
+static int open_db(struct sqlite_log *l, const char *path, struct error *err)
+{
     int64_t version;
+    int r = db_open(path, SQLITE_OPEN_READWRITE, &l->db, err);
+
+    if (r == 0)
+        r = db_check(l->db, &version, err);
+    if (r == 0)
+        r = acked_check(&l->acked, l->db, err);
+    if (r == 0)
+        r = set_modes(l->db, err);
+    if (r == 0)
+        r = db_migrate(l->db, version, err);
+    return r;
+}
+
+static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
+{
+    char path[PATH_MAX];
     int r = db_path(dir, path, err);
 
     if (r == 0)
-        r = io_exists(path, &is_there, err);
-    if (r == 0 && !is_there)
-        r = db_create(path, err);
+        r = lock_file(l, path, err);
     if (r == 0)
-        r = db_open(path, SQLITE_OPEN_READWRITE, &d, err);
-    if (r == 0)
-        r = db_check(d, &version, err);
-    if (r == 0)
-        r = set_modes(d, err);
-    if (r == 0)
-        r = db_migrate(d, version, err);
+        r = reserve_open(&l->reserve, path, err);
     if (r < 0)
         return r;
-    *ret = TAKE(d);
-    return 0;
+    r = open_db(l, path, err);
+    /* The index of the journal needs room, too. */
+    if (r < 0 && l->db && l->db->is_full && reserve_release(&l->reserve)) {
+        l->db = db_close(l->db);
+        r = open_db(l, path, err);
+    }
+    return r;
 }
 
-static const struct store_log_type sqlite_log_type = { sqlite_append, sqlite_drop, sqlite_load,
-                                                       sqlite_close };
+static const struct store_log_type sqlite_log_type = { sqlite_append, sqlite_drop, sqlite_load, sqlite_close,
+                                                       sqlite_is_full };
+
+static struct sqlite_log *new_log(void)
+{
+    struct sqlite_log *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return NULL;
+    l->lock_fd = l->acked.fd = l->reserve.fd = -1;
+    name_resources(l);
+    return l;
+}
 
 int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *err)
 {
-    _cleanup_(sqlite_close_p) struct sqlite_log *l = calloc(1, sizeof *l);
-    int r;
+    _cleanup_(sqlite_close_p) struct sqlite_log *l = new_log();
+    int r = l ? open_file(l, dir, err) : error_no_memory(err);
 
-    if (!l)
-        return error_no_memory(err);
-    name_resources(l);
-    r = open_file(dir, &l->db, err);
     if (r == 0)
         r = prepare_all(l, err);
     if (r < 0)
         return r;
     *ret = (struct store_log){ &sqlite_log_type, TAKE(l) };
+    return 0;
+}
+
+static const struct store_log_type backup_log_type = { .load = load_all, .close = sqlite_close };
+
+int store_log_open_backup(const char *file, struct store_log *ret, struct error *err)
+{
+    _cleanup_(sqlite_close_p) struct sqlite_log *l = new_log();
+    int r = l ? db_open(file, SQLITE_OPEN_READONLY, &l->db, err) : error_no_memory(err);
+
+    if (r < 0)
+        return r;
+    *ret = (struct store_log){ &backup_log_type, TAKE(l) };
     return 0;
 }

@@ -8,6 +8,11 @@
  * Whatever may fail does so before a write goes to the log: entry and ring have their memory by then. Once
  * the log has said yes, the rest cannot fail.
  *
+ * A full disk is told apart: there, writes that grow are refused, alone, and those that remove go on in
+ * batches of their own (store/reserve.h).
+ *
+ * Every refusal by the log leaves a line in the server's log, one per cause and STORE_REFUSAL_LOG_NS.
+ *
  * A log that refused a batch is probed until it works again, so that the store's health is known without
  * anybody writing: who sees an unhealthy store sends no writes. */
 #include "store/store.h"
@@ -16,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "io/file.h"
 #include "store/store_int.h"
 
@@ -85,6 +91,14 @@ int store_open_memory(struct loop *l, const struct store_options *o, struct stor
     return store_new(l, o, store_log_memory(), /* threaded= */ false, /* lock_fd= */ -1, ret, err);
 }
 
+/* Adds what to do about another server; other errors say it themselves. */
+static int store_explain_busy(struct error *err)
+{
+    if (err->code != ERR_BUSY)
+        return -(int)err->code;
+    return error_set(err, ERR_BUSY, "%s: stop that one first, or use another data directory", err->msg);
+}
+
 int store_open_sqlite(const char *dir, struct loop *l, const struct store_options *o, struct store **ret,
                       struct error *err)
 {
@@ -97,10 +111,10 @@ int store_open_sqlite(const char *dir, struct loop *l, const struct store_option
         return r;
     r = io_lock_dir(dir, &lock_fd, err);
     if (r < 0)
-        return r;
+        return store_explain_busy(err);
     r = store_log_open_sqlite(dir, &log, err);
     if (r < 0)
-        return r;
+        return store_explain_busy(err);
     return store_new(l, o, log, /* threaded= */ true, take_fd(&lock_fd), ret, err);
 }
 
@@ -179,6 +193,19 @@ int64_t store_reserve(struct store *s)
     return ++s->reserved;
 }
 
+/* Whether it must leave the reserve of a full disk to others. */
+static bool write_grows(const struct store_entry *e, const struct object *o, bool is_delete)
+{
+    size_t room = o->is_deleting ? STORE_DELETING_BYTES_MAX : 0;
+    const struct object *old = e->object;
+
+    if (e->newest)
+        old = e->newest->is_delete ? NULL : e->newest->object;
+    if (is_delete)
+        return false;
+    return !old || o->text.len >= old->text.len + room;
+}
+
 static void store_refuse(struct store *s, struct store_write *w, enum err why)
 {
     w->refused = why;
@@ -208,12 +235,39 @@ void store_submit(struct store *s, struct store_write *w, const struct object *o
         store_refuse(s, w, ERR_NO_MEMORY);
         return;
     }
+    w->grows = write_grows(w->entry, o, is_delete);
     w->entry->newest = w;
     TAILQ_INSERT_TAIL(&s->queue, w, link);
     s->queued++;
     /* Not from a writer's or watcher's callback: the batch that is being told must be told first. */
     if (s->pool && !s->is_busy && !s->is_delivering && s->queued >= STORE_EAGER_COUNT)
         (void)store_start(s);
+}
+
+static const char *refusal_hint(const struct store *s, enum err code)
+{
+    if (code == ERR_NO_MEMORY)
+        return "give the server more memory";
+    if (!s->is_full)
+        return "check the disk of the data directory and the kernel's log";
+    return s->rows_grow ? "free space on the disk of the data directory; deletions still work"
+                        : "free space on the disk of the data directory";
+}
+
+/* count: so many more; 0 to log what has gathered. */
+static void store_log_refused(struct store *s, const struct error *err, size_t count)
+{
+    struct store_refusals *f = &s->refusals[s->is_full ? ERR_NONE : err->code];
+    uint64_t now_ns = loop_now_ns(s->loop);
+
+    f->count += count;
+    if (count && s->options.on_refuse)
+        s->options.on_refuse(s->options.ctx, count);
+    if (f->count == 0 || (f->is_logged && now_ns - f->logged_ns < STORE_REFUSAL_LOG_NS))
+        return;
+    log_error("writes refused by the store", LOG_UINT("writes", f->count), LOG_ERR(err),
+              LOG_STR("hint", refusal_hint(s, err->code)));
+    *f = (struct store_refusals){ .is_logged = true, .logged_ns = now_ns };
 }
 
 /* Tells the writer; the write is its own again. */
@@ -237,6 +291,8 @@ static void store_report_refused(struct store *s)
         int r = w->refused == ERR_NO_MEMORY ? error_no_memory(&err)
                                             : error_set(&err, w->refused, "the store is being closed");
         TAILQ_REMOVE(&s->refused, w, link);
+        if (w->refused == ERR_NO_MEMORY)
+            store_log_refused(s, &err, 1);
         store_report(s, w, r, &err);
     }
 }
@@ -316,12 +372,45 @@ static void store_fail(struct store *s, int r, const struct error *err)
 {
     struct store_writes failed = TAILQ_HEAD_INITIALIZER(failed);
     struct store_write *w;
+    size_t count = 0;
 
     TAILQ_CONCAT(&failed, &s->batch, link);
     TAILQ_CONCAT(&failed, &s->queue, link);
     s->queued = 0;
+    for (w = TAILQ_FIRST(&failed); w; w = TAILQ_NEXT(w, link), count++)
+        store_leave(s, w);
+    store_log_refused(s, err, count);
+    while ((w = TAILQ_FIRST(&failed))) {
+        TAILQ_REMOVE(&failed, w, link);
+        store_report(s, w, r, err);
+    }
+}
+
+/* The disk is full. What grows goes, and what may build on that: later writes to the same object. The others
+ * are queued again, in their order. */
+static void store_fail_growing(struct store *s, int r, const struct error *err)
+{
+    struct store_writes all = TAILQ_HEAD_INITIALIZER(all), failed = TAILQ_HEAD_INITIALIZER(failed);
+    struct store_write *w;
+    size_t count = 0;
+
+    TAILQ_CONCAT(&all, &s->batch, link);
+    TAILQ_CONCAT(&all, &s->queue, link);
+    s->queued = 0;
+    while ((w = TAILQ_FIRST(&all))) {
+        TAILQ_REMOVE(&all, w, link);
+        w->is_failed = w->grows || (w->entry->newest && w->entry->newest->is_failed);
+        if (w->is_failed)
+            w->entry->newest = w; /* those behind it see it */
+        TAILQ_INSERT_TAIL(w->is_failed ? &failed : &s->queue, w, link);
+        s->queued += !w->is_failed;
+        count += w->is_failed;
+    }
+    for (w = TAILQ_FIRST(&s->queue); w; w = TAILQ_NEXT(w, link))
+        w->entry->newest = w;
     for (w = TAILQ_FIRST(&failed); w; w = TAILQ_NEXT(w, link))
         store_leave(s, w);
+    store_log_refused(s, err, count);
     while ((w = TAILQ_FIRST(&failed))) {
         TAILQ_REMOVE(&failed, w, link);
         store_report(s, w, r, err);
@@ -341,9 +430,13 @@ static void store_set_health(struct store *s, int r)
     s->must_probe = false;
     if (r < 0) {
         s->last_failure = s->work_err;
+        s->is_full = s->log.type->is_full && s->log.type->is_full(s->log.ctx);
         timer_arm_after(&s->retry, STORE_RETRY_NS);
     } else {
+        if (s->last_failure.code)
+            log_info("store takes writes again");
         s->last_failure.code = ERR_NONE;
+        s->is_full = false;
         s->drops_must_wait = false;
         timer_disarm(&s->retry);
     }
@@ -355,10 +448,14 @@ static void store_on_appended(void *ctx, int r)
 
     s->is_busy = false;
     loop_defer(&s->flush);
-    store_set_health(s, r);
+    if (r < 0 || s->rows_grow || !s->is_full) /* that something was removed does not tell of room */
+        store_set_health(s, r);
     if (r < 0) {
         struct error err = s->work_err; /* a writer may cause the next work */
-        store_fail(s, r, &err);
+        if (s->is_full && s->rows_grow)
+            store_fail_growing(s, r, &err);
+        else
+            store_fail(s, r, &err);
         return;
     }
     if (s->options.on_commit)
@@ -398,6 +495,8 @@ static void store_on_probed(void *ctx, int r)
     s->is_busy = false;
     loop_defer(&s->flush);
     store_set_health(s, r);
+    if (r < 0)
+        store_log_refused(s, &s->work_err, 0);
 }
 
 static void store_run(struct store *s, pool_work_fn work, pool_done_fn done)
@@ -418,9 +517,13 @@ static void store_start_batch(struct store *s)
     struct store_write *w;
 
     s->rows_count = 0;
+    s->rows_grow = false;
     while ((w = TAILQ_FIRST(&s->queue)) && s->rows_count < s->options.batch_max &&
            bytes < STORE_BATCH_BYTES_MAX) {
         const struct object *o = w->object;
+        if (s->is_full && s->rows_count && w->grows != s->rows_grow)
+            break; /* what grows will fail, and must not take the others along */
+        s->rows_grow = s->rows_grow || w->grows;
         TAILQ_REMOVE(&s->queue, w, link);
         TAILQ_INSERT_TAIL(&s->batch, w, link);
         s->queued--;
@@ -431,6 +534,7 @@ static void store_start_batch(struct store *s)
             .ns = str_of(o->ns),
             .name = str_of(o->name),
             .body = w->is_delete ? (struct str){ NULL, 0 } : o->text,
+            .grows = w->grows,
         };
     }
     s->was_drop = false;

@@ -43,6 +43,8 @@ struct store_options {
     size_t batch_max;     /* writes in one transaction; STORE_BATCH_MAX */
     /* After each transaction that succeeded: how long it took and how many writes it had. May be NULL. */
     void (*on_commit)(void *ctx, uint64_t ns, size_t count);
+    /* So many writes were refused by the disk. May be NULL. */
+    void (*on_refuse)(void *ctx, size_t count);
     void *ctx;
 };
 
@@ -93,6 +95,8 @@ struct store_write {
     struct object *object;
     struct object *old; /* set when it commits */
     bool is_delete;
+    bool grows;       /* takes more room than what it replaces */
+    bool is_failed;   /* while a failed batch is taken apart */
     enum err refused; /* it never got in flight */
     store_done_fn *done;
     void *ctx;
@@ -102,7 +106,9 @@ struct store_write {
  * revision from store_reserve(), greater than those submitted before, and is built on what store_get_newest()
  * shows: the store checks neither. It takes a reference of its own. done comes in a later callback: when the
  * write is on disk, in the image and told to the watchers, or has failed. Whenever a transaction fails, all
- * that is in flight fails with the same error, since later writes may build on earlier ones. */
+ * that is in flight fails with the same error, since later writes may build on earlier ones. A full disk
+ * fails only what grows, and what follows it on the same object: deletions, objects that become smaller and
+ * those that are being deleted use room that is kept for them, until that is used up. */
 void store_submit(struct store *s, struct store_write *w, const struct object *o, bool is_delete,
                   store_done_fn *done, void *ctx);
 
@@ -213,10 +219,13 @@ typedef void store_progress_fn(void *ctx, enum store_phase phase, uint64_t done,
  * on writing. The file appears whole or not at all; one that is there is replaced. progress may be NULL. */
 int store_backup(const char *dir, const char *file, store_progress_fn *progress, void *ctx,
                  struct error *err);
-/* Makes a data directory from a backup, which is checked first. The directory is missing or empty. Revisions
- * go on far above the backup's: what the lost server gave out after the backup is not given out again, and
- * whoever watches from there is told to list anew. */
+/* Makes a data directory from a backup, all of which is checked first: a damaged one is refused, and nothing
+ * is written. The directory is missing or empty. Revisions go on far above the backup's: what the lost server
+ * gave out after the backup is not given out again, and whoever watches from there is told to list anew. */
 int store_restore(const char *file, const char *dir, store_progress_fn *progress, void *ctx,
                   struct error *err);
+
+/* Whether any damage to the backup would show: backups of older releases have no checksum. */
+int store_backup_has_checksum(const char *file, bool *ret, struct error *err);
 
 #endif

@@ -16,6 +16,11 @@
 /* So long after a failed commit the log is tried again, and so on until it works. */
 #define STORE_RETRY_NS (5 * NS_PER_S)
 
+/* A log line per cause about refused writes at most so often. */
+#define STORE_REFUSAL_LOG_NS (10 * NS_PER_S)
+/* An object that is being deleted may grow by this much on a full disk: deletionTimestamp, conditions. */
+#define STORE_DELETING_BYTES_MAX 1024
+
 /* --- The image: entries by kind and key --- */
 
 /* A key that is there or about to be. At least one of object and newest is set. */
@@ -141,6 +146,7 @@ struct store {
     bool is_busy;
     struct store_row *rows; /* batch_max of them */
     size_t rows_count;
+    bool rows_grow; /* some of them */
     uint64_t started_ns;
     int64_t dropping[STORE_DROP_COUNT];
     size_t dropping_count;
@@ -157,8 +163,16 @@ struct store {
     bool is_closing;
     bool is_delivering;        /* callbacks of writers and watchers run */
     struct error last_failure; /* code ERR_NONE when the last commit was fine */
+    bool is_full;              /* it was for lack of room: only what removes is taken until there is some */
     struct timer retry;        /* armed after a failure */
     bool must_probe;           /* it is time to see whether the log works again */
+
+    /* Refused writes by cause, for the log: the code of the error; a full disk is ERR_NONE. */
+    struct store_refusals {
+        uint64_t count; /* not logged yet */
+        bool is_logged; /* at logged_ns, the last time */
+        uint64_t logged_ns;
+    } refusals[ERR_COUNT];
 
     struct store_watchers watchers[KIND_COUNT + 1]; /* by kind; the last of every kind */
     struct store_watcher *walk;                     /* the next one to be told */
@@ -171,6 +185,8 @@ int store_new(struct loop *l, const struct store_options *o, struct store_log lo
 
 /* Fills image and history from the log. */
 int store_load(struct store *s, struct error *err);
+/* Refuses what store_load() would, and keeps nothing. tick is called now and then. */
+int store_check_log(const struct store_log *log, void (*tick)(void *ctx), void *ctx, struct error *err);
 
 /* Remembers what happened, and which rows of the log it made useless. */
 void store_remember(struct store *s, const struct store_event *ev);

@@ -108,11 +108,13 @@ TEST(the_store_counts_its_transactions)
     ASSERT_OK(store_counts_add(m, &n, &err));
     store_counts_commit(&n, 2 * NS_PER_MS, 3);
     store_counts_commit(&n, 4 * NS_PER_MS, 5);
+    store_counts_refuse(&n, 3);
     metrics_write(m, &text);
     assert_non_null(strstr(buf_cstr(&text), "berth_store_commit_seconds_count 2\n"));
     assert_non_null(strstr(buf_cstr(&text), "berth_store_commit_seconds_bucket{le=\"0.0025\"} 1\n"));
     assert_non_null(strstr(buf_cstr(&text), "berth_store_batch_size_sum 8\n"));
     assert_non_null(strstr(buf_cstr(&text), "berth_store_batch_size_bucket{le=\"4\"} 1\n"));
+    assert_non_null(strstr(buf_cstr(&text), "berth_store_refused_writes_total 3\n"));
 }
 
 /* The limits of calls in flight, and that each place is given back. (apiserver-88) */

@@ -468,4 +468,28 @@ TEST(lock_of_a_missing_directory_fails)
     ASSERT_STR("cannot open '/nonexistent/lock': No such file or directory", err.msg);
 }
 
+TEST(a_locked_file_is_held_under_every_name)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(closep) int fd = -1;
+    char expected[TEST_PATH_BYTES * 2];
+    int second = -1;
+    struct error err = { 0 };
+
+    ASSERT_ERR(ERR_NOT_FOUND, io_lock_file(in_dir(&d, "file"), &fd, &err));
+    put_file(in_dir(&d, "file"), "content");
+    ASSERT_OK(io_lock_file(in_dir(&d, "file"), &fd, &err));
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(link(in_dir(&d, "file"), in_dir(&d, "other")), 0);
+    ASSERT_ERR(ERR_BUSY, io_lock_file(in_dir(&d, "other"), &second, &err));
+    (void)snprintf(expected, sizeof expected, "'%s' is in use by process %d", in_dir(&d, "other"), getpid());
+    ASSERT_STR(expected, err.msg);
+    assert_content(in_dir(&d, "file"), "content");
+    assert_int_equal(symlink("file", in_dir(&d, "link")), 0);
+    ASSERT_ERR(ERR_INVALID, io_lock_file(in_dir(&d, "link"), &second, &err));
+    assert_non_null(strstr(err.msg, "is a symbolic link"));
+    assert_int_equal(close(take_fd(&fd)), 0);
+    ASSERT_OK(io_lock_file(in_dir(&d, "other"), &fd, &err));
+}
+
 TEST_MAIN()

@@ -1,6 +1,8 @@
 /* The store on a log in memory: image, writes in flight, order, failures, history, iteration, watchers. */
 #include "tests/unit/test_store.h"
 
+#include "base/log.h"
+
 #include "tests/unit/aborts.h"
 
 #define CM KIND_CONFIG_MAP
@@ -1036,6 +1038,226 @@ TEST(watchers_hear_before_the_writer)
     world_run(w);
     ASSERT_STR("+a/x=v@1 |1 done(0)", buf_cstr(&seen));
     store_unwatch(w->store, &watcher);
+}
+
+/* --- A full disk --- */
+
+/* Refuses rows that grow while it is full, and all of them when nothing is kept for the others. */
+struct full_log {
+    bool is_full;
+    bool is_used_up;
+    bool has_failed;
+    bool is_broken; /* a failure of another kind */
+    unsigned appends;
+    unsigned probes;
+};
+
+static int full_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)
+{
+    struct full_log *f = ctx;
+    bool grows = false;
+
+    f->appends++;
+    for (size_t i = 0; i < count; i++)
+        grows = grows || rows[i].grows;
+    f->has_failed = !f->is_broken && f->is_full && (grows || f->is_used_up);
+    if (f->is_broken)
+        return error_set(err, ERR_IO, "broken");
+    return f->has_failed ? error_set(err, ERR_IO, "no room") : 0;
+}
+
+static int full_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
+                     struct error *err)
+{
+    struct full_log *f = ctx;
+
+    (void)revisions;
+    (void)count;
+    (void)meta;
+    f->probes++;
+    f->has_failed = f->is_full;
+    return f->has_failed ? error_set(err, ERR_IO, "no room") : 0;
+}
+
+static int full_load(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
+                     struct error *err)
+{
+    (void)ctx;
+    *ret_meta = (struct store_log_meta){ 0 };
+    return fn(fn_ctx, NULL, err);
+}
+
+static bool full_is_full(const void *ctx)
+{
+    const struct full_log *f = ctx;
+
+    return f->has_failed;
+}
+
+static const struct store_log_type full_log_type = { full_append, full_drop, full_load, bad_close,
+                                                     full_is_full };
+
+static struct world *world_on_full(struct full_log *f, const struct store_options *o, bool threaded)
+{
+    struct world *w = calloc(1, sizeof *w);
+    struct error err = { 0 };
+
+    assert_non_null(w);
+    w->loop = new_loop(NULL);
+    ASSERT_OK(store_new(w->loop, o, (struct store_log){ &full_log_type, f }, threaded, -1, &w->store, &err));
+    return w;
+}
+
+#define LONG_VALUE "a value that is longer than others"
+
+static void check_full(bool threaded)
+{
+    struct full_log f = { 0 };
+    _cleanup_(world_close) struct world *w = world_on_full(&f, NULL, threaded);
+    struct put puts[9];
+    struct error err = { 0 };
+
+    memset(puts, 0, sizeof puts);
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "gone", "1"));
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "less", LONG_VALUE));
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "more", "3"));
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "same", "4"));
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "both", LONG_VALUE));
+    f.is_full = true;
+    put_submit(w->store, &puts[0], CM, "a", "gone", NULL);
+    put_submit(w->store, &puts[1], CM, "a", "new", "2");
+    put_submit(w->store, &puts[2], CM, "a", "new", NULL); /* built on what fails */
+    put_submit(w->store, &puts[3], CM, "a", "less", "4");
+    put_submit(w->store, &puts[4], CM, "a", "more", LONG_VALUE);
+    put_submit(w->store, &puts[5], CM, "a", "same", "6");
+    put_submit(w->store, &puts[6], CM, "a", "both", "7");
+    put_submit(w->store, &puts[7], CM, "a", "both", LONG_VALUE);
+    put_submit(w->store, &puts[8], CM, "a", "gone", "again"); /* a new one, after the deletion */
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++) {
+        bool fails = i == 1 || i == 2 || i == 4 || i == 5 || i == 7 || i == 8;
+        run_until(w->loop, &puts[i].is_done);
+        ASSERT_INT(fails ? -ERR_IO : 0, puts[i].r);
+        ASSERT_STR(fails ? "no room" : "", puts[i].err.msg);
+    }
+    ASSERT_STR("a/both=7@12 a/less=4@9 a/more=3@3 a/same=4@4", iter_text(w->store, CM, NULL, "", "", 0));
+    ASSERT_STR("7", value_of(store_get_newest(w->store, CM, "a", "both")));
+    assert_null(store_get_newest(w->store, CM, "a", "gone"));
+    assert_null(store_get_newest(w->store, CM, "a", "new"));
+    ASSERT_ERR(ERR_IO, store_check(w->store, &err)); /* removing does not make it well */
+    f.is_used_up = true;
+    ASSERT_INT(-ERR_IO, put_in(w->loop, w->store, CM, "a", "less", NULL));
+    f.is_full = false;
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "new", "2"));
+    ASSERT_OK(store_check(w->store, &err));
+}
+
+TEST(a_full_disk_fails_what_grows_and_no_more)
+{
+    check_full(false);
+    check_full(true);
+}
+
+/* What is in the queue behind a batch that fails. */
+TEST(removals_behind_a_batch_that_fails_go_on)
+{
+    struct full_log f = { 0 };
+    struct store_options o = { .batch_max = 2 };
+    _cleanup_(world_close) struct world *w = world_on_full(&f, &o, true);
+    struct put puts[40];
+
+    memset(puts, 0, sizeof puts);
+    for (unsigned i = 0; i < ARRAY_LEN(puts) / 2; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "n%u", i);
+        ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", name, "1"));
+    }
+    f.is_full = true;
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, i % 2 ? "other%u" : "n%u", i / 2);
+        put_submit(w->store, &puts[i], CM, "a", name, i % 2 ? "grows" : NULL);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(puts); i++) {
+        run_until(w->loop, &puts[i].is_done);
+        ASSERT_INT(i % 2 ? -ERR_IO : 0, puts[i].r);
+    }
+    ASSERT_INT(0, store_count(w->store, CM));
+}
+
+/* Marking an object for deletion makes it longer, and is the beginning of its removal. */
+TEST(an_object_may_be_marked_for_deletion_on_a_full_disk)
+{
+    static const char marked[] = "1\"},\"deletionTimestamp\":\"2026-01-02T03:04:05Z\",\"labels\":{\"a\":\"b";
+    struct full_log f = { 0 };
+    _cleanup_(world_close) struct world *w = world_on_full(&f, NULL, false);
+    char large[2100];
+
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "x", "1"));
+    f.is_full = true;
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "x", marked));
+    assert_true(store_get(w->store, CM, "a", "x")->is_deleting);
+    (void)snprintf(large, sizeof large, "%s%02000d", marked, 0); /* but not made large on the way */
+    ASSERT_INT(-ERR_IO, put_in(w->loop, w->store, CM, "a", "x", large));
+    ASSERT_INT(0, put_in(w->loop, w->store, CM, "a", "x", NULL));
+}
+
+/* --- What the log of the server says --- */
+
+static void keep_line(void *ctx, const char *line, size_t len)
+{
+    (void)buf_add(ctx, line, len);
+}
+
+static unsigned count_lines(const struct buf *text, const char *words)
+{
+    unsigned count = 0;
+
+    for (const char *at = buf_cstr(text); (at = strstr(at, words)); at++)
+        count++;
+    return count;
+}
+
+static void count_refused(void *ctx, size_t count)
+{
+    *(size_t *)ctx += count;
+}
+
+TEST(refused_writes_leave_a_line_per_cause_and_ten_seconds)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1 << 20);
+    struct full_log f = { .is_full = true };
+    struct manual_clock clock;
+    size_t refused = 0;
+    struct store_options o = { .on_refuse = count_refused, .ctx = &refused };
+    struct world w;
+    struct error err = { 0 };
+
+    manual_clock_init(&clock, 0, 0);
+    struct logger logger = { LOG_LEVEL_INFO, LOG_FORMAT_TEXT, &clock.clock, keep_line, &text };
+    w.loop = new_loop(&clock.clock);
+    ASSERT_OK(store_new(w.loop, &o, (struct store_log){ &full_log_type, &f }, false, -1, &w.store, &err));
+    log_install(&logger);
+    for (unsigned i = 0; i < 100; i++)
+        ASSERT_INT(-ERR_IO, put_in(w.loop, w.store, CM, "a", "x", "1"));
+    ASSERT_INT(1,
+               count_lines(&text, "ERROR writes refused by the store writes=1 error=\"no room\" hint=\"free "
+                                  "space on the disk of the data directory"));
+    ASSERT_INT(1, count_lines(&text, "\n"));
+    ASSERT_INT(100, refused);
+    loop_advance(w.loop, &clock, STORE_REFUSAL_LOG_NS); /* a probe meanwhile */
+    ASSERT_INT(1, count_lines(&text, "writes refused by the store writes=99"));
+    ASSERT_INT(2, count_lines(&text, "\n"));
+    loop_advance(w.loop, &clock, 3 * STORE_REFUSAL_LOG_NS); /* nobody writes */
+    ASSERT_INT(2, count_lines(&text, "\n"));
+    f.is_broken = true;
+    ASSERT_INT(-ERR_IO, put_in(w.loop, w.store, CM, "a", "x", "1"));
+    ASSERT_INT(1, count_lines(&text, "error=broken"));
+    f = (struct full_log){ 0 };
+    ASSERT_INT(0, put_in(w.loop, w.store, CM, "a", "x", "1"));
+    ASSERT_INT(1, count_lines(&text, "INFO store takes writes again"));
+    log_install(NULL);
+    (void)store_free(w.store);
+    (void)loop_free(w.loop);
 }
 
 TEST_MAIN()

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "io/pool.h"
+#include "io/seal.h"
 
 #define CM KIND_CONFIG_MAP
 #define RESTORED_REVISION INT64_C(1000000000)
@@ -239,6 +240,131 @@ TEST(a_backup_beside_a_writing_server_is_of_one_moment)
     (void)pool_free(pool);
     (void)store_free(b.store);
     (void)loop_free(l);
+}
+
+/* --- Damaged backups --- */
+
+#define FLIPS 200
+#define OLD_FLIPS 40 /* each of them may be restored, and synced */
+
+/* Flips one bit; the same again puts it right. */
+static void flip(const char *path, off_t at)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    unsigned char byte;
+
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= (unsigned char)(1U << at % 7);
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    assert_int_equal(close(fd), 0);
+}
+
+static void make_backup(const struct test_dir *d, off_t *ret_size)
+{
+    struct error err = { 0 };
+    struct stat st;
+
+    fill(in_dir(d, "data"));
+    ASSERT_OK(store_backup(in_dir(d, "data"), in_dir(d, "copy"), NULL, NULL, &err));
+    assert_int_equal(stat(in_dir(d, "copy"), &st), 0);
+    *ret_size = st.st_size;
+}
+
+TEST(a_backup_with_any_flipped_bit_is_refused)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    off_t size;
+
+    make_backup(&d, &size);
+    assert_int_equal(mkdir(in_dir(&d, "new"), 0700), 0);
+    /* Spread over the pages, and then every byte of the checksum. */
+    for (off_t at = 0; at < size; at += at < size - SEAL_BYTES - size / FLIPS ? size / FLIPS : 1) {
+        flip(in_dir(&d, "copy"), at);
+        if (store_restore(in_dir(&d, "copy"), in_dir(&d, "new"), NULL, NULL, &err) == 0)
+            fail_msg("a flipped bit at byte %jd of %jd is not noticed", (intmax_t)at, (intmax_t)size);
+        ASSERT_INT(0, count_entries(in_dir(&d, "new")));
+        flip(in_dir(&d, "copy"), at);
+    }
+    ASSERT_OK(store_restore(in_dir(&d, "copy"), in_dir(&d, "new"), NULL, NULL, &err));
+}
+
+TEST(a_backup_that_is_cut_off_is_refused)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    off_t size;
+
+    make_backup(&d, &size);
+    for (off_t left = size - 1; left > 0; left -= 997) {
+        assert_int_equal(truncate(in_dir(&d, "copy"), left), 0);
+        if (left == size - SEAL_BYTES)
+            continue; /* as an older release made it */
+        if (store_restore(in_dir(&d, "copy"), in_dir(&d, "new"), NULL, NULL, &err) == 0)
+            fail_msg("%jd of %jd bytes are taken for a backup", (intmax_t)left, (intmax_t)size);
+    }
+    ASSERT_INT(-1, access(in_dir(&d, "new"), F_OK));
+}
+
+/* Without a checksum not every flipped bit shows, but what is restored opens. */
+TEST(a_backup_of_an_older_release_is_checked_row_by_row)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    unsigned refused = 0;
+    bool has_checksum;
+    off_t size;
+
+    make_backup(&d, &size);
+    ASSERT_OK(store_backup_has_checksum(in_dir(&d, "copy"), &has_checksum, &err));
+    assert_true(has_checksum);
+    size -= SEAL_BYTES;
+    assert_int_equal(truncate(in_dir(&d, "copy"), size), 0);
+    ASSERT_OK(store_backup_has_checksum(in_dir(&d, "copy"), &has_checksum, &err));
+    assert_false(has_checksum);
+    for (off_t at = 0; at < size; at += size / OLD_FLIPS) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "new%jd", (intmax_t)at);
+        flip(in_dir(&d, "copy"), at);
+        if (store_restore(in_dir(&d, "copy"), in_dir(&d, name), NULL, NULL, &err) == 0) {
+            struct loop *l = new_loop(NULL);
+            (void)store_free(open_in(l, in_dir(&d, name)));
+            (void)loop_free(l);
+        } else {
+            refused++;
+        }
+        flip(in_dir(&d, "copy"), at);
+    }
+    assert_true(refused > 0);
+    ASSERT_OK(store_restore(in_dir(&d, "copy"), in_dir(&d, "new"), NULL, NULL, &err));
+}
+
+/* SQLite finds nothing wrong with these. */
+TEST(rows_that_the_server_would_refuse_are_refused)
+{
+    static const char *const statements[] = {
+        "UPDATE log SET body='{' WHERE revision=3",      "UPDATE log SET name='other' WHERE revision=3",
+        "UPDATE log SET resource='x' WHERE revision=3",  "UPDATE log SET ns='' WHERE revision=3",
+        "UPDATE meta SET value=-1 WHERE key='revision'", "UPDATE meta SET value=9e18 WHERE key='revision'",
+        "UPDATE log SET revision=9 WHERE revision=3",    "DELETE FROM meta",
+    };
+    struct error err = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(statements); i++) {
+        _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+        sqlite3 *db = NULL;
+        off_t size;
+        make_backup(&d, &size);
+        assert_int_equal(truncate(in_dir(&d, "copy"), size - SEAL_BYTES), 0);
+        assert_int_equal(sqlite3_open(in_dir(&d, "copy"), &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, statements[i], NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        if (store_restore(in_dir(&d, "copy"), in_dir(&d, "new"), NULL, NULL, &err) == 0)
+            fail_msg("%s", statements[i]);
+        assert_non_null(strstr(err.msg, in_dir(&d, "copy")));
+        ASSERT_INT(-1, access(in_dir(&d, "new"), F_OK));
+    }
 }
 
 /* --- Refusals of restore --- */

@@ -149,6 +149,84 @@ TEST(a_second_process_is_refused)
     world_close(&w);
 }
 
+/* Another process that has the store open, until it is killed. */
+static pid_t fork_holder(const char *dir)
+{
+    int fds[2];
+    char ready;
+    pid_t child;
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct world w = world_open(dir, NULL);
+        world_put(&w, CM, "a", "x", "1");
+        (void)!write(fds[1], "y", 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(close(fds[1]), 0);
+    assert_int_equal(read(fds[0], &ready, 1), 1);
+    assert_int_equal(close(fds[0]), 0);
+    return child;
+}
+
+static void kill_holder(pid_t child)
+{
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void assert_held(const char *dir, pid_t holder)
+{
+    struct error err = { 0 };
+    char words[64];
+
+    (void)snprintf(words, sizeof words, "is in use by process %d: stop that one first", holder);
+    ASSERT_ERR(ERR_BUSY, open_fails(dir, &err));
+    if (!strstr(err.msg, words))
+        fail_msg("%s", err.msg);
+}
+
+/* The lock file may be removed by hand, and may not be there at all where else the database shows. */
+TEST(the_database_itself_is_held)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    pid_t holder = fork_holder(in_dir(&d, "data"));
+    struct world w;
+
+    assert_int_equal(unlink(in_dir(&d, "data/lock")), 0);
+    assert_held(in_dir(&d, "data"), holder);
+    assert_int_equal(symlink("data", in_dir(&d, "other")), 0);
+    assert_held(in_dir(&d, "other"), holder);
+    assert_int_equal(mkdir(in_dir(&d, "linked"), 0700), 0);
+    assert_int_equal(link(in_dir(&d, "data/berth.db"), in_dir(&d, "linked/berth.db")), 0);
+    assert_held(in_dir(&d, "linked"), holder);
+    assert_int_equal(unlink(in_dir(&d, "linked/berth.db")), 0);
+    ASSERT_OK(
+        store_backup(in_dir(&d, "data"), in_dir(&d, "copy"), NULL, NULL, &err)); /* readers are let in */
+    kill_holder(holder);
+    w = world_open(in_dir(&d, "data"), NULL);
+    ASSERT_STR("a/x=1@1", iter_text(w.store, CM, NULL, "", "", 0));
+    world_close(&w);
+}
+
+TEST(a_database_that_is_mounted_elsewhere_is_held)
+{
+    skip_without_mounts();
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    pid_t holder = fork_holder(in_dir(&d, "data"));
+
+    assert_int_equal(mkdir(in_dir(&d, "bound"), 0700), 0);
+    put_file(in_dir(&d, "bound/berth.db"), "");
+    assert_int_equal(mount(in_dir(&d, "data/berth.db"), in_dir(&d, "bound/berth.db"), "", MS_BIND, NULL), 0);
+    assert_held(in_dir(&d, "bound"), holder);
+    assert_int_equal(umount(in_dir(&d, "bound/berth.db")), 0);
+    kill_holder(holder);
+}
+
 TEST(the_ring_may_change_its_size_between_runs)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
@@ -360,6 +438,239 @@ TEST(a_torn_journal_loses_only_what_was_never_acknowledged)
     world_close(&w);
 }
 
+/* --- Acknowledged writes that are missing --- */
+
+static void copy_file(const char *from, const char *to)
+{
+    _cleanup_(buf_done_p) struct buf bytes = BUF_INIT(0);
+    struct error err = { 0 };
+
+    ASSERT_OK(io_read_file(from, 64 << 20, &bytes, &err));
+    ASSERT_OK(io_replace_file(to, bytes.data, bytes.len, 0600, &err));
+}
+
+/* In d/crashed a data directory as kill -9 leaves it: revisions up to 2 are in the database, 3 to 5 in the
+ * journal. d/old is the database when it had two, d/new the one that was closed with seven. */
+static void make_crashed(const struct test_dir *d)
+{
+    static const char *const names[] = { "berth.db", "berth.db-wal", "berth.db-acked" };
+    struct world w = world_open(in_dir(d, "data"), NULL);
+    char name[64];
+
+    world_put(&w, CM, "a", "x", "1");
+    world_put(&w, CM, "a", "x", "2");
+    world_close(&w);
+    copy_file(in_dir(d, "data/berth.db"), in_dir(d, "old"));
+    w = world_open(in_dir(d, "data"), NULL);
+    world_put(&w, CM, "a", "y", "3");
+    world_put(&w, CM, "a", "y", "4");
+    world_put(&w, CM, "a", "x", NULL);
+    assert_int_equal(mkdir(in_dir(d, "crashed"), 0700), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char from[64];
+        (void)snprintf(from, sizeof from, "data/%s", names[i]);
+        (void)snprintf(name, sizeof name, "crashed/%s", names[i]);
+        copy_file(in_dir(d, from), in_dir(d, name));
+    }
+    world_put(&w, CM, "a", "z", "6");
+    world_put(&w, CM, "a", "z", "7");
+    world_close(&w);
+    copy_file(in_dir(d, "data/berth.db"), in_dir(d, "new"));
+}
+
+/* Another server's database, with ten writes. */
+static void make_other(const struct test_dir *d)
+{
+    struct world w = world_open(in_dir(d, "foreign"), NULL);
+
+    for (unsigned i = 0; i < 10; i++)
+        world_put(&w, CM, "b", "o", "other");
+    world_close(&w);
+}
+
+static void assert_refused(const struct test_dir *d, const char *words)
+{
+    struct error err = { 0 };
+
+    ASSERT_ERR(ERR_INVALID, open_fails(in_dir(d, "crashed"), &err));
+    if (!strstr(err.msg, words))
+        fail_msg("'%s' is not in: %s", words, err.msg);
+    assert_non_null(strstr(err.msg, in_dir(d, "crashed/berth.db")));
+}
+
+static void assert_crashed_opens(const struct test_dir *d)
+{
+    struct world w = world_open(in_dir(d, "crashed"), NULL);
+
+    ASSERT_STR("a/y=4@4", iter_text(w.store, CM, NULL, "", "", 0));
+    ASSERT_INT(5, store_revision(w.store));
+    world_close(&w);
+}
+
+#define MISSING_3_TO_5 "lacks acknowledged writes, revisions 3 to 5"
+
+TEST(a_crash_loses_nothing)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+
+    make_crashed(&d);
+    assert_crashed_opens(&d);
+    assert_crashed_opens(&d); /* also without a journal, now that it was closed */
+}
+
+TEST(a_journal_that_was_moved_away_is_missed_until_it_is_back)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+
+    make_crashed(&d);
+    assert_int_equal(rename(in_dir(&d, "crashed/berth.db-wal"), in_dir(&d, "wal")), 0);
+    assert_refused(&d, MISSING_3_TO_5);
+    assert_refused(&d, MISSING_3_TO_5);
+    assert_int_equal(rename(in_dir(&d, "wal"), in_dir(&d, "crashed/berth.db-wal")), 0);
+    assert_crashed_opens(&d);
+}
+
+TEST(a_damaged_journal_is_refused_and_kept)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    static const off_t places[] = { 0, 20, 32 + 10, 32 + 24 + 100 }; /* header, salt, first frame, its page */
+
+    make_crashed(&d);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        const char *wal = in_dir(&d, "crashed/berth.db-wal");
+        struct stat before, after;
+        copy_file(wal, in_dir(&d, "wal"));
+        overwrite(wal, places[i], "\xa5\x5a\xa5\x5a", 4);
+        assert_int_equal(stat(wal, &before), 0);
+        assert_refused(&d, MISSING_3_TO_5);
+        wal = in_dir(&d, "crashed/berth.db-wal");
+        assert_int_equal(stat(wal, &after), 0);
+        ASSERT_INT(before.st_size, after.st_size);
+        copy_file(in_dir(&d, "wal"), wal);
+    }
+    truncate_file(in_dir(&d, "crashed/berth.db-wal"), 0);
+    assert_refused(&d, MISSING_3_TO_5);
+    copy_file(in_dir(&d, "wal"), in_dir(&d, "crashed/berth.db-wal"));
+    assert_crashed_opens(&d);
+}
+
+TEST(a_database_that_was_replaced_is_refused)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+
+    make_crashed(&d);
+    make_other(&d);
+    assert_int_equal(unlink(in_dir(&d, "crashed/berth.db-wal")), 0);
+    copy_file(in_dir(&d, "old"), in_dir(&d, "crashed/berth.db"));
+    assert_refused(&d, MISSING_3_TO_5);
+    copy_file(in_dir(&d, "foreign/berth.db"), in_dir(&d, "crashed/berth.db"));
+    assert_refused(&d, "is not the database that acknowledged revision 5");
+    sql(in_dir(&d, "crashed/berth.db"), "DELETE FROM log WHERE revision=5");
+    assert_refused(&d, "is not the database that acknowledged revision 5");
+    assert_int_equal(unlink(in_dir(&d, "crashed/berth.db")), 0);
+    assert_refused(&d, "is missing, but its record");
+    copy_file(in_dir(&d, "new"), in_dir(&d, "crashed/berth.db")); /* it has more, and all that is wanted */
+    struct world w = world_open(in_dir(&d, "crashed"), NULL);
+    ASSERT_STR("a/y=4@4 a/z=7@7", iter_text(w.store, CM, NULL, "", "", 0));
+    world_close(&w);
+}
+
+TEST(links_in_place_of_files_are_refused)
+{
+    static const char *const names[] = { "berth.db", "berth.db-wal", "berth.db-shm", "berth.db-acked" };
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+
+    make_crashed(&d);
+    put_file(in_dir(&d, "crashed/berth.db-shm"), "");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char path[TEST_PATH_BYTES * 2];
+        (void)snprintf(path, sizeof path, "%s/%s", in_dir(&d, "crashed"), names[i]);
+        assert_int_equal(link(path, in_dir(&d, "second")), 0);
+        ASSERT_ERR(ERR_INVALID, open_fails(in_dir(&d, "crashed"), &err));
+        assert_non_null(strstr(err.msg, "has 2 names (hard links)"));
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(symlink("../second", path), 0);
+        ASSERT_ERR(ERR_INVALID, open_fails(in_dir(&d, "crashed"), &err));
+        assert_non_null(strstr(err.msg, "is a symbolic link"));
+        assert_non_null(strstr(err.msg, path));
+        assert_int_equal(rename(in_dir(&d, "second"), path), 0);
+    }
+    assert_crashed_opens(&d);
+}
+
+TEST(a_torn_missing_or_older_record_is_no_damage)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    const char *record;
+    struct stat st;
+
+    make_crashed(&d);
+    record = in_dir(&d, "crashed/berth.db-acked");
+    assert_int_equal(stat(record, &st), 0);
+    copy_file(record, in_dir(&d, "record"));
+    for (off_t i = 0; i < st.st_size; i++) {
+        record = in_dir(&d, "crashed/berth.db-acked");
+        copy_file(in_dir(&d, "record"), record);
+        if (i % 2)
+            truncate_file(record, i);
+        else
+            overwrite(record, i, "~", 1);
+        assert_crashed_opens(&d);
+    }
+    record = in_dir(&d, "crashed/berth.db-acked");
+    assert_int_equal(unlink(record), 0); /* as an older release left it */
+    assert_crashed_opens(&d);
+    assert_int_equal(access(record, F_OK), 0);
+    copy_file(record, in_dir(&d, "older"));
+    struct world w = world_open(in_dir(&d, "crashed"), NULL);
+    world_put(&w, CM, "a", "y", "6");
+    world_close(&w);
+    copy_file(in_dir(&d, "older"), in_dir(&d, "crashed/berth.db-acked"));
+    w = world_open(in_dir(&d, "crashed"), NULL);
+    ASSERT_STR("a/y=6@6", iter_text(w.store, CM, NULL, "", "", 0));
+    world_close(&w);
+}
+
+/* Rows up to the start of history are dropped; the record may name one of them. */
+TEST(a_record_of_a_dropped_row_is_no_damage)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct store_options o = { .history_count = 100 };
+    struct world w = world_open(in_dir(&d, "data"), &o);
+
+    put_many(&w, 100, true);
+    copy_file(in_dir(&d, "data/berth.db-acked"), in_dir(&d, "older"));
+    put_many(&w, 4000, true);
+    pool_drain(w.store->pool);
+    world_close(&w);
+    ASSERT_INT(0, sql_number(in_dir(&d, "data/berth.db"), "SELECT count(*) FROM log WHERE revision=100"));
+    copy_file(in_dir(&d, "older"), in_dir(&d, "data/berth.db-acked"));
+    w = world_open(in_dir(&d, "data"), &o);
+    ASSERT_INT(4100, store_revision(w.store));
+    world_close(&w);
+}
+
+TEST(a_loss_is_accepted_by_backup_and_restore)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    struct world w;
+
+    make_crashed(&d);
+    assert_int_equal(rename(in_dir(&d, "crashed/berth.db-wal"), in_dir(&d, "wal")), 0);
+    assert_refused(&d, MISSING_3_TO_5);
+    ASSERT_OK(store_backup(in_dir(&d, "crashed"), in_dir(&d, "copy"), NULL, NULL, &err));
+    ASSERT_OK(store_restore(in_dir(&d, "copy"), in_dir(&d, "accepted"), NULL, NULL, &err));
+    w = world_open(in_dir(&d, "accepted"), NULL);
+    ASSERT_STR("a/x=2@2", iter_text(w.store, CM, NULL, "", "", 0));
+    assert_true(store_reserve(w.store) >
+                1000000000); /* what was acknowledged and lost is not given out again */
+    world_close(&w);
+    assert_int_equal(rename(in_dir(&d, "wal"), in_dir(&d, "crashed/berth.db-wal")), 0);
+    assert_crashed_opens(&d); /* and a journal that turns up later still fits */
+}
+
 /* --- Full and read-only disks --- */
 
 /* Waits for a write that may fail. */
@@ -409,6 +720,103 @@ TEST(a_full_disk_refuses_writes_until_there_is_space)
     assert_int_equal(umount(d.path), 0);
 }
 
+static off_t reserve_bytes(const struct test_dir *d)
+{
+    struct stat st;
+
+    assert_int_equal(stat(in_dir(d, "berth.db-reserve"), &st), 0);
+    return st.st_size;
+}
+
+/* Takes all the room there is, as another program would. */
+static void fill_disk(const struct test_dir *d)
+{
+    static const char block[4096];
+    int fd = open(in_dir(d, "filler"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    while (write(fd, block, sizeof block) > 0)
+        ;
+    assert_int_equal(close(fd), 0);
+}
+
+TEST(a_full_disk_lets_objects_be_removed)
+{
+    skip_without_mounts();
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    static char big[20001];
+    struct error err = { 0 };
+    struct world w;
+    char name[16];
+    off_t whole;
+
+    memset(big, 'v', sizeof big - 1);
+    assert_int_equal(mount("tmpfs", d.path, "tmpfs", 0, "size=16m"), 0);
+    w = world_open(d.path, NULL);
+    whole = reserve_bytes(&d);
+    assert_true(whole > 500000);
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(name, sizeof name, "n%u", i);
+        world_put(&w, CM, "a", name, big);
+    }
+    fill_disk(&d);
+    while (try_put(&w, "more", big, &err) == 0)
+        ; /* the journal has some room left */
+    assert_non_null(strstr(err.msg, "the disk is full"));
+    ASSERT_INT(whole, reserve_bytes(&d));
+    for (unsigned i = 0; i < 40; i++) {
+        fill_disk(&d); /* nobody else leaves it anything */
+        (void)snprintf(name, sizeof name, "n%u", i);
+        if (try_put(&w, name, i % 2 ? NULL : "less", &err) < 0)
+            fail_msg("removal %u, reserve %jd: %s", i, (intmax_t)reserve_bytes(&d), err.msg);
+    }
+    assert_true(reserve_bytes(&d) < whole);
+    ASSERT_ERR(ERR_IO, store_check(w.store, &err));
+    world_close(&w); /* and it starts there */
+    w = world_open(d.path, NULL);
+    ASSERT_STR("less", value_of(store_get(w.store, CM, "a", "n0")));
+    assert_null(store_get(w.store, CM, "a", "n1"));
+    assert_int_equal(unlink(in_dir(&d, "filler")), 0);
+    ASSERT_INT(0, try_put(&w, "grows", big, &err));
+    assert_int_equal(mount("tmpfs", d.path, "tmpfs", MS_REMOUNT, "size=64m"), 0);
+    put_many(&w, 11500, false); /* so much that rows are dropped: then it looks for more room */
+    world_close(&w);
+    assert_true(reserve_bytes(&d) > whole);
+    assert_int_equal(umount(d.path), 0);
+}
+
+TEST(a_used_up_reserve_is_filled_again)
+{
+    skip_without_mounts();
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    static char big[20001];
+    struct error err = { 0 };
+    struct world w;
+    unsigned removed = 0;
+    off_t whole;
+
+    memset(big, 'v', sizeof big - 1);
+    assert_int_equal(mount("tmpfs", d.path, "tmpfs", 0, "size=8m"), 0);
+    w = world_open(d.path, NULL);
+    whole = reserve_bytes(&d);
+    world_put(&w, CM, "a", "x", big);
+    do
+        fill_disk(&d);
+    while (try_put(&w, "more", big, &err) == 0);
+    do {
+        fill_disk(&d);
+        big[19000 - 10 * removed] = '\0';
+    } while (try_put(&w, "x", big, &err) == 0 && ++removed < 1900);
+    assert_true(removed > 5);
+    ASSERT_INT(0, reserve_bytes(&d));
+    assert_non_null(strstr(err.msg, "the disk is full"));
+    assert_int_equal(unlink(in_dir(&d, "filler")), 0);
+    ASSERT_INT(0, try_put(&w, "more", "1", &err));
+    ASSERT_INT(whole, reserve_bytes(&d));
+    world_close(&w);
+    assert_int_equal(umount(d.path), 0);
+}
+
 TEST(a_read_only_disk_is_refused)
 {
     skip_without_mounts();
@@ -451,6 +859,32 @@ TEST(an_error_of_the_disk_refuses_writes_until_it_is_over)
     world_close(&w);
     w = world_open(d.path, NULL);
     ASSERT_STR("a/x=3@3", iter_text(w.store, CM, NULL, "", "", 0));
+    world_close(&w);
+}
+
+/* The record of what was acknowledged may be older than the database, never newer. */
+TEST(a_failed_write_is_not_recorded)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    struct error err = { 0 };
+    struct world w = world_open(in_dir(&d, "data"), NULL);
+    struct rlimit old, tight;
+
+    ASSERT_INT(0, try_put(&w, "x", "1", &err));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    tight = old;
+    tight.rlim_cur = 16384;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    ASSERT_INT(-ERR_IO, try_put(&w, "x", "2", &err));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(mkdir(in_dir(&d, "crashed"), 0700), 0);
+    copy_file(in_dir(&d, "data/berth.db"), in_dir(&d, "crashed/berth.db"));
+    copy_file(in_dir(&d, "data/berth.db-wal"), in_dir(&d, "crashed/berth.db-wal"));
+    copy_file(in_dir(&d, "data/berth.db-acked"), in_dir(&d, "crashed/berth.db-acked"));
+    world_close(&w);
+    w = world_open(in_dir(&d, "crashed"), NULL);
+    ASSERT_STR("a/x=1@1", iter_text(w.store, CM, NULL, "", "", 0));
     world_close(&w);
 }
 
