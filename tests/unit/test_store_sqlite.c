@@ -2,6 +2,7 @@
 #include "tests/unit/test_store.h"
 
 #include <sqlite3.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -160,6 +161,7 @@ static pid_t fork_holder(const char *dir)
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when this test fails */
         struct world w = world_open(dir, NULL);
         world_put(&w, CM, "a", "x", "1");
         (void)!write(fds[1], "y", 1);
