@@ -1,8 +1,9 @@
 /* Files in a directory of ours: what they must be, written in place, and space that is kept in one.
  *
- * A file of our own is a regular file with one name and our user as its owner. Anything else was put there by
- * hand: behind a symbolic link or a second name somebody else may write, and what belongs beside the file
- * (the journal of a database) is looked for elsewhere.
+ * A file of our own is a regular file with one name that belongs to the user of this process; root also takes
+ * files of other users, such as those of a service that ran under a dynamic user before. Anything else was
+ * put there by hand: behind a symbolic link or a second name another program may write, and what belongs
+ * beside the file (the journal of a database) is looked for elsewhere.
  *
  * All of it blocks. Every error names the path. */
 #ifndef BERTH_IO_OWN_FILE_H
