@@ -83,6 +83,7 @@ void stage_free(struct stage *s)
     s->plugin = plugin_unref(s->plugin);
     free(s->pod_uid);
     free(s->name);
+    free(s->root);
     free(s);
 }
 
@@ -133,7 +134,8 @@ struct stage *stage_new(struct node_op *op, const struct volume_plugin *p, const
         s->pod = object_ref(op->mount->pod->object);
     s->name = strdup(name);
     s->pod_uid = strdup(pod_uid);
-    if (!s->name || !s->pod_uid) {
+    s->env.root = s->root = strdup(op->agent->root);
+    if (!s->name || !s->pod_uid || !s->root) {
         stage_free(s);
         return NULL;
     }

@@ -48,6 +48,7 @@ struct stage {
     stage_fn *fn;
     stage_done_fn *done;
     struct volume_env env;
+    char *root;                         /* of env: the work may outlive the agent */
     const struct volume_plugin *plugin; /* a reference */
     struct held_spec spec;
     struct object *pod;

@@ -548,7 +548,7 @@ TEST(unread_answers_are_bounded_in_all)
     enum { UNREAD = 20, ALLOWED = 8 };
     _cleanup_(world_free_p) struct world *w =
         world_new((struct http_options){ .held_bytes_max = (size_t)(ALLOWED + 1) << 20 }, NULL);
-    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX), rest = BUF_INIT(TEST_TEXT_MAX);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
     _cleanup_(closep) int reader = client_connect(w);
     int fds[UNREAD];
 
