@@ -34,8 +34,10 @@
 
 enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC };
 
-/* Operations apply in order; the first that fails fails the patch. Numbers are tested by their text: 1 is
- * not 1.0. */
+/* Operations apply in order; the first that fails fails the patch, with ERR_INVALID even where it is not
+ * understood. ERR_BAD_REQUEST is for a patch that is no list of objects; null is an empty one. The rules are
+ * those of Kubernetes' API server, which differ from the RFC: see patch_json.c. Numbers are tested by their
+ * text: 1 is not 1.0. */
 int patch_json(struct json *d, json_ref target, json_ref patch, struct error *err);
 
 /* A patch that is no object replaces the target. New members come behind the old ones, in the patch's order.

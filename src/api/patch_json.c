@@ -1,5 +1,13 @@
-/* JSON Patch (RFC 6902). All operations are read before the first is applied, so that a patch nobody can
- * understand is told from one that does not fit. */
+/* JSON Patch (RFC 6902) by the rules of Kubernetes' API server, which differ from the RFC:
+ * - replace adds an object member that is missing; test takes a missing member for null, and so does copy;
+ * - an add, replace or test without "value" has the value null;
+ * - indices of arrays may be signed and have leading zeros; negative ones count from the end, where that of
+ * an add counts the new item: -1 appends;
+ * - what stands in front of the first "/" of a pointer is skipped, and "~" in front of anything but 0 and 1
+ * is an ordinary character;
+ * - only replace (by an object or an array) and test take the whole document;
+ * - move removes first: the target path is that of the document without the value;
+ * - an operation that is not understood fails where it stands, like one that does not fit. */
 #include "api/patch.h"
 
 #include <stdarg.h>
@@ -14,15 +22,14 @@ enum op_kind { OP_ADD, OP_REMOVE, OP_REPLACE, OP_MOVE, OP_COPY, OP_TEST, OP_KIND
 static const struct {
     const char *name;
     const char *verb; /* "adding path '/a'" */
-    bool has_value;
     bool has_from;
 } op_kinds[] = {
-    [OP_ADD] = { "add", "adding", .has_value = true },
+    [OP_ADD] = { "add", "adding" },
     [OP_REMOVE] = { "remove", "removing" },
-    [OP_REPLACE] = { "replace", "replacing", .has_value = true },
+    [OP_REPLACE] = { "replace", "replacing" },
     [OP_MOVE] = { "move", "moving to", .has_from = true },
     [OP_COPY] = { "copy", "copying to", .has_from = true },
-    [OP_TEST] = { "test", "testing", .has_value = true },
+    [OP_TEST] = { "test", "testing" },
 };
 static_assert(ARRAY_LEN(op_kinds) == OP_KIND_COUNT, "name every operation");
 
@@ -30,108 +37,79 @@ struct op {
     enum op_kind kind;
     struct str path;
     struct str from;
-    json_ref value;
+    json_ref value; /* 0 when it has none */
 };
 
 /* Where a pointer leads: the value there, or the place in a container where one could be put. */
 struct place {
     const char *verb; /* for errors */
     struct str pointer;
-    json_ref parent; /* 0 at the root */
-    json_ref at;     /* 0 when nothing is there */
-    struct str key;  /* of a member */
-    uint32_t depth;  /* of containers above */
+    json_ref parent;
+    json_ref at;    /* 0 when nothing is there */
+    struct str key; /* of a member */
+    uint32_t depth; /* of containers above */
 };
 
 /* --- Reading the patch --- */
 
-static int op_bad(struct patch_run *r, uint32_t index, const char *what)
+static int op_refuse(struct patch_run *r, uint32_t index, const char *what)
 {
-    return error_set(r->err, ERR_BAD_REQUEST, "error decoding patch: operation %u: %s", index, what);
-}
-
-/* A pointer is empty or begins with "/"; "~" stands only in front of 0 and 1. */
-static bool pointer_is_valid(struct str p)
-{
-    if (p.len && p.s[0] != '/')
-        return false;
-    for (size_t i = 0; i < p.len; i++)
-        if (p.s[i] == '~' && (i + 1 == p.len || (p.s[i + 1] != '0' && p.s[i + 1] != '1')))
-            return false;
-    return true;
-}
-
-static int op_read_pointer(struct patch_run *r, uint32_t index, json_ref v, const char *name, struct str *ret)
-{
-    char what[64];
-
-    if (json_type(r->d, v) != JSON_STRING)
-        (void)snprintf(what, sizeof what, "'%s' must be a string", name);
-    else if (!pointer_is_valid(json_text(r->d, v)))
-        (void)snprintf(what, sizeof what, "'%s' is no JSON pointer", name);
-    else {
-        *ret = json_text(r->d, v);
-        return 0;
-    }
-    return op_bad(r, index, what);
+    return error_set(r->err, ERR_INVALID, "operation %u: %s", index, what);
 }
 
 static int op_read_kind(struct patch_run *r, uint32_t index, json_ref v, enum op_kind *ret)
 {
-    if (json_type(r->d, v) != JSON_STRING)
-        return op_bad(r, index, "'op' must be a string");
     for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
         if (json_is_string(r->d, v, op_kinds[kind].name)) {
             *ret = kind;
             return 0;
         }
     }
-    return op_bad(r, index, "'op' must be add, remove, replace, move, copy or test");
+    return op_refuse(r, index, "'op' must be add, remove, replace, move, copy or test");
 }
 
-static int op_read(struct patch_run *r, uint32_t index, json_ref v, struct op *op)
+static int op_read(struct patch_run *r, uint32_t index, json_ref v, struct op *ret)
 {
     const struct json *d = r->d;
-    int e;
+    json_ref path = json_get(d, v, "path"), from = json_get(d, v, "from");
+    struct op op = { .value = json_get(d, v, "value"), .path = json_text(d, path) };
+    int e = op_read_kind(r, index, json_get(d, v, "op"), &op.kind);
 
-    if (json_type(d, v) != JSON_OBJECT)
-        return op_bad(r, index, "must be an object");
-    e = op_read_kind(r, index, json_get(d, v, "op"), &op->kind);
-    if (e == 0)
-        e = op_read_pointer(r, index, json_get(d, v, "path"), "path", &op->path);
-    if (e == 0 && op_kinds[op->kind].has_from)
-        e = op_read_pointer(r, index, json_get(d, v, "from"), "from", &op->from);
-    if (e == 0 && op_kinds[op->kind].has_value) {
-        op->value = json_get(d, v, "value");
-        if (!op->value)
-            return op_bad(r, index, "'value' is missing");
+    if (e < 0)
+        return e;
+    if (json_type(d, path) != JSON_STRING)
+        return op_refuse(r, index, "'path' must be a string");
+    if (op_kinds[op.kind].has_from) {
+        if (json_type(d, from) != JSON_STRING)
+            return op_refuse(r, index, "'from' must be a string");
+        op.from = json_text(d, from);
     }
-    return e;
+    *ret = op;
+    return 0;
 }
 
+static int ops_refuse(struct patch_run *r, json_ref v, const char *wanted)
+{
+    return error_set(r->err, ERR_BAD_REQUEST, "json: cannot unmarshal %s into Go value of type jsonpatch.%s",
+                     json_type_name(json_type(r->d, v)), wanted);
+}
+
+/* A list of objects; null, as a Go decoder takes it, is no operation or one without members. */
 static int ops_check(struct patch_run *r, json_ref patch)
 {
-    uint32_t count = json_count(r->d, patch);
+    const struct json *d = r->d;
+    uint32_t count = json_count(d, patch);
 
-    if (json_type(r->d, patch) != JSON_ARRAY)
-        return error_set(r->err, ERR_BAD_REQUEST,
-                         "error decoding patch: a JSON patch is an array of operations, not %s",
-                         json_type_name(json_type(r->d, patch)));
+    if (json_type(d, patch) != JSON_ARRAY && json_type(d, patch) != JSON_NULL)
+        return ops_refuse(r, patch, "Patch");
+    for (json_ref v = json_first(d, patch); v; v = json_next(d, v))
+        if (json_type(d, v) != JSON_OBJECT && json_type(d, v) != JSON_NULL)
+            return ops_refuse(r, v, "Operation");
     if (count > PATCH_OPERATIONS_MAX)
         return error_set(r->err, ERR_TOO_LARGE,
                          "The allowed maximum operations in a JSON patch is %d, got %u", PATCH_OPERATIONS_MAX,
                          count);
     return 0;
-}
-
-static int ops_read(struct patch_run *r, json_ref patch, struct op *ops)
-{
-    uint32_t index = 0;
-    int e = 0;
-
-    for (json_ref v = json_first(r->d, patch); e == 0 && v; v = json_next(r->d, v), index++)
-        e = op_read(r, index, v, &ops[index]);
-    return e;
 }
 
 /* --- Finding places --- */
@@ -169,9 +147,10 @@ static int pointer_decode(struct patch_run *r, struct str *step)
     if (!copy)
         return arena_check(&r->d->texts, r->err);
     for (size_t i = 0; i < step->len; i++) {
-        bool escape = step->s[i] == '~';
-        *out++ = !escape ? step->s[i] : step->s[i + 1] == '0' ? '~' : '/';
-        i += escape;
+        char next = i + 1 < step->len ? step->s[i + 1] : '\0';
+        bool is_escape = step->s[i] == '~' && (next == '0' || next == '1');
+        *out++ = !is_escape ? step->s[i] : next == '0' ? '~' : '/';
+        i += is_escape;
     }
     *step = (struct str){ copy, (size_t)(out - copy) };
     return 0;
@@ -189,17 +168,23 @@ static int place_enter_object(struct patch_run *r, struct place *p, struct str s
     return patch_charge(r, steps);
 }
 
-/* "-" is behind the last item; digits without a leading zero are an item, or the place behind the last. */
-static int place_enter_array(struct patch_run *r, struct place *p, struct str step)
+/* The place behind the last item, too, is a place: "-" and the index that is the count of items. Negative
+ * indices count from the end, which is one further where an item is added. */
+static int place_enter_array(struct patch_run *r, struct place *p, struct str step, bool is_added)
 {
     uint32_t count = json_count(r->d, p->parent);
-    uint64_t index;
+    uint64_t end = (uint64_t)count + is_added, index;
+    bool is_negative = step.len && step.s[0] == '-', has_sign = is_negative || (step.len && step.s[0] == '+');
 
     p->at = 0;
     if (str_is(step, "-"))
         return 0;
-    if (!str_to_uint64(step, &index) || (step.len > 1 && step.s[0] == '0'))
+    if (!str_to_uint64((struct str){ step.s + has_sign, step.len - has_sign }, &index))
         return place_refuse(r, p, "'%.*s' is no index of an array", STR_ARG(clip(step)));
+    if (is_negative && index > end)
+        return place_refuse(r, p, "index %.*s is in front of an array of %u", STR_ARG(clip(step)), count);
+    if (is_negative && index)
+        index = end - index;
     if (index > count)
         return place_refuse(r, p, "index %.*s is behind the end of an array of %u", STR_ARG(clip(step)),
                             count);
@@ -207,7 +192,7 @@ static int place_enter_array(struct patch_run *r, struct place *p, struct str st
     return patch_charge(r, index);
 }
 
-static int place_enter(struct patch_run *r, struct place *p, struct str step)
+static int place_enter(struct patch_run *r, struct place *p, struct str step, bool is_added)
 {
     enum json_type type = json_type(r->d, p->at);
 
@@ -216,42 +201,53 @@ static int place_enter(struct patch_run *r, struct place *p, struct str step)
     if (type == JSON_OBJECT)
         return place_enter_object(r, p, step);
     if (type == JSON_ARRAY)
-        return place_enter_array(r, p, step);
+        return place_enter_array(r, p, step, is_added);
     if (type == JSON_NONE)
         return place_refuse(r, p, "there is nothing to hold '%.*s'", STR_ARG(clip(step)));
     return place_refuse(r, p, "a %s cannot hold '%.*s'", json_type_name(type), STR_ARG(clip(step)));
 }
 
-/* Walks from the root. The last step may lead to nothing yet; those before it must not. */
-static int place_find(struct patch_run *r, json_ref root, struct str pointer, const char *verb,
+/* Walks from the root. The last step may lead to nothing yet; those before it must not. With is_added the
+ * last step is where a value is added. */
+static int place_find(struct patch_run *r, json_ref root, struct str pointer, const char *verb, bool is_added,
                       struct place *ret)
 {
     struct place p = { .verb = verb, .pointer = pointer, .at = root };
     struct str rest = pointer;
     int e = 0;
 
-    (void)str_next(&rest, '/'); /* the nothing in front of the first "/" */
+    (void)str_next(&rest, '/'); /* what is in front of the first "/" */
+    if (!rest.s)
+        return place_refuse(r, &p,
+                            pointer.len ? "a JSON pointer begins with '/'"
+                                        : "the whole document can only be replaced or tested");
     while (e == 0 && rest.s) {
         struct str step = str_next(&rest, '/');
         e = pointer_decode(r, &step);
         if (e == 0)
-            e = place_enter(r, &p, step);
+            e = place_enter(r, &p, step, is_added && !rest.s);
     }
     if (e == 0)
         *ret = p;
     return e;
 }
 
+static int place_refuse_absent(struct patch_run *r, const struct place *p)
+{
+    return place_refuse(r, p, "there is no such value");
+}
+
+/* A value that may be read: an item must be there, a member need not be. */
 static int place_find_value(struct patch_run *r, json_ref root, struct str pointer, const char *verb,
                             struct place *ret)
 {
     struct place p = { .at = 0 };
-    int e = place_find(r, root, pointer, verb, &p);
+    int e = place_find(r, root, pointer, verb, false, &p);
 
     if (e < 0)
         return e;
-    if (!p.at)
-        return place_refuse(r, &p, "there is no such value");
+    if (!p.at && json_type(r->d, p.parent) == JSON_ARRAY)
+        return place_refuse_absent(r, &p);
     *ret = p;
     return 0;
 }
@@ -294,45 +290,66 @@ static int place_check_depth(struct patch_run *r, const struct place *p, json_re
     return e;
 }
 
-/* Puts a value that stands nowhere into a place: over a member, in front of an item, or where nothing is yet.
- */
-static int place_put(struct patch_run *r, const struct place *p, json_ref root, json_ref value)
+/* Puts a value that stands nowhere into a place: over the value there, or as a new member. */
+static int place_set(struct patch_run *r, const struct place *p, json_ref value)
 {
-    struct json *d = r->d;
     int e = place_check_depth(r, p, value);
 
     if (e < 0)
         return e;
-    if (!p->parent) {
-        json_become(d, root, value);
-        return 0;
-    }
-    if (json_type(d, p->parent) == JSON_ARRAY) {
-        json_insert(d, p->parent, p->at, value);
-        return p->at ? patch_charge(r, json_count(d, p->parent)) : 0; /* it looks for the sibling in front */
-    }
     if (p->at) {
-        json_become(d, p->at, value);
+        json_become(r->d, p->at, value);
         return 0;
     }
-    json_set_key(d, p->parent, p->key, value);
-    return patch_charge(r, json_count(d, p->parent));
+    json_set_key(r->d, p->parent, p->key, value);
+    return patch_charge(r, json_count(r->d, p->parent));
+}
+
+/* The same, but in front of the item of an array that is there. */
+static int place_add(struct patch_run *r, const struct place *p, json_ref value)
+{
+    int e;
+
+    if (json_type(r->d, p->parent) != JSON_ARRAY)
+        return place_set(r, p, value);
+    e = place_check_depth(r, p, value);
+    if (e < 0)
+        return e;
+    json_insert(r->d, p->parent, p->at, value);
+    return p->at ? patch_charge(r, json_count(r->d, p->parent)) : 0; /* it looks for the sibling in front */
 }
 
 static int place_remove(struct patch_run *r, const struct place *p)
 {
-    if (!p->parent)
-        return place_refuse(r, p, "the whole document cannot be removed");
+    if (!p->at)
+        return place_refuse_absent(r, p);
     json_unlink(r->d, p->at);
     return patch_charge(r, json_count(r->d, p->parent));
+}
+
+static bool value_is_null(const struct json *d, json_ref v)
+{
+    return !v || json_type(d, v) == JSON_NULL;
+}
+
+/* The value of an operation, taken out of the patch; 0 when there is no memory. */
+static json_ref op_take_value(struct patch_run *r, const struct op *op)
+{
+    if (!op->value)
+        return json_new_null(r->d);
+    json_unlink(r->d, op->value);
+    return op->value;
 }
 
 static int op_add(struct patch_run *r, const struct op *op, json_ref root, json_ref value)
 {
     struct place to = { .at = 0 };
-    int e = place_find(r, root, op->path, op_kinds[op->kind].verb, &to);
+    int e;
 
-    return e < 0 ? e : place_put(r, &to, root, value);
+    if (!value)
+        return json_check(r->d, r->err);
+    e = place_find(r, root, op->path, op_kinds[op->kind].verb, true, &to);
+    return e < 0 ? e : place_add(r, &to, value);
 }
 
 static int op_remove(struct patch_run *r, const struct op *op, json_ref root)
@@ -345,14 +362,19 @@ static int op_remove(struct patch_run *r, const struct op *op, json_ref root)
 
 static int op_replace(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place at = { .at = 0 };
-    int e = place_find_value(r, root, op->path, op_kinds[op->kind].verb, &at);
+    struct place at = { .verb = op_kinds[op->kind].verb, .at = root };
+    json_ref value = op_take_value(r, op);
+    int e;
 
-    if (e == 0)
-        e = place_check_depth(r, &at, op->value);
-    if (e == 0)
-        json_become(r->d, at.at, op->value);
-    return e;
+    if (!value)
+        return json_check(r->d, r->err);
+    if (op->path.len == 0) {
+        if (json_type(r->d, value) < JSON_ARRAY)
+            return place_refuse(r, &at, "the whole document must be an object or an array");
+        return place_set(r, &at, value);
+    }
+    e = place_find_value(r, root, op->path, at.verb, &at);
+    return e < 0 ? e : place_set(r, &at, value);
 }
 
 static int op_move(struct patch_run *r, const struct op *op, json_ref root)
@@ -360,13 +382,8 @@ static int op_move(struct patch_run *r, const struct op *op, json_ref root)
     struct place from = { .at = 0 };
     int e = place_find_value(r, root, op->from, "moving from", &from);
 
-    if (e < 0 || str_eq(op->from, op->path))
-        return e;
-    /* Pointers have one spelling each, so texts can be compared. */
-    if (op->path.len > op->from.len && op->path.s[op->from.len] == '/' &&
-        str_eq((struct str){ op->path.s, op->from.len }, op->from))
-        return place_refuse(r, &from, "a value cannot be moved into itself");
-    e = place_remove(r, &from);
+    if (e == 0)
+        e = place_remove(r, &from);
     return e < 0 ? e : op_add(r, op, root, from.at);
 }
 
@@ -375,35 +392,39 @@ static int op_copy(struct patch_run *r, const struct op *op, json_ref root)
     struct place from = { .at = 0 };
     int e = place_find_value(r, root, op->from, "copying from", &from);
     size_t left = PATCH_COPY_BYTES_MAX - r->copied, size;
-    json_ref copy;
 
     if (e < 0)
         return e;
+    if (!from.at)
+        return op_add(r, op, root, json_new_null(r->d));
     size = json_size(r->d, from.at, left);
     if (size > left)
         return place_refuse(r, &from, "the copies of one patch may have %zu bytes together",
                             PATCH_COPY_BYTES_MAX);
     r->copied += size;
-    copy = json_copy(r->d, from.at);
-    return copy ? op_add(r, op, root, copy) : json_check(r->d, r->err);
+    return op_add(r, op, root, json_copy(r->d, from.at));
 }
 
 static int op_test(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place at = { .at = 0 };
-    int e = place_find_value(r, root, op->path, op_kinds[op->kind].verb, &at);
+    struct place at = { .verb = op_kinds[op->kind].verb, .at = root };
+    int e = op->path.len ? place_find_value(r, root, op->path, at.verb, &at) : 0;
+    bool is_equal;
 
     if (e < 0)
         return e;
-    return json_equal(r->d, at.at, op->value) ? 0 : place_refuse(r, &at, "value differs");
+    is_equal = value_is_null(r->d, at.at) ? value_is_null(r->d, op->value)
+                                          : op->value && json_equal(r->d, at.at, op->value);
+    if (is_equal)
+        return 0;
+    return at.at ? place_refuse(r, &at, "value differs") : place_refuse_absent(r, &at);
 }
 
 static int op_apply(struct patch_run *r, const struct op *op, json_ref root)
 {
     switch (op->kind) {
     case OP_ADD:
-        json_unlink(r->d, op->value);
-        return op_add(r, op, root, op->value);
+        return op_add(r, op, root, op_take_value(r, op));
     case OP_REMOVE:
         return op_remove(r, op, root);
     case OP_REPLACE:
@@ -424,23 +445,19 @@ static int op_apply(struct patch_run *r, const struct op *op, json_ref root)
 int patch_json(struct json *d, json_ref target, json_ref patch, struct error *err)
 {
     struct patch_run r = { .d = d, .err = err };
-    uint32_t count = json_count(d, patch);
-    int e = ops_check(&r, patch);
-    struct op *ops;
+    uint32_t index = 0;
+    int e;
 
     assert(!json_parent(d, target));
     assert(!json_parent(d, patch));
-    if (e < 0)
-        return e;
-    ops = calloc((size_t)count + 1, sizeof *ops);
-    if (!ops)
-        return error_no_memory(err);
-    e = ops_read(&r, patch, ops);
-    for (uint32_t i = 0; e == 0 && i < count; i++) {
-        e = op_apply(&r, &ops[i], target);
+    e = ops_check(&r, patch);
+    for (json_ref v = json_first(d, patch); e == 0 && v; v = json_next(d, v)) {
+        struct op op = { .value = 0 };
+        e = op_read(&r, index++, v, &op);
+        if (e == 0)
+            e = op_apply(&r, &op, target);
         if (e == 0)
             e = json_check(d, err);
     }
-    free(ops);
     return e;
 }

@@ -154,6 +154,51 @@ static bool decode_patched(struct write *w, enum patch_media media)
     return true;
 }
 
+static bool fail_undecodable(struct write *w, json_ref v, const char *wanted)
+{
+    return fail(w->c, 400, "BadRequest", false,
+                call_text(w->c, "error decoding patch: json: cannot unmarshal %s into Go %s",
+                          json_type_name(json_type(w->d, v)), wanted));
+}
+
+static bool check_is_map(struct write *w, json_ref patch)
+{
+    return json_type(w->d, patch) == JSON_OBJECT ||
+           fail_undecodable(w, patch, "value of type map[string]interface {}");
+}
+
+static bool check_operation(struct write *w, json_ref operation)
+{
+    for (json_ref m = json_first(w->d, operation); m; m = json_next(w->d, m)) {
+        struct str key = json_key(w->d, m);
+        enum json_type type = json_type(w->d, m);
+        if (type != JSON_STRING && type != JSON_NULL &&
+            (str_is(key, "op") || str_is(key, "path") || str_is(key, "from")))
+            return fail_undecodable(
+                w, m, call_text(w->c, "struct field jsonPatchOp.%.*s of type string", STR_ARG(key)));
+    }
+    return true;
+}
+
+/* The members of operations have types, which nobody looks at when fields are not validated. */
+static bool check_operations(struct write *w, json_ref patch)
+{
+    enum json_type type = json_type(w->d, patch);
+
+    if (w->options.validation == VALIDATION_IGNORE)
+        return true;
+    if (type != JSON_ARRAY && type != JSON_NULL)
+        return fail_undecodable(w, patch, "value of type []handlers.jsonPatchOp");
+    for (json_ref v = json_first(w->d, patch); v; v = json_next(w->d, v)) {
+        type = json_type(w->d, v);
+        if (type != JSON_OBJECT && type != JSON_NULL)
+            return fail_undecodable(w, v, "value of type handlers.jsonPatchOp");
+        if (!check_operation(w, v))
+            return false;
+    }
+    return true;
+}
+
 /* Applies one of the three patches that are about a stored object. */
 static bool apply_patch(struct write *w, enum patch_media media)
 {
@@ -163,12 +208,8 @@ static bool apply_patch(struct write *w, enum patch_media media)
 
     if (!parse_patch(w, &patch))
         return false;
-    if (json_type(w->d, patch) != (media == PATCH_MEDIA_JSON ? JSON_ARRAY : JSON_OBJECT))
-        return fail(w->c, 400, "BadRequest", false,
-                    call_text(w->c,
-                              "error decoding patch: json: cannot unmarshal %s into Go value of type %s",
-                              json_type_name(json_type(w->d, patch)),
-                              media == PATCH_MEDIA_JSON ? "jsonpatch.Patch" : "map[string]interface {}"));
+    if (!(media == PATCH_MEDIA_JSON ? check_operations(w, patch) : check_is_map(w, patch)))
+        return false;
     r = apply_read(w, media, patch, &w->object, &err);
     if (r < 0)
         return fail_patch(w, &err);
@@ -177,10 +218,16 @@ static bool apply_patch(struct write *w, enum patch_media media)
     return decode_patched(w, media);
 }
 
-static bool check_kind_kept(struct write *w)
+static bool check_kind_kept(struct write *w, enum patch_media media)
 {
-    return json_equal(w->d, json_get(w->d, w->object, "kind"), json_get(w->d, w->old, "kind")) &&
-           json_equal(w->d, json_get(w->d, w->object, "apiVersion"), json_get(w->d, w->old, "apiVersion"));
+    static const char why[] = "a patch may not change kind or apiVersion";
+
+    if (json_equal(w->d, json_get(w->d, w->object, "kind"), json_get(w->d, w->old, "kind")) &&
+        json_equal(w->d, json_get(w->d, w->object, "apiVersion"), json_get(w->d, w->old, "apiVersion")))
+        return true;
+    if (media == PATCH_MEDIA_STRATEGIC)
+        return fail(w->c, 400, "BadRequest", false, why);
+    return fail_decoding(w, media, why);
 }
 
 static void patch_stored(struct write *w, enum patch_media media)
@@ -191,13 +238,8 @@ static void patch_stored(struct write *w, enum patch_media media)
         read_fail_not_found(w->c);
         return;
     }
-    if (!admit_target(w) || !apply_patch(w, media))
-        return;
-    if (!check_kind_kept(w)) {
-        (void)fail(w->c, 400, "BadRequest", false, "a patch may not change kind or apiVersion");
-        return;
-    }
-    if (write_check_names(w) && write_check_preconditions(w))
+    if (admit_target(w) && apply_patch(w, media) && check_kind_kept(w, media) && write_check_names(w) &&
+        write_check_preconditions(w))
         write_finish_update(w);
 }
 
