@@ -12,7 +12,6 @@
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "controllers/stranded/stranded.h"
-#include "host/files.h"
 #include "io/pool.h"
 #include "node/agent.h"
 #include "plugins/builtin.h"
@@ -144,18 +143,16 @@ static int open_caches(struct manager *m, struct error *err)
     return r;
 }
 
-/* A machine where drivers cannot be looked for does without them; the usual place is not made for them. */
+/* A machine where drivers cannot be looked for does without them. The usual place is not made for them, but
+ * used as soon as somebody makes it. */
 static struct flex_prober *open_flex(struct manager *m, struct pool *pool)
 {
     const char *dir = m->o.flex_dir ? m->o.flex_dir : FLEX_DIR;
     struct host_tools tools = { 0 };
     struct flex_prober *p = NULL;
-    enum file_kind kind;
     struct error err;
 
-    if (!m->o.flex_dir && (host_file_kind(dir, &kind, &err) < 0 || kind != FILE_DIR))
-        return NULL;
-    if (flex_prober_new(m->o.loop, pool, dir, &tools, &p, &err) < 0)
+    if (flex_prober_new(m->o.loop, pool, dir, /* makes_dir= */ m->o.flex_dir != NULL, &tools, &p, &err) < 0)
         log_warn("going on without FlexVolume drivers", LOG_STR("dir", dir), LOG_ERR(&err));
     else
         flex_prober_settle(p);

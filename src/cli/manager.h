@@ -42,7 +42,8 @@ struct manager_options {
     const char *host;           /* of this machine; borrowed */
     /* Provisioners that run beside the controllers; NULL for none. Outlives the manager, as the rest. */
     const struct provisioner_settings *provisioners;
-    const char *flex_dir; /* where FlexVolume drivers are, absolute; NULL: FLEX_DIR, if it is there */
+    const char
+        *flex_dir; /* where FlexVolume drivers are, absolute, made if need be; NULL: FLEX_DIR, not made */
     uint64_t attach_sync_period_ns;  /* of the verification of attachments; 0: never */
     bool no_force_detach_on_timeout; /* dead nodes keep their volumes until somebody says they are off */
     const char *node_name;           /* of local volumes, and of the agent */

@@ -17,6 +17,8 @@
 #ifndef BERTH_IO_DIRWATCH_H
 #define BERTH_IO_DIRWATCH_H
 
+#include <stdbool.h>
+
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "io/loop.h"
@@ -36,6 +38,11 @@ typedef void (*dirwatch_fn)(void *ctx, enum dirwatch_event event, const char *na
 
 int dirwatch_start(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
                    struct error *err);
+/* The same for a directory that need not be there yet; path is absolute. Without it (*ret_is_there: false)
+ * the nearest directory above is watched, and the only event is GONE: the next directory on the way has
+ * appeared, or the one above has gone. Start anew then, as after any GONE. */
+int dirwatch_start_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
+                           bool *ret_is_there, struct error *err);
 /* No event comes after it. Takes NULL. */
 struct dirwatch *dirwatch_stop(struct dirwatch *w);
 DEFINE_CLEANUP(struct dirwatch, dirwatch_stop)
