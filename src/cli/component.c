@@ -14,7 +14,6 @@
 #include "cli/logging.h"
 #include "cli/manager.h"
 #include "cli/supervised.h"
-#include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/hostname.h"
 #include "io/random.h"
@@ -108,7 +107,6 @@ static int check_settings(struct running *r)
     r->qps = QPS_DEFAULT;
     r->burst = BURST_DEFAULT;
     r->bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS;
-    r->attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS;
     if (cli_logger(r->type->verb->name, s->log_level, s->log_format, &r->logger) != CLI_OK ||
         read_number(r, "kube-api-qps", s->qps, 0, RATE_MAX, &r->qps) != CLI_OK ||
         read_number(r, "kube-api-burst", s->burst, 1, RATE_MAX, &r->burst) != CLI_OK ||
@@ -116,12 +114,9 @@ static int check_settings(struct running *r)
         read_seconds(r, "leader-elect-renew-deadline", s->renew_deadline, 1, &r->renew_ns) != CLI_OK ||
         read_seconds(r, "leader-elect-retry-period", s->retry_period, 1, &r->retry_ns) != CLI_OK ||
         read_seconds(r, "bind-timeout", s->bind_timeout, 0, &r->bind_timeout_ns) != CLI_OK ||
-        read_seconds(r, "attach-detach-reconcile-sync-period", s->attach_sync_period, 0,
-                     &r->attach_sync_period_ns) != CLI_OK ||
+        controllers_flags_check(r->type->verb->name, &s->controllers, &r->attach_sync_period_ns) != CLI_OK ||
         node_flags_check(r->type->verb->name, &s->node, &r->sync_ns) != CLI_OK)
         return CLI_USAGE;
-    if (s->flex_dir && s->flex_dir[0] != '/')
-        return cli_fail_usage("%s: --flex-dir %s: not an absolute path", r->type->verb->name, s->flex_dir);
     if (r->type->parts & MANAGER_NODE && !s->node.root)
         return cli_fail_usage("%s: --root is needed: a directory where nothing but this node keeps pods' "
                               "volumes, such as /var/lib/berth/node",
@@ -218,10 +213,8 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
                                  .streams_lists = streams_lists,
                                  .scheduler_name = r->settings.scheduler_name,
                                  .bind_timeout_ns = r->bind_timeout_ns,
-                                 .flex_dir = r->settings.flex_dir,
-                                 .attach_sync_period_ns =
-                                     r->settings.has_no_attach_sync ? 0 : r->attach_sync_period_ns,
-                                 .no_force_detach_on_timeout = r->settings.has_no_forced_detach,
+                                 .controllers = r->settings.controllers,
+                                 .attach_sync_period_ns = r->attach_sync_period_ns,
                                  .host = r->host,
                                  .node = &r->settings.node,
                                  .node_name = r->settings.node.name ? r->settings.node.name : r->host,

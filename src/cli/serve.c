@@ -17,6 +17,7 @@
 #include "apiserver/server.h"
 #include "apiserver/store_facts.h"
 #include "base/log.h"
+#include "cli/controllers_flags.h"
 #include "cli/data_dir.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
@@ -24,7 +25,6 @@
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
 #include "cli/supervised.h"
-#include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/hostname.h"
@@ -54,9 +54,8 @@ struct settings {
     const char *event_ttl;
     const char *token_file;
     const char *bind_timeout;
-    const char *flex_dir;
+    struct controllers_flags controllers;
     bool is_insecure;
-    bool has_hostpath_provisioner;
 };
 
 #define CONTROLLERS_GROUP "Controllers and scheduler"
@@ -74,11 +73,9 @@ static const struct flag serve_flags[] = {
     FLAG_IN(NODE_GROUP, struct settings, node.root, "root", "DIR",
             "where the node keeps pods' volumes; default DATA/node"),
     NODE_FLAGS(struct settings),
-    FLAG_ON_IN(CONTROLLERS_GROUP, struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
-               "provision hostPath volumes, for tests"),
+    CONTROLLERS_FLAGS(CONTROLLERS_GROUP, struct settings),
     FLAG_IN(CONTROLLERS_GROUP, struct settings, bind_timeout, "bind-timeout", "SECONDS",
             "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
-    FLAG_IN(CONTROLLERS_GROUP, struct settings, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
@@ -99,6 +96,7 @@ struct running {
     char state_dir[PATH_MAX + 16];
     char node_root[PATH_MAX + 16];
     uint64_t sync_ns;
+    uint64_t attach_sync_period_ns;
     struct logger logger;
     struct loop *loop;
     struct metrics *metrics;
@@ -234,8 +232,8 @@ static int check_settings(struct running *r)
 
     if (s->config && read_config(r, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
-    if (s->flex_dir && s->flex_dir[0] != '/')
-        return cli_fail_usage("serve: --flex-dir %s: not an absolute path", s->flex_dir);
+    if (controllers_flags_check("serve", &s->controllers, &r->attach_sync_period_ns) != CLI_OK)
+        return CLI_USAGE;
     if (cli_data_dir(s->data, r->data, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
@@ -416,10 +414,9 @@ static int open_manager(struct running *r, struct error *err)
                                  .clock = clock_system(),
                                  .metrics = r->metrics,
                                  .is_local = true,
-                                 .provisions_host_path = r->settings.has_hostpath_provisioner,
+                                 .controllers = r->settings.controllers,
                                  .provisioners = &r->provisioners,
-                                 .flex_dir = r->settings.flex_dir,
-                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
+                                 .attach_sync_period_ns = r->attach_sync_period_ns,
                                  .node_name = r->settings.node.name ? r->settings.node.name : r->host,
                                  .node = &r->settings.node,
                                  .sync_ns = r->sync_ns,

@@ -201,6 +201,7 @@ TEST(settings_are_the_flags_but_the_file_itself)
     has(&out, ".SH SETTINGS\n.TP\n\\fBdata:\\fR \\fIDIR\\fR\n");
     has(&out, "\\fBinsecure:\\fR \\fItrue|false\\fR\n");
     has(&out, ".SS This node\n.TP\n\\fBnode\\-name:\\fR");
+    has(&out, "volume/exec; also volume\\-plugin\\-dir, flex\\-volume\\-plugin\\-dir\n");
     assert_null(strstr(buf_cstr(&out), "config:"));
     for (const struct flag *f = cli_verb_serve.flags; f->name; f++) {
         char name[64];
