@@ -13,6 +13,7 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/settings_file.h"
 #include "cli/supervised.h"
 #include "io/clock.h"
 #include "io/hostname.h"
@@ -43,6 +44,7 @@
 struct running {
     const struct component *type;
     struct component_settings settings;
+    struct settings_file file;             /* --config */
     uint64_t lease_ns, renew_ns, retry_ns; /* 0: the default */
     uint64_t qps, burst;
     uint64_t bind_timeout_ns;
@@ -99,6 +101,22 @@ static int read_seconds(const struct running *r, const char *flag, const char *t
     return status;
 }
 
+/* Local volumes belong to a machine, and a component may run on any, or lead on another tomorrow. */
+static int read_config(struct running *r)
+{
+    struct component_settings *s = &r->settings;
+    const char *verb = r->type->verb->name;
+    struct error err;
+
+    if (s->config && settings_file_read(&r->file, s->config, r->type->verb->flags, s, &err) < 0)
+        return cli_fail_usage("%s: %s", verb, err.msg);
+    if (r->file.provisioners.has_local)
+        return cli_fail_usage("%s: settings in '%s': provisioners.local: works in 'berth serve' only, on the "
+                              "machine that has the disks",
+                              verb, s->config);
+    return CLI_OK;
+}
+
 static int check_settings(struct running *r)
 {
     struct component_settings *s = &r->settings;
@@ -107,6 +125,8 @@ static int check_settings(struct running *r)
     r->qps = QPS_DEFAULT;
     r->burst = BURST_DEFAULT;
     r->bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS;
+    if (read_config(r) != CLI_OK)
+        return CLI_USAGE;
     if (cli_logger(r->type->verb->name, s->log_level, s->log_format, &r->logger) != CLI_OK ||
         read_number(r, "kube-api-qps", s->qps, 0, RATE_MAX, &r->qps) != CLI_OK ||
         read_number(r, "kube-api-burst", s->burst, 1, RATE_MAX, &r->burst) != CLI_OK ||
@@ -214,6 +234,7 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
                                  .scheduler_name = r->settings.scheduler_name,
                                  .bind_timeout_ns = r->bind_timeout_ns,
                                  .controllers = r->settings.controllers,
+                                 .provisioners = &r->file.provisioners,
                                  .attach_sync_period_ns = r->attach_sync_period_ns,
                                  .host = r->host,
                                  .node = &r->settings.node,
@@ -479,6 +500,7 @@ static void running_done(struct running *r)
     r->health = health_free(r->health);
     r->metrics = metrics_free(r->metrics);
     r->loop = loop_free(r->loop);
+    settings_file_done(&r->file);
 }
 
 static void run(struct running *r)
@@ -498,6 +520,7 @@ int component_run(const struct component *type, int argc, char **argv)
     struct error err;
     int args;
 
+    settings_file_init(&r.file);
     r.status = flags_parse(type->verb, argc, argv, &r.settings, &args);
     if (r.status == CLI_OK && args > 0)
         r.status = cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb, argv[1], verb);

@@ -40,6 +40,7 @@ struct component_settings {
     const char *bind_timeout;
     struct node_flags node;
     struct controllers_flags controllers;
+    const char *config;
     const char *log_level;
     const char *log_format;
     bool is_elected;

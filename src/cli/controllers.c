@@ -9,6 +9,10 @@
 
 static const struct flag controllers_flags[] = {
     CONTROLLERS_FLAGS(/* group= */ NULL, struct component_settings),
+    COMPONENT_FLAG(
+        config, "config", "FILE",
+        "YAML with these settings by name (metrics: ADDR:PORT) and with provisioners.nfsSubdir; the "
+        "command line wins"),
     COMPONENT_FLAGS,
     { 0 },
 };
