@@ -17,9 +17,10 @@
 #define DIRWATCH_MASK                                                                                    \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | \
      IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
-/* Of the parent only what may put the directory out of its place. */
-#define DIRWATCH_PARENT_MASK \
+/* Of the directories above only what may put the directory out of its place. */
+#define DIRWATCH_ABOVE_MASK \
     (IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define DIRWATCH_ABOVE_MAX 32
 /* Of a directory above one that is awaited: what may bring the next one on the way. */
 #define DIRWATCH_AWAIT_MASK (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 /* How often directories may come or go between the look for them and the watch. */
@@ -28,10 +29,19 @@
 /* Reads a turn: about 2,000 events with short names. The rest waits for the next turn. */
 #define DIRWATCH_READS_MAX 4
 
+/* A directory above, and the part of the path that is its entry. */
+struct above {
+    int wd;
+    const char *part;
+    size_t len;
+};
+
 struct dirwatch {
     uv_poll_t poll;
     int fd;
-    int parent_wd; /* the parent's among the descriptor's watches; -1: none */
+    int wd; /* the directory's among the descriptor's watches */
+    struct above above[DIRWATCH_ABOVE_MAX];
+    size_t above_count;
     bool stopped;
     dirwatch_fn fn;
     void *ctx;
@@ -45,7 +55,6 @@ struct dirwatch {
     char names[DIRWATCH_NAMES_MAX][NAME_MAX + 1];
 
     char awaited[NAME_MAX + 1]; /* the one entry of interest, until it is a directory; "": all are */
-    const char *name;           /* the last part of path */
     char path[];                /* without '/' at the end */
 };
 
@@ -88,14 +97,21 @@ static bool dirwatch_has_awaited(const struct dirwatch *w)
     return w->awaited[0] && n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool is_about(const struct above *a, const struct inotify_event *event)
+{
+    return event->wd == a->wd &&
+           (event->len == 0 || (strncmp(event->name, a->part, a->len) == 0 && event->name[a->len] == '\0'));
+}
+
 static void dirwatch_note(struct dirwatch *w, const struct inotify_event *event)
 {
+    for (size_t i = 0; i < w->above_count && !w->gone; i++)
+        w->gone = is_about(&w->above[i], event) && !dirwatch_is_in_place(w);
     if (event->mask & IN_Q_OVERFLOW) {
         w->rescan = true; /* the notice of the directory's end may be among what was lost */
         w->gone = w->gone || !dirwatch_is_in_place(w) || dirwatch_has_awaited(w);
-    } else if (event->wd == w->parent_wd) {
-        if (event->len == 0 || strcmp(event->name, w->name) == 0)
-            w->gone = w->gone || !dirwatch_is_in_place(w);
+    } else if (event->wd != w->wd) {
+        return;
     } else if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
         w->gone = true;
     } else if (w->awaited[0]) {
@@ -163,32 +179,49 @@ static void dirwatch_on_readable(uv_poll_t *poll, int status, int events)
 }
 
 /* The kernel tells of a directory's deletion only when nobody has it open any more, and of a link's new
- * target not at all; the parent's events tell both. Best effort: a parent that we may enter but not read
- * cannot be watched. */
-static void dirwatch_add_parent(struct dirwatch *w)
+ * target or a new name further up not at all; the events of the directories above tell. Best effort: one that
+ * we may enter but not read cannot be watched. */
+static void dirwatch_add_above(struct dirwatch *w)
 {
     char dir[PATH_MAX];
-    int n = snprintf(dir, sizeof dir, "%.*s", (int)(w->name - w->path), w->path);
+    int n = snprintf(dir, sizeof dir, "%s", w->path);
 
-    w->parent_wd = -1;
-    if (w->name[0] == '\0' || strcmp(w->name, ".") == 0 || strcmp(w->name, "..") == 0)
-        return; /* its parent is not the one before the '/' */
-    if (n >= 0 && (size_t)n < sizeof dir)
-        w->parent_wd = inotify_add_watch(w->fd, n > 0 ? dir : ".", DIRWATCH_PARENT_MASK);
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return;
+    for (size_t end = (size_t)n; end > 0 && w->above_count < DIRWATCH_ABOVE_MAX;) {
+        size_t at = end;
+        while (at > 0 && w->path[at - 1] != '/')
+            at--;
+        dir[at] = '\0';
+        int wd = inotify_add_watch(w->fd, at > 0 ? dir : ".", DIRWATCH_ABOVE_MASK);
+        if (wd >= 0 && end > at)
+            w->above[w->above_count++] = (struct above){ wd, w->path + at, end - at };
+        for (end = at; end > 0 && w->path[end - 1] == '/';)
+            end--;
+    }
 }
 
-/* Fills in what follows from the path. On failure the caller closes w->fd. */
+/* Fills in what follows from the path. On failure the caller closes w->fd.
+ *
+ * The directories above come first, then the look at what is there, then its watch: whatever is exchanged in
+ * between is an event, at which the directory is no longer the one that was seen. A link on the way can make
+ * one above the directory itself: its watch is then added to. */
 static int dirwatch_open(struct dirwatch *w)
 {
     uint32_t mask = w->awaited[0] ? DIRWATCH_AWAIT_MASK : DIRWATCH_MASK;
     struct stat st;
 
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (w->fd < 0 || inotify_add_watch(w->fd, w->path, mask) < 0 || stat(w->path, &st) < 0)
+    if (w->fd < 0)
+        return -errno;
+    dirwatch_add_above(w);
+    if (stat(w->path, &st) < 0)
+        return -errno;
+    w->wd = inotify_add_watch(w->fd, w->path, mask | IN_MASK_ADD);
+    if (w->wd < 0)
         return -errno;
     w->dev = st.st_dev;
     w->ino = st.st_ino;
-    dirwatch_add_parent(w);
     return 0;
 }
 
@@ -202,8 +235,6 @@ static struct dirwatch *dirwatch_new(const char *path, const char *awaited, dirw
     memcpy(w->path, path, len);
     while (len > 1 && w->path[len - 1] == '/')
         w->path[--len] = '\0';
-    const char *slash = strrchr(w->path, '/');
-    w->name = slash ? slash + 1 : w->path;
     (void)snprintf(w->awaited, sizeof w->awaited, "%s", awaited); /* it is a part of a path */
     w->fn = fn;
     w->ctx = ctx;

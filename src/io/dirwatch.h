@@ -7,13 +7,13 @@
  * beyond DIRWATCH_NAMES_MAX names, or when the kernel's queue overflows, they melt into one RESCAN.
  *
  * When the directory itself is deleted, renamed away or unmounted, or another takes its place at the path,
- * the last event is GONE: stop the watch, and start a new one when the path is there again. What is not seen:
- * a change further up than the parent, and a mount on top. Whoever must not miss that looks from time to
- * time.
+ * also because a directory above was renamed, the last event is GONE: stop the watch, and start a new one
+ * when the path is there again. What is not seen: a change on the way of a link to its target, and a mount on
+ * top. Whoever must not miss that looks from time to time.
  *
  * inotify directly instead of uv_fs_event, which drops the kernel's overflow notice and reports the end of
  * the directory as if an entry of that name had changed. Costs one inotify instance a watch (a user has 128
- * by default), and a wakeup for each entry that leaves or is renamed in the parent. */
+ * by default), and a wakeup for each entry that leaves or is renamed in a directory above. */
 #ifndef BERTH_IO_DIRWATCH_H
 #define BERTH_IO_DIRWATCH_H
 

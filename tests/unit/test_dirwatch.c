@@ -229,6 +229,39 @@ TEST(renamed_directory_is_gone)
     assert_seen(w, "GONE ");
 }
 
+TEST(a_directory_below_a_renamed_one_is_gone)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    struct error err = { 0 };
+
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y/z"), 0755), 0);
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start(w->loop, in_dir(&w->dir, "d//x/y/z/"), on_event, &w->seen, &w->watch, &err));
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/other"), 0755), 0);
+    assert_int_equal(rename(in_dir(&w->dir, "d/other"), in_dir(&w->dir, "d/xx")), 0);
+    assert_int_equal(rmdir(in_dir(&w->dir, "d/xx")), 0);
+    assert_seen(w, "");
+    assert_int_equal(rename(in_dir(&w->dir, "d"), in_dir(&w->dir, "e")), 0);
+    assert_seen(w, "GONE ");
+}
+
+/* A link on the way makes a directory stand above itself. */
+TEST(a_directory_above_itself_is_watched_all_the_same)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    struct error err = { 0 };
+
+    assert_int_equal(symlink(".", in_dir(&w->dir, "d/self")), 0);
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start(w->loop, in_dir(&w->dir, "d/self"), on_event, &w->seen, &w->watch, &err));
+    put_file(in_dir(&w->dir, "d/new"), "x");
+    assert_seen(w, "new ");
+    assert_int_equal(unlink(in_dir(&w->dir, "d/self")), 0);
+    assert_seen(w, "GONE ");
+}
+
 TEST(replaced_directory_is_gone)
 {
     _cleanup_(world_free_p) struct world *w = world_new();

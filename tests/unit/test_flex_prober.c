@@ -384,7 +384,10 @@ TEST(flex_waits_for_a_directory_it_does_not_make)
         install(w->f, "acme~d", SUCCESS);
         settle(w);
         assert_non_null(lookup(w, "acme/d"));
-        sh("rm -r '%s/%s'", w->f->d->path, i == 0 ? "a" : "a/b");
+        if (i == 0)
+            sh("rm -r '%s/a/b'", w->f->d->path);
+        else
+            sh("mv '%s/a' '%s/old.%u'", w->f->d->path, w->f->d->path, i);
         settle(w);
     }
 }
