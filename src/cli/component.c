@@ -13,8 +13,8 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/settings_file.h"
 #include "cli/supervised.h"
-#include "controllers/attach/attach.h"
 #include "io/clock.h"
 #include "io/hostname.h"
 #include "io/random.h"
@@ -44,6 +44,7 @@
 struct running {
     const struct component *type;
     struct component_settings settings;
+    struct settings_file file;             /* --config */
     uint64_t lease_ns, renew_ns, retry_ns; /* 0: the default */
     uint64_t qps, burst;
     uint64_t bind_timeout_ns;
@@ -100,6 +101,22 @@ static int read_seconds(const struct running *r, const char *flag, const char *t
     return status;
 }
 
+/* Local volumes belong to a machine, and a component may run on any, or lead on another tomorrow. */
+static int read_config(struct running *r)
+{
+    struct component_settings *s = &r->settings;
+    const char *verb = r->type->verb->name;
+    struct error err;
+
+    if (s->config && settings_file_read(&r->file, s->config, r->type->verb->flags, s, &err) < 0)
+        return cli_fail_usage("%s: %s", verb, err.msg);
+    if (r->file.provisioners.has_local)
+        return cli_fail_usage("%s: settings in '%s': provisioners.local: works in 'berth serve' only, on the "
+                              "machine that has the disks",
+                              verb, s->config);
+    return CLI_OK;
+}
+
 static int check_settings(struct running *r)
 {
     struct component_settings *s = &r->settings;
@@ -108,7 +125,8 @@ static int check_settings(struct running *r)
     r->qps = QPS_DEFAULT;
     r->burst = BURST_DEFAULT;
     r->bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS;
-    r->attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS;
+    if (read_config(r) != CLI_OK)
+        return CLI_USAGE;
     if (cli_logger(r->type->verb->name, s->log_level, s->log_format, &r->logger) != CLI_OK ||
         read_number(r, "kube-api-qps", s->qps, 0, RATE_MAX, &r->qps) != CLI_OK ||
         read_number(r, "kube-api-burst", s->burst, 1, RATE_MAX, &r->burst) != CLI_OK ||
@@ -116,12 +134,9 @@ static int check_settings(struct running *r)
         read_seconds(r, "leader-elect-renew-deadline", s->renew_deadline, 1, &r->renew_ns) != CLI_OK ||
         read_seconds(r, "leader-elect-retry-period", s->retry_period, 1, &r->retry_ns) != CLI_OK ||
         read_seconds(r, "bind-timeout", s->bind_timeout, 0, &r->bind_timeout_ns) != CLI_OK ||
-        read_seconds(r, "attach-detach-reconcile-sync-period", s->attach_sync_period, 0,
-                     &r->attach_sync_period_ns) != CLI_OK ||
+        controllers_flags_check(r->type->verb->name, &s->controllers, &r->attach_sync_period_ns) != CLI_OK ||
         node_flags_check(r->type->verb->name, &s->node, &r->sync_ns) != CLI_OK)
         return CLI_USAGE;
-    if (s->flex_dir && s->flex_dir[0] != '/')
-        return cli_fail_usage("%s: --flex-dir %s: not an absolute path", r->type->verb->name, s->flex_dir);
     if (r->type->parts & MANAGER_NODE && !s->node.root)
         return cli_fail_usage("%s: --root is needed: a directory where nothing but this node keeps pods' "
                               "volumes, such as /var/lib/berth/node",
@@ -218,10 +233,9 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
                                  .streams_lists = streams_lists,
                                  .scheduler_name = r->settings.scheduler_name,
                                  .bind_timeout_ns = r->bind_timeout_ns,
-                                 .flex_dir = r->settings.flex_dir,
-                                 .attach_sync_period_ns =
-                                     r->settings.has_no_attach_sync ? 0 : r->attach_sync_period_ns,
-                                 .no_force_detach_on_timeout = r->settings.has_no_forced_detach,
+                                 .controllers = r->settings.controllers,
+                                 .provisioners = &r->file.provisioners,
+                                 .attach_sync_period_ns = r->attach_sync_period_ns,
                                  .host = r->host,
                                  .node = &r->settings.node,
                                  .node_name = r->settings.node.name ? r->settings.node.name : r->host,
@@ -486,6 +500,7 @@ static void running_done(struct running *r)
     r->health = health_free(r->health);
     r->metrics = metrics_free(r->metrics);
     r->loop = loop_free(r->loop);
+    settings_file_done(&r->file);
 }
 
 static void run(struct running *r)
@@ -505,6 +520,7 @@ int component_run(const struct component *type, int argc, char **argv)
     struct error err;
     int args;
 
+    settings_file_init(&r.file);
     r.status = flags_parse(type->verb, argc, argv, &r.settings, &args);
     if (r.status == CLI_OK && args > 0)
         r.status = cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb, argv[1], verb);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "cli/cli.h"
+#include "cli/controllers_flags.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/node_flags.h"
@@ -38,13 +39,11 @@ struct component_settings {
     const char *scheduler_name;
     const char *bind_timeout;
     struct node_flags node;
-    const char *flex_dir;
-    const char *attach_sync_period;
+    struct controllers_flags controllers;
+    const char *config;
     const char *log_level;
     const char *log_format;
     bool is_elected;
-    bool has_no_attach_sync;
-    bool has_no_forced_detach;
 };
 
 /* The flags that every component has, at the end of its table. */

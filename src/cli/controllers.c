@@ -3,15 +3,16 @@
 
 #include "cli/component.h"
 #include "cli/manager.h"
+#include "controllers/attach/attach.h"
+
+#define SYNC_SECONDS_MAX 86400
 
 static const struct flag controllers_flags[] = {
-    COMPONENT_FLAG(flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
-    COMPONENT_FLAG(attach_sync_period, "attach-detach-reconcile-sync-period", "SECONDS",
-                   "how often it is verified what is attached; default 60, 0 for never"),
-    FLAG_ON(struct component_settings, has_no_attach_sync, "disable-attach-detach-reconcile-sync",
-            "do not verify what is attached"),
-    FLAG_ON(struct component_settings, has_no_forced_detach, "disable-force-detach-on-timeout",
-            "never detach from a dead node that was using a volume, unless it is tainted out of service"),
+    CONTROLLERS_FLAGS(/* group= */ NULL, struct component_settings),
+    COMPONENT_FLAG(
+        config, "config", "FILE",
+        "YAML with these settings by name (metrics: ADDR:PORT) and with provisioners.nfsSubdir; the "
+        "command line wins"),
     COMPONENT_FLAGS,
     { 0 },
 };
@@ -21,6 +22,20 @@ static const struct component controllers = {
     .lease = "berth-controllers",
     .parts = MANAGER_CONTROLLERS,
 };
+
+int controllers_flags_check(const char *verb, const struct controllers_flags *f, uint64_t *ret_ns)
+{
+    uint64_t seconds = ATTACH_SYNC_PERIOD_NS / NS_PER_S;
+
+    if (f->flex_dir && f->flex_dir[0] != '/')
+        return cli_fail_usage("%s: --flex-dir %s: not an absolute path", verb, f->flex_dir);
+    if (f->attach_sync_period &&
+        (!str_to_uint64(str_of(f->attach_sync_period), &seconds) || seconds > SYNC_SECONDS_MAX))
+        return cli_fail_usage("%s: --attach-detach-reconcile-sync-period %s: not a number from 0 to %d", verb,
+                              f->attach_sync_period, SYNC_SECONDS_MAX);
+    *ret_ns = f->has_no_attach_sync ? 0 : seconds * NS_PER_S;
+    return CLI_OK;
+}
 
 static int controllers_run(int argc, char **argv)
 {

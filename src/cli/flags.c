@@ -8,9 +8,13 @@
 
 const struct flag *flag_find(const struct flag *flags, struct str name)
 {
-    for (const struct flag *f = flags; f && f->name; f++)
+    for (const struct flag *f = flags; f && f->name; f++) {
         if (str_is(name, f->name))
             return f;
+        for (const char *const *alias = f->aliases; *alias; alias++)
+            if (str_is(name, *alias))
+                return f;
+    }
     return NULL;
 }
 
@@ -114,8 +118,11 @@ static const char *nearest(const struct flag *flags, const char *typed)
 {
     struct suggestion s = { .typed = typed };
 
-    for (const struct flag *f = flags; f && f->name; f++)
+    for (const struct flag *f = flags; f && f->name; f++) {
         suggestion_consider(&s, f->name);
+        for (const char *const *alias = f->aliases; *alias; alias++)
+            suggestion_consider(&s, *alias);
+    }
     return s.best;
 }
 

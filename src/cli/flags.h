@@ -30,8 +30,11 @@ struct flag_values {
 #define FLAGS_SERVER "Which server"
 #define FLAGS_LOG "Log"
 
+#define FLAG_ALIASES_MAX 2
+
 struct flag {
-    const char *name; /* without the dashes */
+    const char *name;                          /* without the dashes */
+    const char *aliases[FLAG_ALIASES_MAX + 1]; /* other names that are accepted; NULL behind the last */
     enum flag_type type;
     char letter;       /* 0: it has none */
     const char *group; /* the head in the help under which it stands; NULL: "Flags" */
@@ -90,7 +93,7 @@ struct flag {
 const char *flags_group_after(const struct flag *flags, const char *group);
 bool flag_is_in_group(const struct flag *f, const char *group);
 
-/* NULL when the table has none of that name, or letter. */
+/* NULL when the table has none of that name or alias, or letter. */
 const struct flag *flag_find(const struct flag *flags, struct str name);
 const struct flag *flag_of_letter(const struct flag *flags, char letter);
 /* True when the next argument is its value, unless there is one behind an '='. */

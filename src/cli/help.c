@@ -111,6 +111,15 @@ void help_flag_head(const struct flag *f, char *ret, size_t bytes)
                    f->value ? f->value : "", f->value ? behind : "");
 }
 
+void help_flag_text(const struct flag *f, const char *dashes, char *ret, size_t bytes)
+{
+    size_t used = (size_t)snprintf(ret, bytes, "%s", f->help);
+
+    for (size_t i = 0; f->aliases[i] && used < bytes; i++)
+        used +=
+            (size_t)snprintf(ret + used, bytes - used, "%s%s%s", i ? ", " : "; also ", dashes, f->aliases[i]);
+}
+
 /* Names stand below one another, whether a letter comes first or not. */
 static void flag_head_aligned(const struct flag *f, char *ret, size_t bytes)
 {
@@ -142,7 +151,7 @@ static void put_group(struct page *p, const struct flag *flags, const char *grou
     bool is_first = true; /* without a flag there is no title either */
 
     for (const struct flag *f = flags; f && f->name; f++) {
-        char head[72];
+        char head[72], text[HELP_FLAG_TEXT_BYTES];
 
         if (!flag_is_in_group(f, group))
             continue;
@@ -150,7 +159,8 @@ static void put_group(struct page *p, const struct flag *flags, const char *grou
             put_title(p, group ? group : "Flags");
         is_first = false;
         flag_head_aligned(f, head, sizeof head);
-        put_row(p, head, column, f->help);
+        help_flag_text(f, "--", text, sizeof text);
+        put_row(p, head, column, text);
     }
 }
 

@@ -23,6 +23,10 @@ void help_write_verb(const struct cli_verb *verb, size_t width, struct buf *out)
 /* "-n, --namespace NS", "--dry-run[=WAY]"; cut off at the end of ret. */
 void help_flag_head(const struct flag *f, char *ret, size_t bytes);
 
+/* What it is for, and its aliases, with dashes before them or nothing; cut off at the end of ret. */
+void help_flag_text(const struct flag *f, const char *dashes, char *ret, size_t bytes);
+#define HELP_FLAG_TEXT_BYTES 512
+
 /* True for a verb that people are not told of: one that only scripts of the program's own call. */
 bool help_is_hidden(const struct cli_verb *verb);
 

@@ -12,7 +12,6 @@
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "controllers/stranded/stranded.h"
-#include "host/files.h"
 #include "io/pool.h"
 #include "node/agent.h"
 #include "plugins/builtin.h"
@@ -144,18 +143,22 @@ static int open_caches(struct manager *m, struct error *err)
     return r;
 }
 
-/* A machine where drivers cannot be looked for does without them; the usual place is not made for them. */
+static const char *flex_dir(const struct manager *m)
+{
+    return m->o.controllers.flex_dir ? m->o.controllers.flex_dir : FLEX_DIR;
+}
+
+/* A machine where drivers cannot be looked for does without them. The usual place is not made for them, but
+ * used as soon as somebody makes it. */
 static struct flex_prober *open_flex(struct manager *m, struct pool *pool)
 {
-    const char *dir = m->o.flex_dir ? m->o.flex_dir : FLEX_DIR;
+    const char *dir = flex_dir(m);
+    bool makes_dir = m->o.controllers.flex_dir != NULL;
     struct host_tools tools = { 0 };
     struct flex_prober *p = NULL;
-    enum file_kind kind;
     struct error err;
 
-    if (!m->o.flex_dir && (host_file_kind(dir, &kind, &err) < 0 || kind != FILE_DIR))
-        return NULL;
-    if (flex_prober_new(m->o.loop, pool, dir, &tools, &p, &err) < 0)
+    if (flex_prober_new(m->o.loop, pool, dir, makes_dir, &tools, &p, &err) < 0)
         log_warn("going on without FlexVolume drivers", LOG_STR("dir", dir), LOG_ERR(&err));
     else
         flex_prober_settle(p);
@@ -165,7 +168,7 @@ static struct flex_prober *open_flex(struct manager *m, struct pool *pool)
 static int open_attach(struct manager *m, const struct part_options *part, struct error *err)
 {
     struct attach_options o = { .part = *part,
-                                .no_force_detach_on_timeout = m->o.no_force_detach_on_timeout,
+                                .no_force_detach_on_timeout = m->o.controllers.has_no_forced_detach,
                                 .sync_period_ns = m->o.attach_sync_period_ns };
     int r = pool_new(m->o.loop, ATTACH_WORKERS, ATTACH_QUEUE_MAX, &m->attach_pool, err);
 
@@ -193,7 +196,7 @@ static int find_dirs(struct manager *m, struct error *err)
         m->own_dirs[own++] = m->o.node->root;
     if (m->o.node && m->o.node->static_pods)
         m->own_dirs[own++] = m->o.node->static_pods;
-    m->own_dirs[own++] = m->o.flex_dir ? m->o.flex_dir : FLEX_DIR;
+    m->own_dirs[own++] = flex_dir(m);
     if (r == 0)
         r = vec_push(&m->parent_dirs, NFS_MOUNT_DIR);
     for (unsigned i = 0; s && i < s->nfs_count && r == 0; i++)
@@ -215,12 +218,12 @@ static struct reclaim_rules reclaim_rules(const struct manager *m)
 
 static int open_controllers(struct manager *m, const struct part_options *part, struct error *err)
 {
-    struct binder_options b = {
-        .part = *part,
-        .host = { .loop = m->o.loop, .pool = m->pool, .provisions_host_path = m->o.provisions_host_path },
-        .plugins = plugins_builtin,
-        .reclaim = reclaim_rules(m)
-    };
+    struct binder_options b = { .part = *part,
+                                .host = { .loop = m->o.loop,
+                                          .pool = m->pool,
+                                          .provisions_host_path = m->o.controllers.has_hostpath_provisioner },
+                                .plugins = plugins_builtin,
+                                .reclaim = reclaim_rules(m) };
     int r = binder_new(&b, &m->binder, err);
 
     if (r == 0)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/controllers_flags.h"
 #include "client/client.h"
 #include "machinery/metrics.h"
 #include "why/world.h"
@@ -36,20 +37,18 @@ struct manager_options {
     uint64_t seed;              /* secret */
     bool is_local;              /* the server is in this process */
     bool streams_lists;         /* informer.h */
-    bool provisions_host_path;  /* --enable-hostpath-provisioner */
     const char *scheduler_name; /* borrowed; NULL: the default one */
     uint64_t bind_timeout_ns;   /* of the scheduler */
     const char *host;           /* of this machine; borrowed */
     /* Provisioners that run beside the controllers; NULL for none. Outlives the manager, as the rest. */
     const struct provisioner_settings *provisioners;
-    const char *flex_dir; /* where FlexVolume drivers are, absolute; NULL: FLEX_DIR, if it is there */
-    uint64_t attach_sync_period_ns;  /* of the verification of attachments; 0: never */
-    bool no_force_detach_on_timeout; /* dead nodes keep their volumes until somebody says they are off */
-    const char *node_name;           /* of local volumes, and of the agent */
-    const struct node_flags *node;   /* of the agent; outlives the manager */
-    uint64_t sync_ns;                /* of its pods */
-    const char *data_dir;            /* of the server in this process; NULL for none */
-    const char *state_dir;           /* of the cleaning of local volumes */
+    struct controllers_flags controllers;
+    uint64_t attach_sync_period_ns; /* of the verification of attachments; 0: never */
+    const char *node_name;          /* of local volumes, and of the agent */
+    const struct node_flags *node;  /* of the agent; outlives the manager */
+    uint64_t sync_ns;               /* of its pods */
+    const char *data_dir;           /* of the server in this process; NULL for none */
+    const char *state_dir;          /* of the cleaning of local volumes */
     /* Of explanations: why_world's. NULL: without events. */
     void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
     void *events_ctx;

@@ -13,7 +13,7 @@ static const struct flag node_flags[] = {
     COMPONENT_FLAG_IN(NODE_GROUP, node.root, "root", "DIR",
                       "where pods' volumes are; needed, since nothing else may use it: not a kubelet's"),
     NODE_FLAGS(struct component_settings),
-    COMPONENT_FLAG_IN(NODE_GROUP, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
+    FLEX_DIR_FLAG(NODE_GROUP, struct component_settings),
     COMPONENT_SERVER_FLAGS,
     COMPONENT_MONITOR_FLAGS,
     { 0 },

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "cli/flags.h"
-#include "plugins/flex/prober.h"
 
 struct node_flags {
     const char *name;
@@ -16,9 +15,6 @@ struct node_flags {
     const char *sync;
     bool attaches_itself;
 };
-
-/* Of every verb that uses drivers. */
-#define FLEX_DIR_HELP "where FlexVolume drivers are; default " FLEX_DIR
 
 #define NODE_GROUP "This node"
 #define NODE_FLAG(type, field, name, value, help) FLAG_IN(NODE_GROUP, type, node.field, name, value, help)

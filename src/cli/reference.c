@@ -61,7 +61,7 @@ static void md_group(const struct flag *flags, const char *group, struct buf *ou
     bool is_first = true;
 
     for (const struct flag *f = flags; f && f->name; f++) {
-        char head[64];
+        char head[64], text[HELP_FLAG_TEXT_BYTES];
 
         if (!flag_is_in_group(f, group))
             continue;
@@ -69,7 +69,8 @@ static void md_group(const struct flag *flags, const char *group, struct buf *ou
             (void)buf_addf(out, "\n| %s | |\n| --- | --- |\n", group ? group : "Flags");
         is_first = false;
         help_flag_head(f, head, sizeof head);
-        md_row(head, f->help, out);
+        help_flag_text(f, "--", text, sizeof text);
+        md_row(head, text, out);
     }
 }
 
@@ -199,6 +200,8 @@ static void man_group(const struct flag *flags, const char *group, struct buf *o
     bool is_first = true;
 
     for (const struct flag *f = flags; f && f->name; f++) {
+        char text[HELP_FLAG_TEXT_BYTES];
+
         if (!flag_is_in_group(f, group))
             continue;
         if (is_first && group)
@@ -207,7 +210,8 @@ static void man_group(const struct flag *flags, const char *group, struct buf *o
         (void)buf_add_cstr(out, ".TP\n");
         man_head(f, out);
         (void)buf_add_char(out, '\n');
-        man_line(str_of(f->help), out);
+        help_flag_text(f, "--", text, sizeof text);
+        man_line(str_of(text), out);
     }
 }
 
@@ -255,6 +259,8 @@ static void man_settings(const struct flag *flags, const char *group, struct buf
     if (group)
         (void)buf_addf(out, ".SS %s\n", group);
     for (const struct flag *f = flags; f && f->name; f++) {
+        char text[HELP_FLAG_TEXT_BYTES];
+
         /* The file cannot name another one. */
         if (!flag_is_in_group(f, group) || strcmp(f->name, "config") == 0)
             continue;
@@ -263,7 +269,8 @@ static void man_settings(const struct flag *flags, const char *group, struct buf
         (void)buf_add_cstr(out, ":\\fR \\fI");
         man_text(str_of(f->value ? f->value : "true|false"), out);
         (void)buf_add_cstr(out, "\\fR\n");
-        man_line(str_of(f->help), out);
+        help_flag_text(f, "", text, sizeof text);
+        man_line(str_of(text), out);
     }
 }
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/yaml.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/counts.h"
 #include "apiserver/http.h"
@@ -17,16 +16,15 @@
 #include "apiserver/server.h"
 #include "apiserver/store_facts.h"
 #include "base/log.h"
+#include "cli/controllers_flags.h"
 #include "cli/data_dir.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
 #include "cli/node_flags.h"
-#include "cli/provisioners.h"
+#include "cli/settings_file.h"
 #include "cli/supervised.h"
-#include "controllers/attach/attach.h"
 #include "io/clock.h"
-#include "io/file.h"
 #include "io/hostname.h"
 #include "io/random.h"
 #include "machinery/health.h"
@@ -38,7 +36,6 @@
 #define DEFAULT_ADDRESS "127.0.0.1:7443"
 #define DEFAULT_EVENT_TTL_SECONDS 3600
 #define BIND_TIMEOUT_SECONDS_MAX 86400
-#define CONFIG_BYTES_MAX ((size_t)1 << 20)
 /* From SIGTERM to the end: what is still under way then is cut off. */
 #define STOP_NS (4 * NS_PER_S)
 #define STOP_POLL_NS (20 * NS_PER_MS)
@@ -54,9 +51,8 @@ struct settings {
     const char *event_ttl;
     const char *token_file;
     const char *bind_timeout;
-    const char *flex_dir;
+    struct controllers_flags controllers;
     bool is_insecure;
-    bool has_hostpath_provisioner;
 };
 
 #define CONTROLLERS_GROUP "Controllers and scheduler"
@@ -74,11 +70,9 @@ static const struct flag serve_flags[] = {
     FLAG_IN(NODE_GROUP, struct settings, node.root, "root", "DIR",
             "where the node keeps pods' volumes; default DATA/node"),
     NODE_FLAGS(struct settings),
-    FLAG_ON_IN(CONTROLLERS_GROUP, struct settings, has_hostpath_provisioner, "enable-hostpath-provisioner",
-               "provision hostPath volumes, for tests"),
+    CONTROLLERS_FLAGS(CONTROLLERS_GROUP, struct settings),
     FLAG_IN(CONTROLLERS_GROUP, struct settings, bind_timeout, "bind-timeout", "SECONDS",
             "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
-    FLAG_IN(CONTROLLERS_GROUP, struct settings, flex_dir, "flex-dir", "DIR", FLEX_DIR_HELP),
     FLAG(struct settings, event_ttl, "event-ttl", "SECONDS", "how long events are kept; default 3600"),
     FLAG(struct settings, token_file, "token-file", "FILE",
          "static bearer tokens: lines of token,user,uid,\"group1,group2\""),
@@ -94,11 +88,11 @@ struct running {
     char data[PATH_MAX];
     int64_t event_ttl_seconds;
     uint64_t bind_timeout_ns;
-    struct json config_doc;
-    struct provisioner_settings provisioners;
+    struct settings_file file;
     char state_dir[PATH_MAX + 16];
     char node_root[PATH_MAX + 16];
     uint64_t sync_ns;
+    uint64_t attach_sync_period_ns;
     struct logger logger;
     struct loop *loop;
     struct metrics *metrics;
@@ -121,58 +115,6 @@ struct running {
 };
 
 /* --- Settings --- */
-
-/* One setting of the file: a flag's value, or the provisioners. */
-static int read_setting(struct running *r, json_ref m, struct error *err)
-{
-    struct json *d = &r->config_doc;
-    enum json_type type = json_type(d, m);
-    const char *name = arena_dup(&d->texts, json_key(d, m)), *value;
-
-    if (name && strcmp(name, "provisioners") == 0)
-        return provisioners_read(d, m, &r->provisioners, err);
-    /* An empty value is nobody's wish: it must not pass for the default. */
-    if (name && (type == JSON_ARRAY || type == JSON_OBJECT || type == JSON_NULL))
-        return error_set(err, ERR_INVALID, "setting '%s' is no single value%s", name,
-                         type == JSON_ARRAY ? ": write a list as one text, with commas between" : "");
-    value = type == JSON_TRUE ? "true" : type == JSON_FALSE ? "false" : arena_dup(&d->texts, json_text(d, m));
-    return name && value ? flags_set_default(serve_flags, &r->settings, name, value, err)
-                         : error_no_memory(err);
-}
-
-/* One document; or none, as in a file of comments that nobody has touched yet: then *ret stays 0. */
-static int parse_config(struct running *r, struct str text, json_ref *ret, struct error *err)
-{
-    _cleanup_(yaml_reader_free_p) struct yaml_reader *reader = NULL;
-    struct yaml_doc doc = { 0 }, more = { 0 };
-    int e = yaml_reader_new(text, &reader, err);
-
-    if (e == 0)
-        e = yaml_reader_next(reader, &r->config_doc, &doc, err);
-    if (e <= 0)
-        return e;
-    if (json_type(&r->config_doc, doc.root) != JSON_OBJECT)
-        return error_set(err, ERR_BAD_REQUEST, "line %u: not lines of NAME: VALUE", (unsigned)doc.line);
-    *ret = doc.root;
-    e = yaml_reader_next(reader, &r->config_doc, &more, err);
-    return e > 0 ? error_set(err, ERR_BAD_REQUEST, "a second document, on line %u", (unsigned)more.line) : e;
-}
-
-static int read_config(struct running *r, struct error *err)
-{
-    struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
-    struct settings *s = &r->settings;
-    json_ref root = 0;
-    int e = io_read_file(s->config, CONFIG_BYTES_MAX, &text, err);
-
-    if (e == 0)
-        e = parse_config(r, buf_str(&text), &root, err);
-    for (json_ref m = root ? json_first(&r->config_doc, root) : 0; m && e == 0;
-         m = json_next(&r->config_doc, m))
-        e = read_setting(r, m, err);
-    buf_done(&text);
-    return e < 0 ? error_wrap(err, "settings in '%s'", s->config) : 0;
-}
 
 static bool is_loopback(const char *address)
 {
@@ -232,10 +174,10 @@ static int check_settings(struct running *r)
     struct error err;
     bool has_api;
 
-    if (s->config && read_config(r, &err) < 0)
+    if (s->config && settings_file_read(&r->file, s->config, serve_flags, s, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
-    if (s->flex_dir && s->flex_dir[0] != '/')
-        return cli_fail_usage("serve: --flex-dir %s: not an absolute path", s->flex_dir);
+    if (controllers_flags_check("serve", &s->controllers, &r->attach_sync_period_ns) != CLI_OK)
+        return CLI_USAGE;
     if (cli_data_dir(s->data, r->data, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
@@ -418,10 +360,9 @@ static int open_manager(struct running *r, struct error *err)
                                  .clock = clock_system(),
                                  .metrics = r->metrics,
                                  .is_local = true,
-                                 .provisions_host_path = r->settings.has_hostpath_provisioner,
-                                 .provisioners = &r->provisioners,
-                                 .flex_dir = r->settings.flex_dir,
-                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
+                                 .controllers = r->settings.controllers,
+                                 .provisioners = &r->file.provisioners,
+                                 .attach_sync_period_ns = r->attach_sync_period_ns,
                                  .node_name = r->settings.node.name ? r->settings.node.name : r->host,
                                  .node = &r->settings.node,
                                  .sync_ns = r->sync_ns,
@@ -546,8 +487,7 @@ static void running_done(struct running *r)
     pki_done(&r->pki);
     r->metrics = metrics_free(r->metrics);
     r->loop = loop_free(r->loop);
-    provisioners_done(&r->provisioners);
-    json_done(&r->config_doc);
+    settings_file_done(&r->file);
 }
 
 static int serve_run(int argc, char **argv)
@@ -556,7 +496,7 @@ static int serve_run(int argc, char **argv)
     struct error err;
     int args, status;
 
-    json_init(&r.config_doc, CONFIG_BYTES_MAX);
+    settings_file_init(&r.file);
     status = flags_parse(&cli_verb_serve, argc, argv, &r.settings, &args);
     if (status == CLI_OK && args > 0)
         status = cli_fail_usage("serve: unexpected argument '%s': see 'berth help serve'", argv[1]);

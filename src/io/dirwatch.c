@@ -17,17 +17,31 @@
 #define DIRWATCH_MASK                                                                                    \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | \
      IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
-/* Of the parent only what may put the directory out of its place. */
-#define DIRWATCH_PARENT_MASK \
+/* Of the directories above only what may put the directory out of its place. */
+#define DIRWATCH_ABOVE_MASK \
     (IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define DIRWATCH_ABOVE_MAX 32
+/* Of a directory above one that is awaited: what may bring the next one on the way. */
+#define DIRWATCH_AWAIT_MASK (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+/* How often directories may come or go between the look for them and the watch. */
+#define DIRWATCH_TRIES_MAX 16
 #define DIRWATCH_READ_BYTES 16384
 /* Reads a turn: about 2,000 events with short names. The rest waits for the next turn. */
 #define DIRWATCH_READS_MAX 4
 
+/* A directory above, and the part of the path that is its entry. */
+struct above {
+    int wd;
+    const char *part;
+    size_t len;
+};
+
 struct dirwatch {
     uv_poll_t poll;
     int fd;
-    int parent_wd; /* the parent's among the descriptor's watches; -1: none */
+    int wd; /* the directory's among the descriptor's watches */
+    struct above above[DIRWATCH_ABOVE_MAX];
+    size_t above_count;
     bool stopped;
     dirwatch_fn fn;
     void *ctx;
@@ -40,8 +54,8 @@ struct dirwatch {
     size_t names_count;
     char names[DIRWATCH_NAMES_MAX][NAME_MAX + 1];
 
-    const char *name; /* the last part of path */
-    char path[];      /* without '/' at the end */
+    char awaited[NAME_MAX + 1]; /* the one entry of interest, until it is a directory; "": all are */
+    char path[];                /* without '/' at the end */
 };
 
 static void dirwatch_on_closed(uv_handle_t *handle)
@@ -74,16 +88,35 @@ static bool dirwatch_is_in_place(const struct dirwatch *w)
     return stat(w->path, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
 }
 
+static bool dirwatch_has_awaited(const struct dirwatch *w)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", w->path, w->awaited);
+
+    return w->awaited[0] && n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_about(const struct above *a, const struct inotify_event *event)
+{
+    return event->wd == a->wd &&
+           (event->len == 0 || (strncmp(event->name, a->part, a->len) == 0 && event->name[a->len] == '\0'));
+}
+
 static void dirwatch_note(struct dirwatch *w, const struct inotify_event *event)
 {
+    for (size_t i = 0; i < w->above_count && !w->gone; i++)
+        w->gone = is_about(&w->above[i], event) && !dirwatch_is_in_place(w);
     if (event->mask & IN_Q_OVERFLOW) {
         w->rescan = true; /* the notice of the directory's end may be among what was lost */
-        w->gone = w->gone || !dirwatch_is_in_place(w);
-    } else if (event->wd == w->parent_wd) {
-        if (event->len == 0 || strcmp(event->name, w->name) == 0)
-            w->gone = w->gone || !dirwatch_is_in_place(w);
+        w->gone = w->gone || !dirwatch_is_in_place(w) || dirwatch_has_awaited(w);
+    } else if (event->wd != w->wd) {
+        return;
     } else if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
         w->gone = true;
+    } else if (w->awaited[0]) {
+        if (event->len > 0 && strcmp(event->name, w->awaited) == 0)
+            w->gone = w->gone || dirwatch_has_awaited(w);
     } else if (event->len > 0) {
         dirwatch_add_name(w, event->name);
     } else {
@@ -119,7 +152,7 @@ static void dirwatch_read(struct dirwatch *w)
 static void dirwatch_report(struct dirwatch *w)
 {
     size_t names_count = w->rescan || w->gone ? 0 : w->names_count;
-    bool rescan = w->rescan && !w->gone;
+    bool rescan = w->rescan && !w->gone && !w->awaited[0];
 
     w->names_count = 0;
     w->rescan = false;
@@ -146,35 +179,53 @@ static void dirwatch_on_readable(uv_poll_t *poll, int status, int events)
 }
 
 /* The kernel tells of a directory's deletion only when nobody has it open any more, and of a link's new
- * target not at all; the parent's events tell both. Best effort: a parent that we may enter but not read
- * cannot be watched. */
-static void dirwatch_add_parent(struct dirwatch *w)
+ * target or a new name further up not at all; the events of the directories above tell. Best effort: one that
+ * we may enter but not read cannot be watched. */
+static void dirwatch_add_above(struct dirwatch *w)
 {
     char dir[PATH_MAX];
-    int n = snprintf(dir, sizeof dir, "%.*s", (int)(w->name - w->path), w->path);
+    int n = snprintf(dir, sizeof dir, "%s", w->path);
 
-    w->parent_wd = -1;
-    if (w->name[0] == '\0' || strcmp(w->name, ".") == 0 || strcmp(w->name, "..") == 0)
-        return; /* its parent is not the one before the '/' */
-    if (n >= 0 && (size_t)n < sizeof dir)
-        w->parent_wd = inotify_add_watch(w->fd, n > 0 ? dir : ".", DIRWATCH_PARENT_MASK);
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return;
+    for (size_t end = (size_t)n; end > 0 && w->above_count < DIRWATCH_ABOVE_MAX;) {
+        size_t at = end;
+        while (at > 0 && w->path[at - 1] != '/')
+            at--;
+        dir[at] = '\0';
+        int wd = inotify_add_watch(w->fd, at > 0 ? dir : ".", DIRWATCH_ABOVE_MASK);
+        if (wd >= 0 && end > at)
+            w->above[w->above_count++] = (struct above){ wd, w->path + at, end - at };
+        for (end = at; end > 0 && w->path[end - 1] == '/';)
+            end--;
+    }
 }
 
-/* Fills in what follows from the path. On failure the caller closes w->fd. */
+/* Fills in what follows from the path. On failure the caller closes w->fd.
+ *
+ * The directories above come first, then the look at what is there, then its watch: whatever is exchanged in
+ * between is an event, at which the directory is no longer the one that was seen. A link on the way can make
+ * one above the directory itself: its watch is then added to. */
 static int dirwatch_open(struct dirwatch *w)
 {
+    uint32_t mask = w->awaited[0] ? DIRWATCH_AWAIT_MASK : DIRWATCH_MASK;
     struct stat st;
 
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (w->fd < 0 || inotify_add_watch(w->fd, w->path, DIRWATCH_MASK) < 0 || stat(w->path, &st) < 0)
+    if (w->fd < 0)
+        return -errno;
+    dirwatch_add_above(w);
+    if (stat(w->path, &st) < 0)
+        return -errno;
+    w->wd = inotify_add_watch(w->fd, w->path, mask | IN_MASK_ADD);
+    if (w->wd < 0)
         return -errno;
     w->dev = st.st_dev;
     w->ino = st.st_ino;
-    dirwatch_add_parent(w);
     return 0;
 }
 
-static struct dirwatch *dirwatch_new(const char *path, dirwatch_fn fn, void *ctx)
+static struct dirwatch *dirwatch_new(const char *path, const char *awaited, dirwatch_fn fn, void *ctx)
 {
     size_t len = strlen(path);
     struct dirwatch *w = calloc(1, sizeof *w + len + 1);
@@ -184,35 +235,96 @@ static struct dirwatch *dirwatch_new(const char *path, dirwatch_fn fn, void *ctx
     memcpy(w->path, path, len);
     while (len > 1 && w->path[len - 1] == '/')
         w->path[--len] = '\0';
-    const char *slash = strrchr(w->path, '/');
-    w->name = slash ? slash + 1 : w->path;
+    (void)snprintf(w->awaited, sizeof w->awaited, "%s", awaited); /* it is a part of a path */
     w->fn = fn;
     w->ctx = ctx;
     return w;
 }
 
-int dirwatch_start(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
-                   struct error *err)
+/* 0, or a negative errno. */
+static int dirwatch_begin(struct loop *l, const char *path, const char *awaited, dirwatch_fn fn, void *ctx,
+                          struct dirwatch **ret)
 {
-    struct dirwatch *w = dirwatch_new(path, fn, ctx);
+    struct dirwatch *w = dirwatch_new(path, awaited, fn, ctx);
     int r;
 
     if (!w)
-        return error_no_memory(err);
+        return -ENOMEM;
     r = dirwatch_open(w);
     if (r == 0)
         r = uv_poll_init(loop_uv(l), &w->poll, w->fd);
     if (r < 0) {
         closep(&w->fd);
         free(w);
-        return error_set_errno(err, -r, "cannot watch directory '%s'", path);
+        return r;
     }
     r = uv_poll_start(&w->poll, UV_READABLE, dirwatch_on_readable);
-    if (r < 0) {
+    if (r < 0)
         (void)dirwatch_stop(w);
-        return error_set_errno(err, -r, "cannot watch directory '%s'", path);
+    else
+        *ret = w;
+    return r;
+}
+
+int dirwatch_start(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
+                   struct error *err)
+{
+    int r = dirwatch_begin(l, path, /* awaited= */ "", fn, ctx, ret);
+
+    return r < 0 ? error_set_errno(err, -r, "cannot watch directory '%s'", path) : 0;
+}
+
+/* --- Directories that are not there yet --- */
+
+/* Takes the last part off an absolute path; false when it has none. */
+static bool cut_last(char *path, char ret_part[NAME_MAX + 1])
+{
+    char *end = path + strlen(path), *slash;
+
+    while (end > path + 1 && end[-1] == '/')
+        *--end = '\0';
+    slash = strrchr(path, '/');
+    if (!slash || slash[1] == '\0')
+        return false;
+    (void)snprintf(ret_part, NAME_MAX + 1, "%s", slash + 1); /* no directory has a longer one */
+    slash[slash == path ? 1 : 0] = '\0';
+    return true;
+}
+
+/* Watches first, then looks whether the awaited one has come meanwhile: -EAGAIN. Else 0 or a negative
+ * errno. */
+static int begin_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret)
+{
+    char dir[PATH_MAX], awaited[NAME_MAX + 1] = "";
+    struct dirwatch *w;
+    int r, n = snprintf(dir, sizeof dir, "%s", path);
+
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return -ENAMETOOLONG;
+    do
+        r = dirwatch_begin(l, dir, awaited, fn, ctx, &w);
+    while ((r == -ENOENT || r == -ENOTDIR) && cut_last(dir, awaited));
+    if (r < 0)
+        return r;
+    if (dirwatch_has_awaited(w)) {
+        (void)dirwatch_stop(w);
+        return -EAGAIN;
     }
     *ret = w;
+    return 0;
+}
+
+int dirwatch_start_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
+                           bool *ret_is_there, struct error *err)
+{
+    int r = -EAGAIN;
+
+    assert(path[0] == '/');
+    for (unsigned i = 0; i < DIRWATCH_TRIES_MAX && r == -EAGAIN; i++)
+        r = begin_nearest(l, path, fn, ctx, ret);
+    if (r < 0)
+        return error_set_errno(err, -r, "cannot watch for directory '%s'", path);
+    *ret_is_there = (*ret)->awaited[0] == '\0';
     return 0;
 }
 

@@ -7,15 +7,17 @@
  * beyond DIRWATCH_NAMES_MAX names, or when the kernel's queue overflows, they melt into one RESCAN.
  *
  * When the directory itself is deleted, renamed away or unmounted, or another takes its place at the path,
- * the last event is GONE: stop the watch, and start a new one when the path is there again. What is not seen:
- * a change further up than the parent, and a mount on top. Whoever must not miss that looks from time to
- * time.
+ * also because a directory above was renamed, the last event is GONE: stop the watch, and start a new one
+ * when the path is there again. What is not seen: a change on the way of a link to its target, and a mount on
+ * top. Whoever must not miss that looks from time to time.
  *
  * inotify directly instead of uv_fs_event, which drops the kernel's overflow notice and reports the end of
  * the directory as if an entry of that name had changed. Costs one inotify instance a watch (a user has 128
- * by default), and a wakeup for each entry that leaves or is renamed in the parent. */
+ * by default), and a wakeup for each entry that leaves or is renamed in a directory above. */
 #ifndef BERTH_IO_DIRWATCH_H
 #define BERTH_IO_DIRWATCH_H
+
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -36,6 +38,11 @@ typedef void (*dirwatch_fn)(void *ctx, enum dirwatch_event event, const char *na
 
 int dirwatch_start(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
                    struct error *err);
+/* The same for a directory that need not be there yet; path is absolute. Without it (*ret_is_there: false)
+ * the nearest directory above is watched, and the only event is GONE: the next directory on the way has
+ * appeared, or the one above has gone. Start anew then, as after any GONE. */
+int dirwatch_start_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
+                           bool *ret_is_there, struct error *err);
 /* No event comes after it. Takes NULL. */
 struct dirwatch *dirwatch_stop(struct dirwatch *w);
 DEFINE_CLEANUP(struct dirwatch, dirwatch_stop)

@@ -301,6 +301,15 @@ class Machine:
         """A node whose data is in this directory: there again when it is started anew."""
         return Node(*flags, data=self.folder("data"), **options)
 
+    @contextlib.contextmanager
+    def emptied(self, path):
+        """An empty file system over a directory of the machine."""
+        sh("mount", "-t", "tmpfs", "none", path)
+        try:
+            yield
+        finally:
+            run("umount", "-l", path)
+
     def disk(self, name, mib=64):
         """A block device on a file."""
         path = self.path(f"{name}.img")
@@ -311,9 +320,11 @@ class Machine:
             raise Skip(f"no loop device: {done.stderr.strip()}")
         return done.stdout.strip()
 
-    def driver(self, name, source):
+    def driver(self, name, source, flex=None):
         """Puts a FlexVolume driver test/NAME in place; returns the flags that name the directory."""
-        where = self.folder(f"flex/test~{name}")
+        flex = flex or self.path("flex")
+        where = os.path.join(flex, f"test~{name}")
+        os.makedirs(where, exist_ok=True)
         shutil.copy(source, os.path.join(where, name))
         os.chmod(os.path.join(where, name), 0o755)
-        return ("--flex-dir", self.path("flex"))
+        return ("--flex-dir", flex)

@@ -129,7 +129,7 @@ TEST(resources_are_bounded)
 /* --- Flags --- */
 
 struct settings {
-    const char *ns, *output, *way;
+    const char *ns, *output, *way, *dir;
     bool is_watch, is_everywhere;
     struct flag_values files;
 };
@@ -141,6 +141,12 @@ static const struct flag flags[] = {
     FLAG_SHORT_ON(struct settings, is_everywhere, 'A', "all-namespaces", ""),
     FLAG_MANY(struct settings, files, 'f', "filename", "FILE", ""),
     FLAG_MAY_STAND_ALONE(struct settings, way, "dry-run", "WAY", "client", ""),
+    { .name = "dir",
+      .aliases = { "folder", "old-folder" },
+      .type = FLAG_TEXT,
+      .value = "DIR",
+      .help = "",
+      .offset = offsetof(struct settings, dir) },
     { 0 },
 };
 static const struct cli_verb verb = { .name = "verb", .flags = flags };
@@ -199,6 +205,26 @@ TEST(flags_that_come_several_times_or_stand_alone)
     ASSERT_INT(-1, PARSE("--dry-run=server"));
     ASSERT_STR("server", s.way);
     ASSERT_INT(CLI_USAGE, PARSE("-f"));
+}
+
+/* An alias is the same flag: on the command line and in a file of settings. */
+TEST(aliases)
+{
+    struct settings s;
+
+    ASSERT_INT(-1, PARSE("--folder", "/a"));
+    ASSERT_STR("/a", s.dir);
+    ASSERT_INT(-1, PARSE("--dir=/a", "--old-folder=/b"));
+    ASSERT_STR("/b", s.dir);
+    ASSERT_INT(CLI_USAGE, PARSE("--folder"));
+    ASSERT_INT(CLI_USAGE, PARSE("--old"));
+    s = (struct settings){ 0 };
+    ASSERT_OK(flags_set_default(flags, &s, "folder", "/c", &err));
+    ASSERT_STR("/c", s.dir);
+    ASSERT_OK(flags_set_default(flags, &s, "dir", "/d", &err)); /* it is set already */
+    ASSERT_STR("/c", s.dir);
+    ASSERT_ERR(ERR_INVALID, flags_set_default(flags, &s, "old-foldr", "/e", &err));
+    ASSERT_STR("there is no setting 'old-foldr': did you mean 'old-folder'?", err.msg);
 }
 
 TEST(values_are_bounded)

@@ -229,6 +229,39 @@ TEST(renamed_directory_is_gone)
     assert_seen(w, "GONE ");
 }
 
+TEST(a_directory_below_a_renamed_one_is_gone)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    struct error err = { 0 };
+
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y/z"), 0755), 0);
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start(w->loop, in_dir(&w->dir, "d//x/y/z/"), on_event, &w->seen, &w->watch, &err));
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/other"), 0755), 0);
+    assert_int_equal(rename(in_dir(&w->dir, "d/other"), in_dir(&w->dir, "d/xx")), 0);
+    assert_int_equal(rmdir(in_dir(&w->dir, "d/xx")), 0);
+    assert_seen(w, "");
+    assert_int_equal(rename(in_dir(&w->dir, "d"), in_dir(&w->dir, "e")), 0);
+    assert_seen(w, "GONE ");
+}
+
+/* A link on the way makes a directory stand above itself. */
+TEST(a_directory_above_itself_is_watched_all_the_same)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    struct error err = { 0 };
+
+    assert_int_equal(symlink(".", in_dir(&w->dir, "d/self")), 0);
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start(w->loop, in_dir(&w->dir, "d/self"), on_event, &w->seen, &w->watch, &err));
+    put_file(in_dir(&w->dir, "d/new"), "x");
+    assert_seen(w, "new ");
+    assert_int_equal(unlink(in_dir(&w->dir, "d/self")), 0);
+    assert_seen(w, "GONE ");
+}
+
 TEST(replaced_directory_is_gone)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
@@ -241,6 +274,102 @@ TEST(replaced_directory_is_gone)
     ASSERT_OK(dirwatch_start(w->loop, w->path, on_event, &w->seen, &w->watch, &err));
     put_file(in_dir(&w->dir, "d/x"), "x");
     assert_seen(w, "x ");
+}
+
+/* Directories that are not there yet */
+
+/* Watches d/x/y/z as far as it is there. */
+static bool watch_nearest(struct world *w)
+{
+    char path[TEST_PATH_BYTES + 16];
+    struct error err = { 0 };
+    bool is_there;
+
+    (void)snprintf(path, sizeof path, "%s/x/y/z//", w->path);
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start_nearest(w->loop, path, on_event, &w->seen, &w->watch, &is_there, &err));
+    return is_there;
+}
+
+TEST(a_missing_directory_is_awaited_part_by_part)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+
+    assert_false(watch_nearest(w));
+    put_file(in_dir(&w->dir, "d/other"), "x");
+    put_file(in_dir(&w->dir, "d/x"), "no directory");
+    assert_int_equal(chmod(w->path, 0700), 0);
+    assert_seen(w, "");
+    assert_int_equal(unlink(in_dir(&w->dir, "d/x")), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x"), 0755), 0);
+    assert_seen(w, "GONE ");
+    assert_false(watch_nearest(w));
+    assert_seen(w, "");
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y/z"), 0755), 0);
+    assert_seen(w, "GONE ");
+    assert_true(watch_nearest(w));
+    put_file(in_dir(&w->dir, "d/x/y/z/new"), "x");
+    assert_seen(w, "new ");
+}
+
+TEST(a_directory_that_is_removed_is_awaited_again)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(mkdir(in_dir(&w->dir, "d/x"), 0755), 0);
+        assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y"), 0755), 0);
+        assert_int_equal(mkdir(in_dir(&w->dir, "d/x/y/z"), 0755), 0);
+        assert_true(watch_nearest(w));
+        assert_int_equal(rmdir(in_dir(&w->dir, "d/x/y/z")), 0);
+        assert_seen(w, "GONE ");
+        assert_false(watch_nearest(w)); /* in d/x/y, */
+        assert_int_equal(rmdir(in_dir(&w->dir, "d/x/y")), 0);
+        assert_seen(w, "GONE "); /* which goes too */
+        assert_false(watch_nearest(w));
+        assert_int_equal(rename(in_dir(&w->dir, "d/x"), in_dir(&w->dir, "elsewhere")), 0);
+        assert_seen(w, "GONE ");
+        assert_false(watch_nearest(w));
+        assert_int_equal(rmdir(in_dir(&w->dir, "elsewhere")), 0);
+        assert_seen(w, "");
+        assert_int_equal(symlink("..", in_dir(&w->dir, "d/x")), 0); /* a link to a directory is one */
+        assert_seen(w, "GONE ");
+        assert_false(watch_nearest(w));
+        assert_int_equal(unlink(in_dir(&w->dir, "d/x")), 0);
+        (void)loop_poll(w->loop);
+        buf_clear(&w->seen.log);
+    }
+}
+
+/* What is renamed into its place comes with all that is below it. */
+TEST(an_awaited_directory_may_come_with_the_ones_below)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+
+    assert_int_equal(mkdir(in_dir(&w->dir, "new"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "new/y"), 0755), 0);
+    assert_int_equal(mkdir(in_dir(&w->dir, "new/y/z"), 0755), 0);
+    assert_false(watch_nearest(w));
+    assert_int_equal(rename(in_dir(&w->dir, "new"), in_dir(&w->dir, "d/x")), 0);
+    assert_seen(w, "GONE ");
+    assert_true(watch_nearest(w));
+}
+
+/* The root is above everything. */
+TEST(a_path_of_which_nothing_is_there_is_awaited_in_the_root)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    struct error err = { 0 };
+    bool is_there = true;
+
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start_nearest(w->loop, "/no-such-directory/a/b", on_event, &w->seen, &w->watch,
+                                     &is_there, &err));
+    assert_false(is_there);
+    dirwatch_stop(w->watch);
+    ASSERT_OK(dirwatch_start_nearest(w->loop, "/", on_event, &w->seen, &w->watch, &is_there, &err));
+    assert_true(is_there);
 }
 
 TEST(swapped_link_is_gone)

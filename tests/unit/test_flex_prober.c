@@ -43,7 +43,8 @@ DEFINE_CLEANUP(struct world, world_free)
 
 static void world_start(struct world *w)
 {
-    ASSERT_OK(flex_prober_new(w->loop, w->pool, w->f->drivers, &(struct host_tools){ 0 }, &w->prober, &err));
+    ASSERT_OK(
+        flex_prober_new(w->loop, w->pool, w->f->drivers, true, &(struct host_tools){ 0 }, &w->prober, &err));
     ASSERT_OK(registry_new(none, flex_prober_of(w->prober), &w->registry, &err));
 }
 
@@ -342,8 +343,8 @@ TEST(flex_needs_a_directory)
     struct flex_prober *p = NULL;
 
     put_file(in_dir(w->f->d, "file"), "");
-    assert_true(
-        flex_prober_new(w->loop, w->pool, in_dir(w->f->d, "file/drivers"), &w->f->env.tools, &p, &err) < 0);
+    assert_true(flex_prober_new(w->loop, w->pool, in_dir(w->f->d, "file/drivers"), true, &w->f->env.tools, &p,
+                                &err) < 0);
     assert_non_null(strstr(err.msg, "error (re-)creating driver directory: "));
     assert_null(p);
     world_start(w);
@@ -359,6 +360,36 @@ TEST(flex_needs_a_directory)
     (void)lookup(w, "berth/cloud");
     settle(w);
     assert_non_null(lookup(w, "berth/cloud"));
+}
+
+/* A directory that is not ours to make: it is found when it comes, and its parents with it. */
+TEST(flex_waits_for_a_directory_it_does_not_make)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    struct stat st;
+
+    (void)snprintf(w->f->drivers, sizeof w->f->drivers, "%s/a/b/c", w->f->d->path);
+    ASSERT_OK(
+        flex_prober_new(w->loop, w->pool, w->f->drivers, false, &(struct host_tools){ 0 }, &w->prober, &err));
+    ASSERT_OK(registry_new(none, flex_prober_of(w->prober), &w->registry, &err));
+    settle(w);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_null(lookup(w, "acme/d"));
+        ASSERT_STR("", registry_complaint(w->registry)); /* no drivers are no trouble */
+        assert_int_equal(stat(w->f->drivers, &st), -1);
+        sh("mkdir -p '%s/a'", w->f->d->path);
+        settle(w);
+        assert_null(lookup(w, "acme/d"));
+        sh("mkdir -p '%s'", w->f->drivers);
+        install(w->f, "acme~d", SUCCESS);
+        settle(w);
+        assert_non_null(lookup(w, "acme/d"));
+        if (i == 0)
+            sh("rm -r '%s/a/b'", w->f->d->path);
+        else
+            sh("mv '%s/a' '%s/old.%u'", w->f->d->path, w->f->d->path, i);
+        settle(w);
+    }
 }
 
 TEST_MAIN()

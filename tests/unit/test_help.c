@@ -23,7 +23,13 @@ static const struct flag flags[] = {
     FLAG_SHORT(struct settings, output, 'o', "output", "FORM", "one two three four five six seven"),
     FLAG_MAY_STAND_ALONE(struct settings, way, "dry-run", "WAY", "client", "only so"),
     FLAG_ON_IN("How", struct settings, is_loud, "loud", "*so* that ~all hear"),
-    FLAG_IN("Where", struct settings, very, "a-name-that-is-really-long", "LIST", ".dots"),
+    { .name = "a-name-that-is-really-long",
+      .aliases = { "short", "old" },
+      .type = FLAG_TEXT,
+      .group = "Where",
+      .value = "LIST",
+      .help = ".dots",
+      .offset = offsetof(struct settings, very) },
     { 0 },
 };
 
@@ -82,7 +88,8 @@ TEST(help_of_a_verb)
                "      --server ADDR    which one|else\n"
                "                       none\n"
                "      --a-name-that-is-really-long LIST\n"
-               "                       .dots\n"
+               "                       .dots; also\n"
+               "                       --short, --old\n"
                "\n"
                "How:\n"
                "      --loud           *so* that ~all\n"
@@ -159,6 +166,7 @@ TEST(markdown)
     has(&out, "| Kinds | |\n| --- | --- |\n| `a` | the first |\n");
     has(&out, "| Flags | |\n| --- | --- |\n| `-o, --output FORM` | one two three four five six seven |\n");
     has(&out, "| Where | |\n| --- | --- |\n| `--server ADDR` | which one\\|else none |\n| `--a-name");
+    has(&out, "-long LIST` | .dots; also --short, --old |\n");
     has(&out, "| `--loud` | \\*so\\* that \\~all hear |\n");
     has(&out, "```sh\nberth full a -o 'x y'\n.dot \\n\n```\n");
     has(&out, "Do a\\_little");
@@ -177,7 +185,7 @@ TEST(manual)
     has(&out, ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFORM\\fR\none two");
     has(&out, ".TP\n\\fB\\-\\-dry\\-run\\fR[=\\fIWAY\\fR]\n");
     has(&out, ".PP\nWhere:\n.TP\n\\fB\\-\\-server");
-    has(&out, "\\fILIST\\fR\n\\&.dots\n");
+    has(&out, "\\fILIST\\fR\n\\&.dots; also \\-\\-short, \\-\\-old\n");
     has(&out, "that \\(tiall hear\n");
     has(&out, ".nf\nberth full a \\-o \\(aqx y\\(aq\n\\&.dot \\en\n.fi\n");
     assert_null(strstr(buf_cstr(&out), "hidden"));
@@ -193,6 +201,7 @@ TEST(settings_are_the_flags_but_the_file_itself)
     has(&out, ".SH SETTINGS\n.TP\n\\fBdata:\\fR \\fIDIR\\fR\n");
     has(&out, "\\fBinsecure:\\fR \\fItrue|false\\fR\n");
     has(&out, ".SS This node\n.TP\n\\fBnode\\-name:\\fR");
+    has(&out, "volume/exec; also volume\\-plugin\\-dir, flex\\-volume\\-plugin\\-dir\n");
     assert_null(strstr(buf_cstr(&out), "config:"));
     for (const struct flag *f = cli_verb_serve.flags; f->name; f++) {
         char name[64];

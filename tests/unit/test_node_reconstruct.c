@@ -357,7 +357,8 @@ TEST(a_flex_volume_is_found_again)
 
     sh("mkdir -p '%s/berth~dummy' && cp -p '%s/dummy' '%s/berth~dummy/'", drivers, TEST_DRIVERS_DIR, drivers);
     k->plugins = registry_free(k->plugins);
-    ASSERT_OK(flex_prober_new(k->d->loop, k->d->pool, drivers, &(struct host_tools){ 0 }, &k->prober, &err));
+    ASSERT_OK(
+        flex_prober_new(k->d->loop, k->d->pool, drivers, true, &(struct host_tools){ 0 }, &k->prober, &err));
     ASSERT_OK(registry_new(plugins_of_node, flex_prober_of(k->prober), &k->plugins, &err));
     flex_prober_settle(k->prober);
     ASSERT_OK(registry_by_name(k->plugins, "berth/dummy", PLUGIN_ANY, &p, &err));

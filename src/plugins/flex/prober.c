@@ -51,7 +51,9 @@ struct flex_prober {
     struct loop *loop;
     struct pool *pool;
     struct host_tools tools;
-    struct dirwatch *watch; /* NULL: the directory is gone */
+    struct dirwatch *watch; /* of the directory, or of one above it; NULL: that is gone */
+    bool makes_dir;
+    bool has_dir; /* the watch is the directory's */
     bool must_scan;
     VEC(struct candidate *) all;
     VEC(struct candidate *) gone; /* their names are in events */
@@ -294,12 +296,16 @@ static int watch_dir(struct flex_prober *p, struct error *err)
 
     if (p->watch)
         return 0;
-    r = io_mkdirs(p->dir, DIR_MODE, err);
-    if (r == 0)
+    p->has_dir = p->makes_dir;
+    r = p->makes_dir ? io_mkdirs(p->dir, DIR_MODE, err) : 0;
+    if (r == 0 && p->makes_dir)
         r = dirwatch_start(p->loop, p->dir, prober_on_event, p, &p->watch, err);
+    else if (r == 0)
+        r = dirwatch_start_nearest(p->loop, p->dir, prober_on_event, p, &p->watch, &p->has_dir, err);
     if (r < 0) {
         struct error why = *err;
-        return error_set(err, why.code, "error (re-)creating driver directory: %s", (const char *)why.msg);
+        return error_set(err, why.code, "error %s driver directory: %s",
+                         p->makes_dir ? "(re-)creating" : "waiting for", (const char *)why.msg);
     }
     p->must_scan = true;
     return 0;
@@ -323,7 +329,7 @@ static void look(struct flex_prober *p, struct error *complaints)
     struct error err = { 0 };
     int r = watch_dir(p, &err);
 
-    if (r == 0 && p->must_scan)
+    if (r == 0 && p->must_scan && p->has_dir)
         r = scan(p, &err);
     if (r < 0)
         complain(complaints, &err);
@@ -440,8 +446,8 @@ struct plugin_prober *flex_prober_of(struct flex_prober *p)
     return &p->base;
 }
 
-int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, const struct host_tools *tools,
-                    struct flex_prober **ret, struct error *err)
+int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool makes_dir,
+                    const struct host_tools *tools, struct flex_prober **ret, struct error *err)
 {
     size_t dir_len = strlen(dir);
     struct flex_prober *p = calloc(1, sizeof *p + dir_len + 1);
@@ -452,6 +458,7 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, const st
     p->base.probe = prober_probe;
     p->loop = l;
     p->pool = pool;
+    p->makes_dir = makes_dir;
     p->tools = *tools;
     memcpy(p->dir, dir, dir_len);
     while (dir_len > 1 && p->dir[dir_len - 1] == '/')

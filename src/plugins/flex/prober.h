@@ -25,10 +25,11 @@
 
 struct flex_prober;
 
-/* Makes the directory if it is not there: `error (re-)creating driver directory: …`. dir is absolute; tools
- * without stop. Whoever gets an error goes on without a prober: a registry takes NULL. */
-int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, const struct host_tools *tools,
-                    struct flex_prober **ret, struct error *err);
+/* dir is absolute. While it is not there it is made (`error (re-)creating driver directory: …`), or, without
+ * makes_dir, waited for: its parents may be missing too. tools without stop. Whoever gets an error goes on
+ * without a prober: a registry takes NULL. */
+int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool makes_dir,
+                    const struct host_tools *tools, struct flex_prober **ret, struct error *err);
 /* Calls of drivers that run are told to end, which pool_free() waits for; the pool is freed after this, the
  * registry that borrows the prober before. Takes NULL. */
 struct flex_prober *flex_prober_free(struct flex_prober *p);
