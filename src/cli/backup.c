@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "io/path.h"
 #include "store/store.h"
 
 static int backup_run(int argc, char **argv)
@@ -10,16 +11,18 @@ static int backup_run(int argc, char **argv)
     struct cli_data_args args;
     struct cli_data_progress progress;
     struct error err = { 0 };
+    bool was_there = false;
     int r = cli_data_args_read(&cli_verb_backup, argc, argv, &args);
 
     if (r != CLI_OK)
         return r;
+    (void)io_exists(args.file, &was_there, &err); /* a file that cannot be examined is told of below */
     cli_data_progress_begin(&progress, &cli_verb_backup);
     r = store_backup(args.dir, args.file, cli_data_progress_show, &progress, &err);
     cli_data_progress_end(&progress, r == 0);
     if (r < 0)
         return cli_fail("backup: %s", err.msg);
-    printf("saved %s to %s\n", args.dir, args.file);
+    printf("saved %s to %s%s\n", args.dir, args.file, was_there ? " (replaced)" : "");
     return CLI_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/kubectl.h"
 #include "cli/suggest.h"
 #include "io/status_line.h"
 
@@ -68,10 +69,25 @@ int cli_fail_usage(const char *fmt, ...)
     return status;
 }
 
+/* What other programs call the command that starts them. */
+static bool starts_a_server(const char *name)
+{
+    static const char *const words[] = { "start", "up", "run", "daemon", "server" };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
 int cli_fail_unknown_verb(const char *name)
 {
     struct suggestion s = { .typed = name };
 
+    if (starts_a_server(name))
+        return cli_fail_usage("unknown command '%s': 'berth serve' starts the server", name);
+    if (kubectl_has_verb(name))
+        return cli_fail_usage("unknown command '%s': it is one of kubectl's", name);
     for (size_t i = 0; cli_verbs[i]; i++)
         suggestion_consider(&s, cli_verbs[i]->name);
     if (s.best)
@@ -108,17 +124,61 @@ static bool cli_wants_help(int argc, char **argv)
     return false;
 }
 
+/* How many arguments in front of the verb are a flag that may stand there: `berth --data DIR get pv`. */
+static int cli_leading_flag(int argc, char **argv)
+{
+    static const char *const flags[] = { "--data", "--kubeconfig", "--context", "--namespace", "-n" };
+
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        size_t len = strlen(flags[i]);
+
+        if (strncmp(argv[0], flags[i], len) == 0 && argv[0][len] == '=')
+            return 1;
+        if (strcmp(argv[0], flags[i]) == 0 && argc > 1)
+            return 2;
+    }
+    return 0;
+}
+
+/* Moves the first count arguments behind the others. */
+static void cli_rotate(int argc, char **argv, int count)
+{
+    for (; count > 0; count--) {
+        char *first = argv[0];
+
+        memmove(argv, argv + 1, (size_t)(argc - 1) * sizeof *argv);
+        argv[argc - 1] = first;
+    }
+}
+
+/* Flags in front of the verb go directly behind it. */
+static void cli_put_verb_first(int argc, char **argv)
+{
+    int flags = 0, taken = 1;
+
+    while (flags < argc && taken > 0) {
+        taken = argv[flags][0] == '-' ? cli_leading_flag(argc - flags, argv + flags) : 0;
+        flags += taken;
+    }
+    if (flags < argc)
+        cli_rotate(flags + 1, argv, flags);
+}
+
 static int cli_dispatch(int argc, char **argv)
 {
-    const char *name = argv[0];
+    const char *name;
     const struct cli_verb *verb;
 
+    cli_put_verb_first(argc, argv);
+    name = argv[0];
     if (name[0] == '-') {
         name = cli_verb_of_flag(argv[0]);
         if (!name)
             return cli_fail_usage("unknown flag '%s': see 'berth help'", argv[0]);
     }
     verb = strcmp(name, cli_verb_complete.name) == 0 ? &cli_verb_complete : cli_find_verb(name);
+    if (!verb && kubectl_has_verb(name))
+        return kubectl_say_command(argc, argv);
     if (!verb)
         return cli_fail_unknown_verb(name);
     if (cli_wants_help(argc, argv))

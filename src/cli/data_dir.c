@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "io/env.h"
+#include "io/path.h"
 
 int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err)
 {
@@ -23,6 +24,25 @@ int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err)
     if (n < 0 || n >= PATH_MAX)
         return error_set_errno(err, ENAMETOOLONG, "the data directory");
     return 0;
+}
+
+int cli_data_dir_check(const char *dir, struct error *err)
+{
+    char owner[IO_USER_NAME_BYTES], user[IO_USER_NAME_BYTES];
+    bool may_write;
+    uid_t uid;
+    int r = io_may_write_dir(dir, &may_write, &uid, err);
+
+    if (r == -ERR_NOT_FOUND || (r == 0 && may_write))
+        return 0;
+    if (r < 0)
+        return r;
+    io_user_name(uid, owner);
+    io_user_name(io_user(), user);
+    return error_set(err, ERR_DENIED,
+                     "the data directory '%s' belongs to %s, and you are %s: use sudo, or another directory: "
+                     "--data DIR",
+                     dir, owner, user);
 }
 
 struct data_settings {

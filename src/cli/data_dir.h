@@ -14,6 +14,9 @@
  * $HOME/.local/share/berth for everybody else. */
 int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err);
 
+/* 0 when this user may write there, or it is not there yet; else whose it is and what to do. */
+int cli_data_dir_check(const char *dir, struct error *err);
+
 extern const struct flag cli_data_flags[]; /* of verbs that read their arguments with this: */
 
 struct cli_data_args {

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
 
@@ -126,12 +127,51 @@ static const char *nearest(const struct flag *flags, const char *typed)
     return s.best;
 }
 
+/* Names that other programs have for the same setting. */
+static const struct {
+    const char *typed;
+    const char *name;
+} foreign_names[] = {
+    { "--port", "listen" },
+    { "--address", "listen" },
+    { "--bind", "listen" },
+    { "--bind-address", "listen" },
+    { "--secure-port", "listen" },
+    { "--datadir", "data" },
+    { "--data-dir", "data" },
+    { "-d", "data" },
+    { "--hostname-override", "node-name" },
+    { "--root-dir", "root" },
+    { "--server", "kubeconfig" },
+    { "-s", "kubeconfig" },
+    { "--v", "log-level" },
+    { "-v", "log-level" },
+    { "--verbose", "log-level" },
+    { "--debug", "log-level" },
+    { "--from-literal", "filename" },
+    { "--from-file", "filename" },
+};
+
+static const struct flag *flag_by_foreign_name(const struct flag *flags, const char *argument)
+{
+    struct str typed = { argument, strcspn(argument, "=") };
+
+    for (size_t i = 0; i < ARRAY_LEN(foreign_names); i++)
+        if (str_is(typed, foreign_names[i].typed))
+            return flag_find(flags, str_of(foreign_names[i].name));
+    return NULL;
+}
+
 /* name: without its dashes, NULL for a single letter, of which nobody can guess what it should have been. */
 static int complain_unknown(const struct cli_verb *verb, const char *argument, const char *name)
 {
     const char *best = name ? nearest(verb->flags, name) : NULL;
+    const struct flag *meant = flag_by_foreign_name(verb->flags, argument);
 
-    if (best)
+    if (meant)
+        (void)cli_fail_usage("%s: unknown flag '%s': did you mean '--%s %s'?", verb->name, argument,
+                             meant->name, meant->value);
+    else if (best)
         (void)cli_fail_usage("%s: unknown flag '%s': did you mean '--%s'?", verb->name, argument, best);
     else
         (void)cli_fail_usage("%s: unknown flag '%s': see 'berth help %s'", verb->name, argument, verb->name);

@@ -1,9 +1,14 @@
 /* `berth node`: the node agent in front of any Kubernetes API server. */
 #include "cli/cli.h"
 
+#include <string.h>
+
+#include "api/names.h"
 #include "cli/component.h"
 #include "cli/manager.h"
+#include "io/process.h"
 #include "node/agent.h"
+#include "node/pod_hook.h"
 
 #define SYNC_SECONDS_MAX 86400
 
@@ -32,6 +37,14 @@ int node_flags_check(const char *verb, const struct node_flags *f, uint64_t *ret
     if (f->sync && (!str_to_uint64(str_of(f->sync), &seconds) || seconds < 1 || seconds > SYNC_SECONDS_MAX))
         return cli_fail_usage("%s: --sync-frequency %s: not a number of seconds from 1 to %d", verb, f->sync,
                               SYNC_SECONDS_MAX);
+    if (f->name && !name_is_valid(NAME_DNS_SUBDOMAIN, str_of(f->name)))
+        return cli_fail_usage(
+            "%s: --node-name '%s': use lower case letters, digits, '-' and '.', at most 253, "
+            "with a letter or a digit at both ends",
+            verb, f->name);
+    if (f->hook && !process_has_program(f->hook, POD_HOOK_PATH))
+        return cli_fail_usage("%s: --pod-hook: there is no executable '%s'%s", verb, f->hook,
+                              strchr(f->hook, '/') ? "" : " in " POD_HOOK_PATH);
     *ret_ns = seconds * NS_PER_S;
     return CLI_OK;
 }

@@ -19,7 +19,7 @@ static int restore_run(int argc, char **argv)
     r = store_restore(args.file, args.dir, cli_data_progress_show, &progress, &err);
     cli_data_progress_end(&progress, r == 0);
     if (r < 0)
-        return cli_fail("restore: %s", err.msg);
+        return cli_fail("restore: %s%s", err.msg, r == -ERR_EXISTS ? ": give a new one with --data DIR" : "");
     if (store_backup_has_checksum(args.file, &has_checksum, &err) == 0 && !has_checksum)
         (void)cli_fail("restore: warning: '%s' has no checksum, as backups of older releases: damage that "
                        "leaves every object readable does not show",

@@ -27,6 +27,7 @@
 #include "io/clock.h"
 #include "io/hostname.h"
 #include "io/random.h"
+#include "io/socket.h"
 #include "machinery/health.h"
 #include "machinery/process_metrics.h"
 #include "scheduler/scheduler.h"
@@ -86,6 +87,7 @@ static const struct flag serve_flags[] = {
 struct running {
     struct settings settings;
     char data[PATH_MAX];
+    char listen[SOCKET_ADDRESS_BYTES];
     int64_t event_ttl_seconds;
     uint64_t bind_timeout_ns;
     struct settings_file file;
@@ -118,8 +120,7 @@ struct running {
 
 static bool is_loopback(const char *address)
 {
-    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0 ||
-           strncmp(address, "localhost:", 10) == 0;
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
 }
 
 static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_parts)
@@ -137,7 +138,7 @@ static int check_parts(const char *without, bool *ret_has_api, unsigned *ret_par
             i++;
         if (!parts[i])
             return cli_fail_usage(
-                "serve: --without %.*s: there is no such part: api, controllers, scheduler, node",
+                "serve: --without: unknown part '%.*s'; parts are api, controllers, scheduler and node",
                 STR_ARG(part));
         if (i == 0)
             *ret_has_api = false;
@@ -181,7 +182,9 @@ static int check_settings(struct running *r)
     if (cli_data_dir(s->data, r->data, &err) < 0)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
-    s->listen = s->listen ? s->listen : DEFAULT_ADDRESS;
+    if (socket_address_read(s->listen ? s->listen : DEFAULT_ADDRESS, r->listen, &err) < 0)
+        return cli_fail_usage("serve: --listen: %s", err.msg);
+    s->listen = r->listen;
     if (s->is_insecure && !is_loopback(s->listen))
         return cli_fail_usage(
             "serve: --insecure listens on loopback addresses only, not on '%s': anybody could "
@@ -271,7 +274,15 @@ static int open_http(struct running *r, struct error *err)
     o.key_pem = is_plain ? NULL : buf_cstr(&r->pki.server_key);
     o.cert_pem = is_plain ? NULL : buf_cstr(&r->pki.server_cert);
     o.client_ca_pem = is_plain ? NULL : buf_cstr(&r->pki.ca_cert);
-    return e < 0 ? e : http_new(&o, &r->http, err);
+    if (e == 0)
+        e = http_new(&o, &r->http, err);
+    if (e == -ERR_BUSY)
+        return error_set(
+            err, ERR_BUSY,
+            "cannot listen on %s: another program listens there ('ss -ltnp' shows which); choose "
+            "another address with --listen",
+            r->settings.listen);
+    return e;
 }
 
 static void write_stats(void *ctx, struct buf *out)
@@ -504,7 +515,7 @@ static int serve_run(int argc, char **argv)
         status = check_settings(&r);
     if (status == CLI_OK) {
         log_install(&r.logger);
-        if (start(&r, &err) < 0) {
+        if (cli_data_dir_check(r.data, &err) < 0 || start(&r, &err) < 0) {
             status = cli_fail("serve: %s", err.msg);
         } else {
             log_info("serving", LOG_STR("address", http_address(r.http)), LOG_STR("data", r.settings.data),

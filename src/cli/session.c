@@ -57,6 +57,63 @@ int session_contexts(const struct session_settings *settings, config_context_fn 
                                ctx, err);
 }
 
+bool session_kubeconfig(const struct session_settings *settings, char ret[PATH_MAX], struct error *err)
+{
+    bool is_found;
+
+    return find_kubeconfig(settings, ret, &is_found, err) == 0 && is_found;
+}
+
+/* path: the kubeconfig of a data directory, which could not be used; err says why. */
+static int explain_data_dir(char *path, struct error *err)
+{
+    char owner[IO_USER_NAME_BYTES], user[IO_USER_NAME_BYTES];
+    bool is_there = true, may_write;
+    struct error ignored;
+    uid_t uid;
+
+    (void)io_exists(path, &is_there, &ignored); /* there, as far as this user may see */
+    *strrchr(path, '/') = '\0';
+    if (!is_there)
+        return error_set(err, ERR_NOT_FOUND,
+                         "'%s' is not a data directory of Berth: there is no kubeconfig in it", path);
+    if (err->code != ERR_DENIED || io_may_write_dir(path, &may_write, &uid, &ignored) < 0)
+        return -(int)err->code;
+    io_user_name(uid, owner);
+    io_user_name(io_user(), user);
+    return error_set(err, ERR_DENIED,
+                     "the data directory '%s' belongs to %s, and you are %s: use sudo, or a copy of its "
+                     "kubeconfig with --kubeconfig",
+                     path, owner, user);
+}
+
+static int explain_no_config(struct error *err)
+{
+    char dir[PATH_MAX];
+    struct error ignored;
+
+    if (cli_data_dir(NULL, dir, &ignored) < 0)
+        dir[0] = '\0';
+    return error_set(
+        err, ERR_NOT_FOUND,
+        "no server is configured: --data and --kubeconfig are not given, $BERTH_DATA and "
+        "$KUBECONFIG are not set, and there is no kubeconfig in %s and in ~/.kube; start a server "
+        "with 'berth serve', or name its data directory: --data DIR",
+        dir[0] ? dir : "the default data directory");
+}
+
+/* $BERTH_DATA wins over $KUBECONFIG, which kubectl uses: say so when they are two servers. */
+static void warn_of_two_servers(const struct session_settings *x, const char *path)
+{
+    const char *other = io_env("KUBECONFIG");
+
+    if (x->data || !other || io_is_same_file(path, other))
+        return;
+    status_line_clear();
+    (void)fprintf(stderr, "Note: using the server of $BERTH_DATA (%s), not $KUBECONFIG\n",
+                  io_env("BERTH_DATA"));
+}
+
 static int load_config(const struct session_settings *x, struct session *s, struct error *err)
 {
     char path[PATH_MAX];
@@ -65,9 +122,16 @@ static int load_config(const struct session_settings *x, struct session *s, stru
 
     if (r < 0)
         return r;
-    return config_load(
+    r = config_load(
         &(struct config_options){ .file = is_found ? path : x->kubeconfig, .context = x->context },
         &s->config, err);
+    if (r < 0 && is_found)
+        return explain_data_dir(path, err);
+    if (r == -ERR_NOT_FOUND && !x->kubeconfig && !x->context && !io_env("KUBECONFIG"))
+        return explain_no_config(err);
+    if (r == 0 && is_found)
+        warn_of_two_servers(x, path);
+    return r;
 }
 
 static void on_warning(struct str text)

@@ -6,6 +6,7 @@
 #ifndef BERTH_CLI_SESSION_H
 #define BERTH_CLI_SESSION_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -59,6 +60,10 @@ struct session {
  * kubeconfig in the default data directory, where there is one; of ~/.kube/config, or the pod's. */
 int session_open(const struct session_settings *settings, struct session *ret, struct error *err);
 void session_close(struct session *s);
+
+/* The kubeconfig of the data directory that these settings and the environment lead to; false when another
+ * one is used, or none. */
+bool session_kubeconfig(const struct session_settings *settings, char ret[PATH_MAX], struct error *err);
 
 /* The names of the contexts in the files that session_open() would read, as often as they stand there. */
 int session_contexts(const struct session_settings *settings, config_context_fn *fn, void *ctx,

@@ -130,7 +130,7 @@ static int load_in_cluster(const struct config_options *o, struct client_config 
     if (r < 0)
         return r;
     if (!is_there)
-        return error_set(err, ERR_INVALID, INVALID NO_CONFIG);
+        return error_set(err, ERR_NOT_FOUND, INVALID NO_CONFIG);
     return choose_pod(host, port, dir, c, err);
 }
 

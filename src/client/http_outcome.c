@@ -3,6 +3,7 @@
  * A certificate that is not trusted is told apart by its reason: who has to act differs. */
 #include "client/http_int.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static const struct {
     { GNUTLS_CERT_EXPIRED, "it has expired" },
     { GNUTLS_CERT_NOT_ACTIVATED, "it is not valid yet" },
     { GNUTLS_CERT_REVOKED, "it has been revoked" },
-    { GNUTLS_CERT_SIGNER_NOT_FOUND, "it was issued by an unknown authority" },
+    { GNUTLS_CERT_SIGNER_NOT_FOUND,
+      "it was issued by an unknown authority (is this kubeconfig of another server?)" },
     { GNUTLS_CERT_SIGNER_NOT_CA, "its issuer is no authority" },
     { GNUTLS_CERT_SIGNATURE_FAILURE, "its signature is wrong" },
     { GNUTLS_CERT_INSECURE_ALGORITHM, "it is signed with an insecure algorithm" },
@@ -92,6 +94,9 @@ int http_outcome_error(const struct http_outcome *o, struct error *err)
     if (o->code == CURLE_COULDNT_CONNECT && o->os_errno) {
         write_whither(o->words, words);
         (void)error_set_errno(err, (int)o->os_errno, "server '%s': cannot connect%s", o->server, words);
+        if (o->os_errno == ECONNREFUSED)
+            (void)error_set(err, ERR_UNAVAILABLE, "%s (nothing listens there: is the server running?)",
+                            err->msg);
         err->code = ERR_UNAVAILABLE; /* whatever the system calls it */
         return -ERR_UNAVAILABLE;
     }

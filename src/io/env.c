@@ -1,5 +1,7 @@
 #include "io/env.h"
 
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,6 +18,22 @@ const char *io_env(const char *name)
 bool io_is_root(void)
 {
     return geteuid() == 0;
+}
+
+uid_t io_user(void)
+{
+    return geteuid();
+}
+
+void io_user_name(uid_t uid, char ret[IO_USER_NAME_BYTES])
+{
+    struct passwd entry, *found = NULL;
+    char room[1024];
+
+    if (getpwuid_r(uid, &entry, room, sizeof room, &found) == 0 && found)
+        (void)snprintf(ret, IO_USER_NAME_BYTES, "%s", found->pw_name); /* long names are cut */
+    else
+        (void)snprintf(ret, IO_USER_NAME_BYTES, "user %u", (unsigned)uid);
 }
 
 bool io_stderr_is_terminal(void)

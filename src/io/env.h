@@ -3,12 +3,17 @@
 #define BERTH_IO_ENV_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* The variable's value; NULL when it is unset or empty. */
 const char *io_env(const char *name);
 
 /* True when the process may do everything. */
 bool io_is_root(void);
+/* Who this process acts as, and what a user is called: "alice", or "user 1000" when nobody knows. */
+#define IO_USER_NAME_BYTES 64
+uid_t io_user(void);
+void io_user_name(uid_t uid, char ret[IO_USER_NAME_BYTES]);
 
 /* True when a person reads standard error. */
 bool io_stderr_is_terminal(void);

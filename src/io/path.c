@@ -43,6 +43,17 @@ int io_mode(const char *path, mode_t *ret, struct error *err)
     return 0;
 }
 
+int io_may_write_dir(const char *dir, bool *ret, uid_t *ret_owner, struct error *err)
+{
+    struct stat st;
+
+    if (stat(dir, &st) < 0 || (access(dir, W_OK | X_OK) < 0 && errno != EACCES))
+        return error_set_errno(err, errno, "cannot write to '%s'", dir);
+    *ret = access(dir, W_OK | X_OK) == 0;
+    *ret_owner = st.st_uid;
+    return 0;
+}
+
 int io_absolute(const char *path, char ret[PATH_MAX], struct error *err)
 {
     char dir[PATH_MAX] = "";

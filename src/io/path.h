@@ -21,6 +21,8 @@ int io_mode(const char *path, mode_t *ret, struct error *err);
 int io_absolute(const char *path, char ret[PATH_MAX], struct error *err);
 /* True when both are there and are one file, by whatever names. */
 bool io_is_same_file(const char *a, const char *b);
+/* May this process make files in the directory? And whose it is. ERR_NOT_FOUND when it is not there. */
+int io_may_write_dir(const char *dir, bool *ret, uid_t *ret_owner, struct error *err);
 /* True when there is no such directory, or nothing in it but its lock and temporary files (io/file.h). */
 int io_dir_is_free(const char *dir, bool *ret, struct error *err);
 

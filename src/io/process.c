@@ -30,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
@@ -343,6 +344,33 @@ static int raise_above_stdio(int *fd, struct error *err)
     return 0;
 }
 
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* In path, the first program of this name in the directories; false when there is none. */
+static bool find_in_dirs(const char *name, struct str dirs, char path[PATH_MAX])
+{
+    while (dirs.s) {
+        struct str dir = str_next(&dirs, ':');
+        int n = snprintf(path, PATH_MAX, "%.*s/%s", STR_ARG(dir), name);
+
+        if (dir.len > 0 && n >= 0 && n < PATH_MAX && is_program(path))
+            return true;
+    }
+    return false;
+}
+
+bool process_has_program(const char *name, const char *dirs)
+{
+    char path[PATH_MAX];
+
+    return strchr(name, '/') ? is_program(name) : find_in_dirs(name, str_of(dirs), path);
+}
+
 /* Gives the command's path: argv[0] itself when it has a '/', else the first that can be run in the PATH of
  * env. */
 static int command_find(const struct process_spec *spec, char path[PATH_MAX], struct error *err)
@@ -358,13 +386,7 @@ static int command_find(const struct process_spec *spec, char path[PATH_MAX], st
     for (const char *const *var = spec->env; var && *var; var++)
         if (strncmp(*var, "PATH=", 5) == 0)
             dirs = str_of(*var + 5);
-    while (dirs.s) {
-        struct str dir = str_next(&dirs, ':');
-        n = snprintf(path, PATH_MAX, "%.*s/%s", STR_ARG(dir), name);
-        if (dir.len > 0 && n >= 0 && n < PATH_MAX && access(path, X_OK) == 0)
-            return 0;
-    }
-    return error_set(err, ERR_NOT_FOUND, "no such command in its PATH");
+    return find_in_dirs(name, dirs, path) ? 0 : error_set(err, ERR_NOT_FOUND, "no such command in its PATH");
 }
 
 /* Whoever started us may have left SIGCHLD ignored, and then the kernel would throw the exit status away. */

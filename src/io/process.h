@@ -56,6 +56,10 @@ struct process_result {
 
 typedef void (*process_done_fn)(void *ctx, const struct process_result *result);
 
+/* True when there is a program of this name in the directories ("/usr/bin:/bin"), or at this path when the
+ * name has a '/'. */
+bool process_has_program(const char *name, const char *dirs);
+
 /* Starts a child. What cannot be started at all (no such command or directory, no permission, no descriptor)
  * is an error here, and done is not called. *ret is for process_cancel() and process_drop(), and valid until
  * done is called. */

@@ -27,13 +27,19 @@ union socket_address {
     struct sockaddr_in6 v6;
 };
 
-/* "host:port" and "[host]:port" in their two parts. */
+/* "host:port" and "[host]:port" in their two parts. A port alone is one of loopback, ":port" one of all
+ * addresses, as other servers have it. */
 static bool split_address(const char *address, char *host, size_t room, const char **ret_port)
 {
     const char *colon = strrchr(address, ':');
     size_t len = colon ? (size_t)(colon - address) : 0;
     bool is_bracketed = address[0] == '[';
 
+    if (len == 0 || str_is((struct str){ address, len }, "localhost")) {
+        (void)snprintf(host, room, "%s", colon && len == 0 ? "0.0.0.0" : "127.0.0.1");
+        *ret_port = colon ? colon + 1 : address;
+        return true;
+    }
     if (is_bracketed && (len < 2 || address[len - 1] != ']'))
         return false;
     if (is_bracketed) {
@@ -79,6 +85,17 @@ static void format_address(const union socket_address *a, socklen_t len, char *r
 
     (void)getnameinfo(&a->any, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
     (void)snprintf(ret, SOCKET_ADDRESS_BYTES, a->any.sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+int socket_address_read(const char *text, char *ret, struct error *err)
+{
+    union socket_address a;
+    socklen_t len = 0;
+    int r = parse_address(text, &a, &len, err);
+
+    if (r == 0)
+        format_address(&a, len, ret);
+    return r;
 }
 
 /* Returns 0 or -errno. */

@@ -13,8 +13,13 @@
 /* "[", an IPv6 address with its zone, "]:", a port. */
 #define SOCKET_ADDRESS_BYTES 80
 
-/* A non-blocking TCP socket that listens on "127.0.0.1:7443" or "[::1]:7443". Numbers only, no names to look
- * up; port 0 is any free one. An IPv6 address listens for IPv6 alone, save "[::]", which takes both. address,
+/* An address to listen on as people write it, in its full form: "127.0.0.1:7443" and "[::1]:7443" as they
+ * are, "7443" and "localhost:7443" on loopback, ":7443" on all IPv4 addresses. ret has SOCKET_ADDRESS_BYTES.
+ * ERR_INVALID with an example. */
+int socket_address_read(const char *text, char *ret, struct error *err);
+
+/* A non-blocking TCP socket that listens on such an address. No names to look up but localhost; port 0 is any
+ * free one. An IPv6 address listens for IPv6 alone, save "[::]", which takes both. address,
  * of SOCKET_ADDRESS_BYTES, receives where it really listens, in the same form. Errors name the address. */
 int socket_listen(const char *address, char *ret_address, int *ret_fd, struct error *err);
 
