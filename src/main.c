@@ -18,6 +18,7 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_tree,
     &cli_verb_top,
     &cli_verb_check,
+    &cli_verb_status,
     &cli_verb_serve,
     &cli_verb_controllers,
     &cli_verb_scheduler,

@@ -11,6 +11,7 @@ struct health;
 
 /* Why objects are as they are: /why/pvc/NAMESPACE/NAME, where the controllers are in this process. */
 #define WHY_PATH "/why"
+#define STATUS_PATH "/status"
 
 /* The server's own checks. */
 int server_health_new(struct apiserver *s, struct health **ret, struct error *err);

@@ -153,9 +153,9 @@ static const struct rule no_rules[] = { { 0 } };
 const struct role roles[] = {
     { "admin", .group = GROUP_MASTERS, .rules = admin_rules, .path_verbs = VERBS_ANY, .paths = NAMES("*") },
     { "reader", .group = GROUP_READERS, .rules = reader_rules,
-      PATHS("/metrics", "/stats/volumes", "/why/*") },
-    { "controllers", .user = USER_CONTROLLERS, .rules = controllers_rules, NO_PATHS },
-    { "scheduler", .user = USER_SCHEDULER, .rules = scheduler_rules, NO_PATHS },
+      PATHS("/metrics", "/stats/volumes", "/status", "/why/*") },
+    { "controllers", .user = USER_CONTROLLERS, .rules = controllers_rules, PATHS("/status") },
+    { "scheduler", .user = USER_SCHEDULER, .rules = scheduler_rules, PATHS("/status") },
     { "csi", .group = GROUP_CSI, .rules = csi_rules, NO_PATHS },
     { "node", .is_of_nodes = true, .rules = node_rules, .other_verbs = node_other_verbs, NO_PATHS },
     { "authenticated", .group = GROUP_AUTHENTICATED, .rules = authenticated_rules,

@@ -270,8 +270,9 @@ static bool is_path(const struct apiserver *s, const char *path)
 {
     return (s->write_stats && strcmp(path, STATS_PATH) == 0) || strcmp(path, "/") == 0 ||
            (s->explain && path_is_below(path, WHY_PATH)) || strcmp(path, "/version") == 0 ||
-           strcmp(path, "/metrics") == 0 || health_has_path(str_of(path)) ||
-           path_is_below(path, "/openapi") || path_is_below(path, "/api") || path_is_below(path, "/apis");
+           (s->write_status && strcmp(path, STATUS_PATH) == 0) || strcmp(path, "/metrics") == 0 ||
+           health_has_path(str_of(path)) || path_is_below(path, "/openapi") || path_is_below(path, "/api") ||
+           path_is_below(path, "/apis");
 }
 
 /* The root tells what there is. */
@@ -279,8 +280,9 @@ static void serve_root(struct call *c)
 {
     buf_addf(&c->reply,
              "{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\",\"/openapi/v2\","
-             "\"/openapi/v3\",\"/readyz\",%s\"/version\"%s]}",
+             "\"/openapi/v3\",\"/readyz\",%s%s\"/version\"%s]}",
              c->server->write_stats ? "\"" STATS_PATH "\"," : "",
+             c->server->write_status ? "\"" STATUS_PATH "\"," : "",
              c->server->explain ? ",\"" WHY_PATH "\"" : "");
     call_answer_json_reply(c, 200);
 }
@@ -288,6 +290,12 @@ static void serve_root(struct call *c)
 static void serve_stats(struct call *c)
 {
     c->server->write_stats(c->server->stats_ctx, &c->reply);
+    call_answer_json_reply(c, 200);
+}
+
+static void serve_status(struct call *c)
+{
+    c->server->write_status(c->server->status_ctx, &c->reply);
     call_answer_json_reply(c, 200);
 }
 
@@ -320,6 +328,8 @@ static void serve_path(struct call *c)
         counts_serve(c);
     else if (strcmp(path, STATS_PATH) == 0)
         serve_stats(c);
+    else if (strcmp(path, STATUS_PATH) == 0)
+        serve_status(c);
     else if (path_is_below(path, WHY_PATH))
         serve_why(c);
     else if (path_is_below(path, "/openapi"))

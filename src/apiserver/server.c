@@ -40,6 +40,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     s->stats_ctx = o->stats_ctx;
     s->explain = o->explain;
     s->explain_ctx = o->explain_ctx;
+    s->write_status = o->write_status;
+    s->status_ctx = o->status_ctx;
     rng_init(&s->rng, o->seed);
     json_init(&s->doc, SCRATCH_BYTES_MAX);
     buf_init(&s->text, SCRATCH_BYTES_MAX);

@@ -46,6 +46,9 @@ struct apiserver_options {
     /* Writes what /why/PATH answers, as JSON; all: ?all=true. NULL: there is no such path. */
     int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
     void *explain_ctx;
+    /* Writes what /status answers, as JSON; NULL: there is no such path. */
+    void (*write_status)(void *ctx, struct buf *out);
+    void *status_ctx;
 };
 
 struct apiserver {
@@ -61,6 +64,8 @@ struct apiserver {
     void *stats_ctx;
     int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
     void *explain_ctx;
+    void (*write_status)(void *ctx, struct buf *out);
+    void *status_ctx;
     bool is_stopping; /* readyz fails, no new watches */
     struct metrics *metrics;
     struct apiserver_counts *counts;

@@ -64,6 +64,7 @@ extern const struct cli_verb cli_verb_node;
 extern const struct cli_verb cli_verb_scheduler;
 extern const struct cli_verb cli_verb_serve;
 extern const struct cli_verb cli_verb_sim;
+extern const struct cli_verb cli_verb_status;
 extern const struct cli_verb cli_verb_top;
 extern const struct cli_verb cli_verb_tree;
 extern const struct cli_verb cli_verb_version;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/uid.h"
+#include "apiserver/health.h"
 #include "apiserver/monitor.h"
 #include "base/log.h"
 #include "cli/cli.h"
@@ -13,6 +14,7 @@
 #include "cli/flags.h"
 #include "cli/logging.h"
 #include "cli/manager.h"
+#include "cli/server_status.h"
 #include "cli/settings_file.h"
 #include "cli/supervised.h"
 #include "io/clock.h"
@@ -36,6 +38,9 @@
 #define STOP_POLL_NS (20 * NS_PER_MS)
 /* How often the lease is looked at for something to say. */
 #define LEASE_POLL_NS (500 * NS_PER_MS)
+
+#define STATUS_DEADLINE_NS (10 * NS_PER_S)
+#define STATUS_BYTES_MAX 65536
 
 #define SAID_BYTES 256
 #define IDENTITY_BYTES (IO_HOST_NAME_BYTES + UID_BYTES)
@@ -62,6 +67,8 @@ struct running {
     struct recorder *recorder; /* of the lease's events */
     struct leader *leader;     /* NULL: nobody is elected */
     struct manager *manager;   /* NULL: the server has not been reached */
+    struct server_version version;
+    struct client_call status_call; /* which parts the server runs itself */
     struct timer lease_timer;
     char said_holder[SAID_BYTES];
     char said_trouble[SAID_BYTES];
@@ -246,23 +253,63 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
     return manager_new(&o, &r->manager, err);
 }
 
+static void fail(struct running *r, const struct error *err)
+{
+    log_error("cannot start", LOG_ERR(err));
+    r->status = CLI_FAILED;
+    loop_stop(r->loop);
+}
+
+/* A server of ours may run the same part itself: two sets of controllers would work against each other.
+ * Another scheduler has pods of its own. */
+static int check_server_parts(const struct running *r, struct str answer, struct error *err)
+{
+    struct server_status s = { 0 };
+    const char *part = r->type->verb->name;
+    struct error ignored;
+    bool is_taken = false;
+    struct json d;
+    json_ref v;
+
+    json_init(&d, STATUS_BYTES_MAX);
+    if (json_parse(&d, answer, &v, &ignored) == 0 && server_status_read(&d, v, &s, &ignored) == 0)
+        is_taken = server_status_has_part(&s, part) && !(r->type->parts & MANAGER_NODE) &&
+                   (!r->settings.scheduler_name || strcmp(r->settings.scheduler_name, SCHEDULER_NAME) == 0);
+    json_done(&d);
+    if (is_taken)
+        return error_set(err, ERR_BUSY,
+                         "the server at %s runs its own %s: start it with --without %s, or stop "
+                         "this process",
+                         r->cluster.config.server, part, part);
+    return 0;
+}
+
+static void on_status(void *ctx, const struct client_answer *a)
+{
+    struct running *r = ctx;
+    struct error err;
+
+    /* A server that does not say, as Kubernetes' own, runs none of ours. */
+    if ((a->r == 0 && check_server_parts(r, a->text, &err) < 0) ||
+        open_manager(r, server_version_streams_lists(&r->version), &err) < 0)
+        fail(r, &err);
+    else
+        manager_open(r->manager);
+}
+
 static void on_reached(void *ctx, const struct server_version *version)
 {
     struct running *r = ctx;
-    bool streams_lists = server_version_streams_lists(version);
-    struct error err;
 
     if (r->is_stopping)
         return;
     log_info("the server answers", LOG_STR("server", r->cluster.config.server),
              LOG_INT("major", version->major), LOG_INT("minor", version->minor));
-    if (open_manager(r, streams_lists, &err) < 0) {
-        log_error("cannot be put together, ending", LOG_ERR(&err));
-        r->status = CLI_FAILED;
-        loop_stop(r->loop);
-        return;
-    }
-    manager_open(r->manager);
+    r->version = *version;
+    client_send(r->cluster.own, &r->status_call,
+                &(struct client_request){
+                    .verb = CLIENT_RAW, .path = STATUS_PATH, .deadline_ns = STATUS_DEADLINE_NS },
+                on_status, r);
 }
 
 /* --- Health --- */
@@ -494,6 +541,7 @@ static void running_done(struct running *r)
     supervised_done(&r->supervised);
     r->monitor = monitor_free(r->monitor);
     r->manager = manager_free(r->manager);
+    client_cancel(&r->status_call);
     r->leader = leader_free(r->leader);
     r->recorder = recorder_free(r->recorder);
     cluster_close(&r->cluster);

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "cli/node_flags.h"
 #include "cli/provisioners.h"
+#include "cli/server_status.h"
 #include "controllers/attach/attach.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
@@ -36,6 +37,9 @@
 
 /* Data, root, static pods, drivers, and the end. */
 #define OWN_DIRS_MAX 5
+
+/* Claims and pods that are counted at once when the server is ready. */
+#define COUNTED_MAX 20000
 
 #define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
 
@@ -106,6 +110,31 @@ size_t manager_objects(const struct manager *m)
     return count;
 }
 
+static const struct informer *cache_of(const struct manager *m, enum kind kind)
+{
+    for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
+        if (cached_kinds[i].kind == kind)
+            return m->caches[i];
+    return NULL;
+}
+
+void manager_count_waiting(const struct manager *m, struct server_status *s)
+{
+    const struct informer *claims = cache_of(m, KIND_CLAIM), *pods = cache_of(m, KIND_POD),
+                          *drivers = cache_of(m, KIND_CSI_DRIVER);
+    struct informer_cursor at;
+
+    if (!claims || informer_count(claims) + informer_count(pods) > COUNTED_MAX)
+        return;
+    s->has_counts = true;
+    for (const struct object *o = informer_first(claims, &at); o; o = informer_next(&at))
+        s->claims_pending += server_status_claim_waits(claim_of(o));
+    for (const struct object *o = informer_first(pods, &at); o; o = informer_next(&at))
+        s->pods_waiting += server_status_pod_waits(pod_of(o));
+    for (const struct object *o = informer_first(drivers, &at); o; o = informer_next(&at))
+        server_status_add(&s->drivers, str_of(o->name));
+}
+
 static void check_synced(void *ctx)
 {
     struct manager *m = ctx;
@@ -113,7 +142,7 @@ static void check_synced(void *ctx)
     uint64_t now_ns = loop_now_ns(m->o.loop);
 
     if (!missing) {
-        log_info("the caches are filled", LOG_UINT("objects", manager_objects(m)));
+        log_debug("caches synced", LOG_UINT("objects", manager_objects(m)));
         m->o.on_synced(m->o.ctx);
         return;
     }

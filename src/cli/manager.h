@@ -20,6 +20,7 @@
 struct manager;
 struct node_flags;
 struct provisioner_settings;
+struct server_status;
 
 /* What runs. */
 enum {
@@ -75,6 +76,10 @@ void manager_write_stats(const struct manager *m, struct buf *out);
  * not filled, and without them. Takes NULL. */
 int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out,
                     struct error *err);
+
+/* Counts what waits, and names the CSI drivers. Nothing is counted where there are too many objects for one
+ * turn of the loop. The caches must be filled. */
+void manager_count_waiting(const struct manager *m, struct server_status *s);
 
 /* The name of the first kind whose cache is not filled yet; NULL when all are. */
 const char *manager_missing(const struct manager *m);

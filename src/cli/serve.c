@@ -22,10 +22,13 @@
 #include "cli/logging.h"
 #include "cli/manager.h"
 #include "cli/node_flags.h"
+#include "cli/server_status.h"
 #include "cli/settings_file.h"
 #include "cli/supervised.h"
 #include "io/clock.h"
+#include "io/env.h"
 #include "io/hostname.h"
+#include "io/path.h"
 #include "io/random.h"
 #include "io/socket.h"
 #include "machinery/health.h"
@@ -40,6 +43,10 @@
 /* From SIGTERM to the end: what is still under way then is cut off. */
 #define STOP_NS (4 * NS_PER_S)
 #define STOP_POLL_NS (20 * NS_PER_MS)
+/* How long the parts beside the server are waited for before it is said that it is ready. */
+#define READY_NS (10 * NS_PER_S)
+#define READY_POLL_NS (20 * NS_PER_MS)
+#define STATUS_BYTES_MAX 65536
 
 struct settings {
     const char *data;
@@ -110,6 +117,12 @@ struct running {
     struct manager *manager; /* NULL: --without controllers,scheduler */
     struct supervised supervised;
     struct timer stop_timer;
+    struct timer ready_timer; /* until what runs beside the server is ready, which is told then */
+    uint64_t ready_until_ns;
+    char url[sizeof "https://" + SOCKET_ADDRESS_BYTES];
+    char data_path[PATH_MAX]; /* absolute */
+    char kubeconfig[PATH_MAX + 16];
+    char user[IO_USER_NAME_BYTES];
     uint64_t stop_at_ns;
     bool is_stopping;
     unsigned parts; /* MANAGER_*: what runs beside the server */
@@ -183,7 +196,7 @@ static int check_settings(struct running *r)
         return cli_fail_usage("serve: %s", err.msg);
     s->data = r->data;
     if (socket_address_read(s->listen ? s->listen : DEFAULT_ADDRESS, r->listen, &err) < 0)
-        return cli_fail_usage("serve: --listen: %s", err.msg);
+        return cli_fail_usage("serve: %s", err.msg);
     s->listen = r->listen;
     if (s->is_insecure && !is_loopback(s->listen))
         return cli_fail_usage(
@@ -302,6 +315,102 @@ static int explain(void *ctx, const char *path, bool all, struct buf *out, struc
     return e < 0 ? e : manager_explain(r->manager, &q, out, err);
 }
 
+/* --- What this server is --- */
+
+static void fill_provisioners(const struct running *r, struct server_status_names *ret)
+{
+    const struct provisioner_settings *p = &r->file.provisioners;
+
+    if (!(r->parts & MANAGER_CONTROLLERS))
+        return;
+    if (r->settings.controllers.has_hostpath_provisioner)
+        server_status_add(ret, STR_LIT("kubernetes.io/host-path"));
+    for (unsigned i = 0; i < p->nfs_count; i++)
+        server_status_add(ret, str_of(p->nfs[i].name));
+    if (p->has_local)
+        server_status_add(ret, STR_LIT("local volumes"));
+}
+
+static void fill_status(const struct running *r, struct server_status *ret)
+{
+    *ret = (struct server_status){ .version = STR_LIT(BERTH_VERSION),
+                                   .url = str_of(r->url),
+                                   .data = str_of(r->data_path),
+                                   .kubeconfig = str_of(r->kubeconfig),
+                                   .user = str_of(r->user),
+                                   .may_mount = io_may_mount() };
+    if (r->parts & MANAGER_CONTROLLERS)
+        server_status_add(&ret->parts, STR_LIT("controllers"));
+    if (r->parts & MANAGER_SCHEDULER)
+        server_status_add(&ret->parts, STR_LIT("scheduler"));
+    if (r->parts & MANAGER_NODE) {
+        server_status_add(&ret->parts, STR_LIT("node"));
+        ret->node = str_of(r->settings.node.name ? r->settings.node.name : r->host);
+    }
+    fill_provisioners(r, &ret->provisioners);
+}
+
+static void write_status(void *ctx, struct buf *out)
+{
+    struct server_status s;
+
+    fill_status(ctx, &s);
+    server_status_write_json(&s, out);
+}
+
+/* For a person at a terminal; a log has one line. */
+static void show_ready(const struct running *r)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATUS_BYTES_MAX);
+    struct server_status s;
+
+    if (!io_stderr_is_terminal() || r->logger.format != LOG_FORMAT_TEXT) {
+        log_info("ready", LOG_STR("url", r->url), LOG_STR("kubeconfig", r->kubeconfig));
+        return;
+    }
+    fill_status(r, &s);
+    if (r->manager && !manager_missing(r->manager))
+        manager_count_waiting(r->manager, &s);
+    (void)buf_addf(&text, "\nBerth %s is ready at %s\n", BERTH_VERSION, r->url);
+    server_status_write_text(&s, &text);
+    (void)buf_addf(&text, "  %-13s export BERTH_DATA=%s; berth get nodes\n\n", "try", r->data_path);
+    if (!text.failed)
+        (void)fputs(buf_cstr(&text), stderr);
+}
+
+static void await_ready(void *ctx)
+{
+    struct running *r = ctx;
+    struct error err;
+    bool is_ready =
+        !r->manager || (!manager_missing(r->manager) && manager_check_node(r->manager, &err) == 0);
+
+    if (is_ready || loop_now_ns(r->loop) >= r->ready_until_ns)
+        show_ready(r);
+    else
+        timer_arm_after(&r->ready_timer, READY_POLL_NS);
+}
+
+static int begin_ready(struct running *r, struct error *err)
+{
+    int e = io_absolute(r->settings.data, r->data_path, err);
+
+    if (e < 0)
+        return e;
+    (void)snprintf(r->kubeconfig, sizeof r->kubeconfig, "%s/kubeconfig", r->data_path); /* a path */
+    (void)snprintf(r->url, sizeof r->url, "http%s://%s", r->settings.is_insecure ? "" : "s",
+                   http_address(r->http)); /* it fits */
+    io_user_name(io_user(), r->user);
+    if (r->parts & MANAGER_NODE && !io_may_mount())
+        log_warn(
+            "mounting needs root: volumes are bound, but not mounted on this node; run berth as root, or "
+            "with --without node",
+            LOG_STR("user", r->user));
+    r->ready_until_ns = loop_now_ns(r->loop) + READY_NS;
+    timer_arm_after(&r->ready_timer, 0);
+    return 0;
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -314,7 +423,9 @@ static int open_server(struct running *r, struct error *err)
                                    .stats_ctx = r,
                                    .explain =
                                        r->parts & (MANAGER_CONTROLLERS | MANAGER_SCHEDULER) ? explain : NULL,
-                                   .explain_ctx = r };
+                                   .explain_ctx = r,
+                                   .write_status = write_status,
+                                   .status_ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
     if (e == 0)
@@ -451,6 +562,7 @@ static void on_signal(void *ctx, int signum)
     r->is_stopping = true;
     log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
     supervised_stopping(&r->supervised);
+    timer_disarm(&r->ready_timer);
     r->manager = manager_free(r->manager); /* what it has sent is carried out */
     apiserver_stop(r->server);
     http_quiesce(r->http);
@@ -465,6 +577,7 @@ static int start(struct running *r, struct error *err)
     if (e < 0)
         return e;
     timer_init(&r->stop_timer, r->loop, wait_for_end, r);
+    timer_init(&r->ready_timer, r->loop, await_ready, r);
     e = loop_on_signal(r->loop, SIGTERM, on_signal, r, err);
     if (e == 0)
         e = loop_on_signal(r->loop, SIGINT, on_signal, r, err);
@@ -478,12 +591,15 @@ static int start(struct running *r, struct error *err)
         e = open_renewal(r, err);
     if (e == 0 && r->parts)
         e = open_manager(r, err);
+    if (e == 0)
+        e = begin_ready(r, err);
     return e < 0 ? e : watch_over(r, err);
 }
 
 static void running_done(struct running *r)
 {
     timer_disarm(&r->stop_timer);
+    timer_disarm(&r->ready_timer);
     supervised_done(&r->supervised);
     r->manager = manager_free(r->manager);
     r->client = client_free(r->client);
@@ -519,8 +635,7 @@ static int serve_run(int argc, char **argv)
             status = cli_fail("serve: %s", err.msg);
         } else {
             log_info("serving", LOG_STR("address", http_address(r.http)), LOG_STR("data", r.settings.data),
-                     LOG_BOOL("insecure", r.settings.is_insecure),
-                     LOG_UINT("objects", (uint64_t)store_revision(r.store)));
+                     LOG_BOOL("insecure", r.settings.is_insecure));
             loop_run(r.loop);
         }
     }
@@ -536,12 +651,14 @@ const struct cli_verb cli_verb_serve = {
     .group = CLI_SERVERS,
     .usage = "serve [FLAG...]",
     .summary = "Run the control plane on this machine: API server, controllers, scheduler, node",
-    .about = "Everything is kept in the data directory. At the first start a certificate authority and a "
-             "kubeconfig for "
-             "the administrator are made there: 'kubectl --kubeconfig DATA/kubeconfig' and Berth's own "
-             "commands use it. "
-             "Stop it with SIGTERM or Ctrl-C.\n"
-             "Without root everything works but real mounting, and what does not says so.",
+    .about =
+        "Everything is kept in the data directory. At the first start a certificate authority and a "
+        "kubeconfig for "
+        "the administrator are made there: 'kubectl --kubeconfig DATA/kubeconfig' and Berth's own "
+        "commands use it. "
+        "Stop it with SIGTERM or Ctrl-C.\n"
+        "Without root everything works but mounting: a warning at the start, the Node's condition and the "
+        "pods' events say so.",
     .flags = serve_flags,
     .examples = "  berth serve                                 # in the default data directory\n"
                 "  berth serve --data ./data --listen 127.0.0.1:8000\n"

@@ -106,8 +106,11 @@ static int explain_no_config(struct error *err)
 static void warn_of_two_servers(const struct session_settings *x, const char *path)
 {
     const char *other = io_env("KUBECONFIG");
+    bool is_there = false;
+    struct error ignored;
 
-    if (x->data || !other || io_is_same_file(path, other))
+    if (x->data || !other || io_exists(other, &is_there, &ignored) < 0 || !is_there ||
+        io_is_same_file(path, other))
         return;
     status_line_clear();
     (void)fprintf(stderr, "Note: using the server of $BERTH_DATA (%s), not $KUBECONFIG\n",

@@ -1,11 +1,13 @@
 #include "io/env.h"
 
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 const char *io_env(const char *name)
@@ -18,6 +20,14 @@ const char *io_env(const char *name)
 bool io_is_root(void)
 {
     return geteuid() == 0;
+}
+
+bool io_may_mount(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+    return syscall(SYS_capget, &head, sets) == 0 && sets[0].effective & 1U << CAP_SYS_ADMIN;
 }
 
 uid_t io_user(void)

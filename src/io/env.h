@@ -12,6 +12,8 @@ const char *io_env(const char *name);
 bool io_is_root(void);
 /* Who this process acts as, and what a user is called: "alice", or "user 1000" when nobody knows. */
 #define IO_USER_NAME_BYTES 64
+/* True when the process may mount file systems: CAP_SYS_ADMIN. */
+bool io_may_mount(void);
 uid_t io_user(void);
 void io_user_name(uid_t uid, char ret[IO_USER_NAME_BYTES]);
 

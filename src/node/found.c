@@ -13,7 +13,7 @@
 static void be_attached(struct agent *a)
 {
     a->has_attached = true;
-    log_info("what is attached to this node is known");
+    log_debug("attached volumes of this node read");
     agent_touch(a);
 }
 
@@ -206,6 +206,6 @@ void found_take(struct agent *a, const struct found *found)
         if (p)
             pod_life_restore(p, found->pods[i].state);
     }
-    log_info("the directories of pods are read", LOG_UINT("pods", found->pods_count),
+    log_debug("pod directories scanned", LOG_UINT("pods", found->pods_count),
              LOG_UINT("volumes", found->volumes_count), LOG_UINT("failed", a->failed.count));
 }

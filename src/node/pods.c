@@ -73,7 +73,7 @@ void pods_check_known(struct agent *a)
         if (p->is_known && !p->had_round && !p->life.is_over) /* one that is over wants nothing */
             return;
     a->has_pods = true;
-    log_info("all pods of this node are known", LOG_UINT("pods", informer_count(a->pods)));
+    log_debug("pods of this node listed", LOG_UINT("pods", informer_count(a->pods)));
     for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
         pod_life_look(p);
     orphans_start(a->orphans);

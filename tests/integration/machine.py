@@ -149,7 +149,7 @@ class Node(Server):
 
     def __init__(self, *flags, name=NODE, **options):
         options = {"controllers": True, "node": True, **options}
-        super().__init__("--node-name", name, *flags, **options)
+        super().__init__("--node-name", name, "--log-level", "debug", *flags, **options)
 
     @property
     def root(self):

@@ -80,7 +80,7 @@ class Machine:
         for name in ("disks", "drivers", "host"):
             os.mkdir(os.path.join(self.folder, name))
         flags = ("--node-name", NODE, "--root", self.root, "--flex-dir", self.drivers, *flags)
-        self.server = Server(*flags, node=True, **server)
+        self.server = Server("--log-level", "debug", *flags, node=True, **server)
 
     def __enter__(self):
         return self
