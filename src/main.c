@@ -19,6 +19,8 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_top,
     &cli_verb_check,
     &cli_verb_status,
+    &cli_verb_path,
+    &cli_verb_kubeconfig,
     &cli_verb_serve,
     &cli_verb_controllers,
     &cli_verb_scheduler,

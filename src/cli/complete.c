@@ -140,7 +140,7 @@ static void walk_words(struct walk *w, char **words, size_t count)
 static const struct kind_info *listed_type(const char *words, struct str type)
 {
     struct str rest = str_of(words);
-    const struct kind_info *k = str_is(type, "class") ? kind_info(KIND_CLASS) : resource_type(type);
+    const struct kind_info *k = resource_type(type);
 
     while (rest.s) {
         struct str word = str_next(&rest, ' ');

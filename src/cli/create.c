@@ -1,4 +1,4 @@
-/* `berth create`: objects from manifests, or a namespace by its name. */
+/* `berth create`: objects from manifests, a namespace by its name, or a claim by its size. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -12,6 +12,10 @@ struct create_settings {
     struct session_settings session;
     struct manifest_settings manifests;
     struct deed_settings deed;
+    const char *size;
+    const char *class;
+    const char *access_mode;
+    const char *volume;
 };
 
 struct create {
@@ -45,26 +49,61 @@ static int create_one(struct create *c, const struct manifest *m)
     return deed_tell(&c->deed, m->kind, d, answer, "created");
 }
 
-/* `create namespace NAME`. */
-static int make_namespace(struct create *c, int args, char **argv, struct error *err)
+/* What the flags say of a claim. A mode may be short: RWO. */
+static int fill_claim(struct create *c, json_ref object, struct error *err)
+{
+    static const char *const modes[][2] = { { "RWO", "ReadWriteOnce" },
+                                            { "ROX", "ReadOnlyMany" },
+                                            { "RWX", "ReadWriteMany" },
+                                            { "RWOP", "ReadWriteOncePod" } };
+    const struct create_settings *x = &c->settings;
+    const char *mode = x->access_mode ? x->access_mode : "ReadWriteOnce";
+    struct json *d = &c->manifests.doc;
+    json_ref spec = json_ensure_object(d, object, "spec"), list = json_new_array(d);
+
+    if (!x->size)
+        return error_set(err, ERR_INVALID, "a claim needs a size, as --size 1Gi");
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+        if (strcmp(mode, modes[i][0]) == 0)
+            mode = modes[i][1];
+    json_append(d, list, json_new_string(d, str_of(mode)));
+    json_set(d, spec, "accessModes", list);
+    json_set_string(d, json_ensure_object(d, json_ensure_object(d, spec, "resources"), "requests"), "storage",
+                    x->size);
+    if (x->class)
+        json_set_string(d, spec, "storageClassName", x->class);
+    if (x->volume)
+        json_set_string(d, spec, "volumeName", x->volume);
+    return 0;
+}
+
+/* `create namespace NAME`, `create pvc NAME --size 1Gi`. */
+static int make_from_flags(struct create *c, int args, char **argv, struct error *err)
 {
     struct json *d = &c->manifests.doc;
     const struct kind_info *k = resource_type(str_of(argv[1]));
     json_ref object = json_new_object(d), meta = json_new_object(d);
+    struct manifest item;
+    int r = 0;
 
-    if (!k || k->kind != KIND_NAMESPACE)
+    if (!k || (k->kind != KIND_NAMESPACE && k->kind != KIND_CLAIM))
         return error_set(err, ERR_UNSUPPORTED,
                          "a %s cannot be made from flags: write it down and use -f, - for standard input",
                          argv[1]);
     if (args != 2)
         return error_set(err, ERR_INVALID, "exactly one NAME is required, got %d", args - 1);
     json_set_string(d, object, "apiVersion", "v1");
-    json_set_string(d, object, "kind", "Namespace");
+    json_set_string(d, object, "kind", k->name);
     json_set_string(d, meta, "name", argv[2]);
+    if (k->is_namespaced)
+        json_set_string(d, meta, "namespace", c->session.ns);
     json_set(d, object, "metadata", meta);
-    if (vec_push(&c->manifests.items, (struct manifest){ k, object, "", argv[2], "" }) < 0)
+    if (k->kind == KIND_CLAIM)
+        r = fill_claim(c, object, err);
+    item = (struct manifest){ k, object, "", argv[2], k->is_namespaced ? c->session.ns : "" };
+    if (r == 0 && vec_push(&c->manifests.items, item) < 0)
         return error_no_memory(err);
-    return json_check(d, err);
+    return r < 0 ? r : json_check(d, err);
 }
 
 static int create_all(struct create *c, int args, char **argv)
@@ -74,7 +113,7 @@ static int create_all(struct create *c, int args, char **argv)
 
     if (deed_init(&c->deed, &c->settings.deed, &err) < 0 ||
         session_open(&c->settings.session, &c->session, &err) < 0 ||
-        (args ? make_namespace(c, args, argv, &err)
+        (args ? make_from_flags(c, args, argv, &err)
               : manifests_read(&c->settings.manifests, &c->session, &c->manifests, &err)) < 0)
         return session_complain("%s", err.msg);
     manifests_progress_begin(&c->progress, &c->session, "create");
@@ -95,7 +134,8 @@ static int create_run(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     if ((args == 0) == (c.settings.manifests.files.count == 0))
-        return cli_fail_usage("create: give -f FILE, or namespace NAME: see 'berth help create'");
+        return cli_fail_usage(
+            "create: give -f FILE, namespace NAME or pvc NAME --size 1Gi: see 'berth help create'");
     json_init(&c.manifests.doc, SESSION_BYTES_MAX);
     status = create_all(&c, args, argv);
     reply_done(&c.reply);
@@ -105,22 +145,31 @@ static int create_run(int argc, char **argv)
     return status;
 }
 
+#define CLAIM_GROUP "Of a claim"
+
 static const struct flag create_flags[] = {
     MANIFEST_FLAGS(struct create_settings, manifests),
     DEED_FLAGS(struct create_settings, deed),
+    FLAG_IN(CLAIM_GROUP, struct create_settings, size, "size", "SIZE", "how much it needs at least: 1Gi"),
+    FLAG_IN(CLAIM_GROUP, struct create_settings, class, "class", "NAME",
+            "its storage class; default: the cluster's, \"\" for none"),
+    FLAG_IN(CLAIM_GROUP, struct create_settings, access_mode, "access-mode", "MODE",
+            "RWO (the default), ROX, RWX or RWOP"),
+    FLAG_IN(CLAIM_GROUP, struct create_settings, volume, "volume", "NAME", "this volume and no other"),
     SESSION_FLAGS(struct create_settings, session),
     { 0 },
 };
 
 const struct cli_verb cli_verb_create = {
     .name = "create",
-    .usage = "create -f FILE | namespace NAME",
+    .usage = "create -f FILE | namespace NAME | pvc NAME --size SIZE",
     .summary = "Create objects",
     .flags = create_flags,
     .examples = "  berth create -f claim.yaml             # what the file describes\n"
                 "  berth create -f - < claim.yaml         # the same from standard input\n"
                 "  berth create -f . -R --dry-run=server  # would the server take them?\n"
-                "  berth create namespace shop            # a namespace\n",
-    .args = "namespace",
+                "  berth create namespace shop            # a namespace\n"
+                "  berth create pvc data --size 1Gi       # a claim of the default class\n",
+    .args = "namespace pvc",
     .run = create_run,
 };

@@ -1,7 +1,11 @@
 #include "cli/resources.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/cleanup.h"
+#include "cli/suggest.h"
 
 /* What `all` stands for: the kinds in that category. */
 static const enum kind all_kinds[] = { KIND_POD };
@@ -21,9 +25,26 @@ static bool word_is(struct str word, const char *name)
     return word.len == strlen(name) && strncasecmp(word.s, name, word.len) == 0;
 }
 
+/* What people call these kinds, and what these pages do. */
+static const struct kind_info *kind_by_plain_word(struct str word)
+{
+    static const struct {
+        const char *word;
+        enum kind kind;
+    } words[] = {
+        { "volume", KIND_VOLUME }, { "volumes", KIND_VOLUME }, { "claim", KIND_CLAIM },
+        { "claims", KIND_CLAIM },  { "class", KIND_CLASS },    { "classes", KIND_CLASS },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (word_is(word, words[i].word))
+            return kind_info(words[i].kind);
+    return kind_by_word(word);
+}
+
 const struct kind_info *resource_type(struct str word)
 {
-    const struct kind_info *plain = kind_by_word(word);
+    const struct kind_info *plain = kind_by_plain_word(word);
     struct str rest = word, first = str_next(&rest, '.');
 
     if (plain || !rest.s)
@@ -39,7 +60,20 @@ const struct kind_info *resource_type(struct str word)
 
 static int unknown_type(struct str word, struct error *err)
 {
-    return error_set(err, ERR_NOT_FOUND, "the server doesn't have a resource type \"%.*s\"", STR_ARG(word));
+    char typed[SUGGEST_BYTES_MAX + 1];
+    struct suggestion s = { .typed = typed };
+
+    (void)snprintf(typed, sizeof typed, "%.*s", STR_ARG(word)); /* of a longer one nothing is guessed */
+    for (unsigned i = 0; i < KIND_COUNT && word.len < sizeof typed; i++) {
+        const struct kind_info *k = kind_info((enum kind)i);
+
+        suggestion_consider(&s, k->plural);
+        for (const char *const *name = k->short_names; name && *name; name++)
+            suggestion_consider(&s, *name);
+    }
+    return error_set(err, ERR_NOT_FOUND, "the server doesn't have a resource type \"%.*s\"%s%s%s",
+                     STR_ARG(word), s.best ? ": did you mean '" : "", s.best ? s.best : "",
+                     s.best ? "'?" : "");
 }
 
 static int add(struct resources *to, const struct kind_info *k, const char *name, struct error *err)

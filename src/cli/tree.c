@@ -31,12 +31,12 @@ struct tree_verb {
 static int read_root(struct tree_verb *x, const char *argument)
 {
     struct str name = str_of(argument), type = str_next(&name, '/');
-    const struct kind_info *k = str_is(type, "class") ? kind_info(KIND_CLASS) : resource_type(type);
+    const struct kind_info *k = resource_type(type);
 
     if (!name.s || name.len == 0)
         return cli_fail_usage("tree: '%s' is not class/NAME, pv/NAME or pvc/NAME", argument);
     if (!k || (k->kind != KIND_CLASS && k->kind != KIND_VOLUME && k->kind != KIND_CLAIM))
-        return cli_fail_usage("tree: of classes, volumes and claims alone, not of '%.*s'", STR_ARG(type));
+        return cli_fail_usage("tree: name a class, a volume or a claim, not a '%.*s'", STR_ARG(type));
     x->what.kind = k->kind;
     x->what.name = name.s;
     return CLI_OK;

@@ -11,6 +11,7 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/resources.h"
+#include "why/world.h"
 
 #define WEEK_NS (UINT64_C(604800) * NS_PER_S)
 #define TIMEOUT_DEFAULT_NS (30 * NS_PER_S)
@@ -111,6 +112,25 @@ static int read_path(struct wait *w, struct str text, struct error *err)
     return r < 0 ? error_wrap(err, "jsonpath") : 0;
 }
 
+/* --for=bound: a phase, in any case. */
+static int read_phase(struct wait *w, struct str word, struct error *err)
+{
+    static const char *const phases[] = { "Pending", "Available", "Bound",     "Released", "Failed",
+                                          "Lost",    "Running",   "Succeeded", "Active",   "Terminating" };
+
+    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+        if (word.len == strlen(phases[i]) && strncasecmp(word.s, phases[i], word.len) == 0) {
+            w->until = UNTIL_PATH;
+            w->has_value = true;
+            w->value = str_of(phases[i]);
+            return jsonpath_parse_path(STR_LIT("{.status.phase}"), &w->path, err);
+        }
+    }
+    if (word.len == 5 && strncasecmp(word.s, "ready", 5) == 0)
+        return read_condition(w, STR_LIT("Ready"), err);
+    return error_set(err, ERR_INVALID, "unrecognized condition: \"%s\"", w->settings.until);
+}
+
 static int read_until(struct wait *w, struct error *err)
 {
     struct str rest = str_of(w->settings.until), word = str_next(&rest, '=');
@@ -123,6 +143,8 @@ static int read_until(struct wait *w, struct error *err)
         return read_condition(w, rest, err);
     else if (rest.s && str_is(word, "jsonpath"))
         return read_path(w, rest, err);
+    else if (!rest.s)
+        return read_phase(w, word, err);
     else
         return error_set(err, ERR_INVALID, "unrecognized condition: \"%s\"", w->settings.until);
     return 0;
@@ -200,6 +222,18 @@ static uint64_t time_left(struct wait *w)
     return w->timeout_ns > passed ? w->timeout_ns - passed : 0;
 }
 
+static int complain_timeout(const struct wait *w, const struct one *o)
+{
+    const char *type = why_type(o->kind->kind);
+    bool is_elsewhere = o->kind->is_namespaced && strcmp(o->ns, w->session.config.ns) != 0;
+
+    if (!type || w->until == UNTIL_CREATED)
+        return session_complain("timed out waiting for the condition on %s/%s", o->kind->plural, o->name);
+    return session_complain("timed out waiting for the condition on %s/%s: see 'berth why %s/%s%s%s'",
+                            o->kind->plural, o->name, type, o->name, is_elsewhere ? " -n " : "",
+                            is_elsewhere ? o->ns : "");
+}
+
 static void wait_for(struct wait *w, const struct one *o)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(4096);
@@ -212,8 +246,7 @@ static void wait_for(struct wait *w, const struct one *o)
     if (r == -ERR_TIMEOUT && w->timeout_ns == 0) {
         w->status = session_complain("condition not met for %s/%s", o->kind->plural, o->name);
     } else if (r == -ERR_TIMEOUT) {
-        w->status =
-            session_complain("timed out waiting for the condition on %s/%s", o->kind->plural, o->name);
+        w->status = complain_timeout(w, o);
     } else if (r < 0) {
         w->status = reply_complain(&w->reply, NULL, NULL);
     } else {
@@ -361,7 +394,7 @@ static int wait_run(int argc, char **argv)
 
 static const struct flag wait_flags[] = {
     FLAG(struct wait_settings, until, "for", "WHAT",
-         "condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create, delete"),
+         "a phase (bound), condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create, delete"),
     FLAG(struct wait_settings, timeout, "timeout", "TIME",
          "30s unless said; 0 looks once, less than 0 is a week"),
     MANIFEST_FLAGS(struct wait_settings, manifests),
@@ -378,7 +411,7 @@ const struct cli_verb cli_verb_wait = {
     .usage = "wait (TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE) --for=WHAT",
     .summary = "Wait until objects are as they should be",
     .flags = wait_flags,
-    .examples = "  berth wait pvc/data --for=jsonpath='{.status.phase}'=Bound --timeout=2m\n"
+    .examples = "  berth wait pvc/data --for=bound --timeout=2m\n"
                 "  berth wait pod/web --for=condition=Ready\n"
                 "  berth wait pvc/data --for=delete\n",
     .args = "TYPE",

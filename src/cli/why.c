@@ -92,6 +92,8 @@ static int read_arguments(struct asking *x, int args, char **argv)
     const struct resource *first = &x->resources.items[0];
     struct error err;
 
+    if (args == 1 && !strchr(argv[1], '/') && !resource_type(str_of(argv[1])))
+        return cli_fail_usage("why: name the object with its type, as pvc/%s", argv[1]);
     if (resources_read(args, argv + 1, &x->resources, &err) < 0)
         return session_complain("%s", err.msg);
     if (x->resources.count != 1 || !first->name)
