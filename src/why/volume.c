@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
+#include "why/claim.h"
 #include "why/users.h"
 
 #define LOCAL_PROVISIONER "local-volume-provisioner-"
@@ -102,12 +103,12 @@ static void add_taker(const struct why_world *w, struct report *r, const struct 
                       const struct claim *c, struct takers *ret)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), name = BUF_INIT(1024);
-    struct match_options o = { .is_delayed = false };
+    struct match_options o;
     enum reject first;
     unsigned refusals;
     struct error err;
 
-    if (decide_is_delayed(w->caches[KIND_CLASS], c, &o.is_delayed, &err) < 0)
+    if (why_search(w, c, &o, &err) < 0)
         return; /* its class is wrong: nothing is bound to it */
     first = match_volume(v, c, &o);
     refusals = match_refusals(v, c, &o);

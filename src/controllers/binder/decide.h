@@ -15,6 +15,10 @@
 #include "machinery/informer.h"
 #include "plugins/plugin.h"
 
+/* So long a claim whose class does not exist is not bound to a volume with node affinity: the class may be on
+ * its way, and may say that a pod's node comes first. */
+#define DECIDE_CLASS_WAIT_NS NS_PER_S
+
 /* What is looked at. */
 struct binder_sight {
     const struct informer *volumes;
@@ -22,8 +26,10 @@ struct binder_sight {
     const struct volume_plugin *const *plugins; /* ends with NULL: those that provision here */
     bool is_static;                             /* no dynamic provisioning */
     /* The volume for a claim that names none: as volume_index_match(). */
-    int (*match)(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
+    int (*match)(void *ctx, const struct claim *c, const struct match_options *o, const struct volume **ret,
                  struct error *err);
+    /* The claim was first seen less than DECIDE_CLASS_WAIT_NS ago. NULL: no claim was. */
+    bool (*is_new)(void *ctx, const struct claim *c);
     void *ctx;
 };
 
@@ -32,6 +38,7 @@ enum claim_step {
     /* A volume is there. */
     CLAIM_STEP_BIND, /* A2, B3, B4, C3, C4: it can be the claim's, or is */
     /* It names none, and none fits. */
+    CLAIM_STEP_AWAIT_CLASS,       /* a volume would do, and the class may come */
     CLAIM_STEP_SET_CLASS,         /* A3: the default one */
     CLAIM_STEP_AWAIT_POD,         /* A4 */
     CLAIM_STEP_PROVISION_NEVER,   /* A5: provisioning is off … */
@@ -58,7 +65,7 @@ struct claim_decision {
     const struct volume_plugin *plugin;
     const char *provisioner; /* outside; lives as long as the class */
     enum reject reject;
-    bool is_delayed; /* the class waits for the first consumer */
+    struct match_options search; /* of a claim that names no volume */
     struct error err;
 };
 
@@ -67,8 +74,10 @@ void decide_claim(const struct binder_sight *s, const struct claim *c, struct cl
 /* The class that claims without one are given: the newest of the default ones, then by name; NULL. */
 const struct storage_class *decide_default_class(const struct informer *classes);
 
-/* Whether the claim's class waits for the first consumer. -ERR_INVALID for a class that does not say. */
-int decide_is_delayed(const struct informer *classes, const struct claim *c, bool *ret, struct error *err);
+/* How volumes are looked for: what the claim's class says of it, or its absence. Of the sight classes and
+ * is_new are asked. -ERR_INVALID for a class that does not say when to bind. */
+int decide_search(const struct binder_sight *s, const struct claim *c, struct match_options *ret,
+                  struct error *err);
 
 /* The pod wants its claims and waits for a node: a claim that waits for its first consumer waits for it. */
 bool decide_is_waiting_pod(const struct pod *p);

@@ -40,15 +40,16 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
 {
     struct binder *b = round_binder(r);
     const struct claim *c = v->claim.is_set ? binder_claim(b, v->claim.ns, v->claim.name) : NULL;
+    struct binder_sight sight = binder_sight(b);
     const struct volume *match = NULL;
+    struct match_options search;
     struct error err;
-    bool is_delayed;
 
     if (v->phase == VOLUME_AVAILABLE || (!v->claim.is_set && binder_is_missed(b, v->obj.name)))
         return;
     if (c && !object_annotation(&c->obj, ANN_BIND_COMPLETED) && c->volume_name[0] == '\0' &&
-        decide_is_delayed(b->classes, c, &is_delayed, &err) == 0 &&
-        volume_index_match(b->index, c, is_delayed, &match, &err) == 0 && match &&
+        decide_search(&sight, c, &search, &err) == 0 &&
+        volume_index_match(b->index, c, &search, &match, &err) == 0 && match &&
         strcmp(match->obj.name, v->obj.name) == 0) {
         binder_add_claim(b, c->obj.ns, c->obj.name);
         return;
