@@ -222,7 +222,7 @@ static void on_synced(void *ctx)
     }
 }
 
-static int open_manager(struct running *r, bool streams_lists, struct error *err)
+static int open_manager(struct running *r, const struct server_version *server, struct error *err)
 {
     struct manager_options o = { .parts = r->type->parts,
                                  .loop = r->loop,
@@ -230,7 +230,8 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
                                  .client = r->cluster.client,
                                  .metrics = r->metrics,
                                  .seed = r->seed,
-                                 .streams_lists = streams_lists,
+                                 .server = *server,
+                                 .streams_lists = server_version_streams_lists(server),
                                  .scheduler_name = r->settings.scheduler_name,
                                  .bind_timeout_ns = r->bind_timeout_ns,
                                  .controllers = r->settings.controllers,
@@ -249,14 +250,13 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
 static void on_reached(void *ctx, const struct server_version *version)
 {
     struct running *r = ctx;
-    bool streams_lists = server_version_streams_lists(version);
     struct error err;
 
     if (r->is_stopping)
         return;
     log_info("the server answers", LOG_STR("server", r->cluster.config.server),
              LOG_INT("major", version->major), LOG_INT("minor", version->minor));
-    if (open_manager(r, streams_lists, &err) < 0) {
+    if (open_manager(r, version, &err) < 0) {
         log_error("cannot be put together, ending", LOG_ERR(&err));
         r->status = CLI_FAILED;
         loop_stop(r->loop);

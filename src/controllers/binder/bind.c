@@ -113,7 +113,8 @@ static void on_bound(struct binder *b, const struct step *s, const struct client
     if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
         return;
     binder_metrics_end(b->metrics, LONG_PROVISION, str_of(round_name(s->round)));
-    recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
+    if (b->o.part.server.is_berth) /* no other server's binder tells that */
+        recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
     binder_metrics_bound(b->metrics, was);
 }
 
