@@ -285,7 +285,8 @@ static void explain_named(struct report *r, const struct claim *c, const struct 
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (d->step == CLAIM_STEP_NOT_THERE) {
-        report_cause(r, "named-missing", "it names volume %s, which does not exist", c->volume_name);
+        report_cause(r, claim_step_names[d->step], "it names volume %s, which does not exist",
+                     c->volume_name);
         report_advise(r, "Create volume %s, or make the claim again without spec.volumeName.",
                       c->volume_name);
         report_next(r, "it is bound when volume %s is created and fits", c->volume_name);
@@ -347,18 +348,19 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
 static void explain_lost(struct report *r, const struct claim *c, const struct claim_decision *d)
 {
     if (d->step == CLAIM_STEP_LOST_REFERENCE) {
-        report_cause(r, "lost-reference", "it was bound, and the name of its volume was taken out of it");
+        report_cause(r, claim_step_names[d->step],
+                     "it was bound, and the name of its volume was taken out of it");
         report_advise(r, "Find the volume whose claimRef is %s/%s, and make the claim again with its name.",
                       c->obj.ns, c->obj.name);
     } else if (d->step == CLAIM_STEP_LOST_VOLUME) {
-        report_cause(r, "volume-gone", "its volume %s was deleted", c->volume_name);
+        report_cause(r, claim_step_names[d->step], "its volume %s was deleted", c->volume_name);
         report_advise(r,
                       "If the storage is still there, create volume %s again with a claimRef to %s/%s and "
                       "its uid %s: the claim takes it back. Else delete the claim.",
                       c->volume_name, c->obj.ns, c->obj.name, c->obj.uid);
     } else {
-        report_cause(r, "misbound", "its volume %s belongs to %s/%s%s", c->volume_name, d->volume->claim.ns,
-                     d->volume->claim.name,
+        report_cause(r, claim_step_names[d->step], "its volume %s belongs to %s/%s%s", c->volume_name,
+                     d->volume->claim.ns, d->volume->claim.name,
                      d->volume->claim.uid[0] ? "" : " by name only: its claimRef has no uid");
         report_advise(r,
                       "Two claims name volume %s; only the one in its claimRef has it. Make this claim "
@@ -392,7 +394,7 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
     } else if (d->step == CLAIM_STEP_AWAIT_CLASS) {
         explain_await_class(r, c);
     } else if (d->step == CLAIM_STEP_SET_CLASS) {
-        report_cause(r, "default-class",
+        report_cause(r, claim_step_names[d->step],
                      "it asks for no class, and is about to be given the default one, \"%s\"",
                      d->class->obj.name);
         report_next(r, "the binder sets the class; then it is looked at again");

@@ -129,10 +129,12 @@ void bind_steps(struct round *r, const struct volume *v, const struct claim *c)
         reserve(r, v, c);
         return;
     }
-    if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED)
+    if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED) {
+        round_rest(r, volume_rest_names[VOLUME_REST_RELEASED]);
         binder_add_volume(round_binder(r), v->obj.name); /* asks the server before it undoes that */
-    else if (v->phase != VOLUME_BOUND)
+    } else if (v->phase != VOLUME_BOUND) {
         (void)set_volume_phase(r, v, VOLUME_BOUND, "", NULL, NULL);
+    }
     if (!is_named)
         name_volume(r, c, v);
     else if (v->phase == VOLUME_BOUND)

@@ -159,6 +159,10 @@ bool round_await_writer(struct round *r, const struct object *o);
 void rounds_free(struct binder *b);
 /* An object of ours is being written. */
 bool binder_is_writing(const struct binder *b, struct binder_key k);
+/* Why nothing is written for the object, should that be so: for the log. A literal; the last one counts. */
+void round_rest(struct round *r, const char *reason);
+/* The same for an object that is gone: there is no round. */
+void binder_log_gone(struct binder_key k);
 /* Something is wrong that no request showed: the key comes again after its delay. */
 void round_fail(struct round *r);
 struct binder *round_binder(const struct round *r);

@@ -1,10 +1,42 @@
 #include "controllers/binder/decide.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "api/migration.h"
 #include "api/volume.h"
+#include "base/cleanup.h"
 #include "plugins/registry.h"
+
+const char *const claim_step_names[] = {
+    [CLAIM_STEP_FAIL] = "undecided",
+    [CLAIM_STEP_BIND] = "bound",
+    [CLAIM_STEP_AWAIT_CLASS] = "awaits-class",
+    [CLAIM_STEP_SET_CLASS] = "default-class",
+    [CLAIM_STEP_AWAIT_POD] = "waits-for-consumer",
+    [CLAIM_STEP_PROVISION_NEVER] = "provisioning-off",
+    [CLAIM_STEP_PROVISION_CLASS] = "no-class",
+    [CLAIM_STEP_PROVISION_NOBODY] = "no-provisioner",
+    [CLAIM_STEP_PROVISION_HERE] = "provisioning",
+    [CLAIM_STEP_PROVISION_OUTSIDE] = "waits-for-provisioner",
+    [CLAIM_STEP_NO_CLASS] = "no-match",
+    [CLAIM_STEP_NOT_THERE] = "named-missing",
+    [CLAIM_STEP_MISMATCH] = "named-mismatch",
+    [CLAIM_STEP_TAKEN] = "taken",
+    [CLAIM_STEP_LOST_REFERENCE] = "lost-reference",
+    [CLAIM_STEP_LOST_VOLUME] = "volume-gone",
+    [CLAIM_STEP_MISBOUND] = "misbound",
+};
+static_assert(ARRAY_LEN(claim_step_names) == CLAIM_STEP_COUNT, "name every step");
+
+const char *const volume_rest_names[] = {
+    [VOLUME_REST_FREE] = "free",         [VOLUME_REST_KEPT] = "kept",
+    [VOLUME_REST_MISSED] = "missed",     [VOLUME_REST_HALF_BOUND] = "half-bound",
+    [VOLUME_REST_BOUND] = "bound",       [VOLUME_REST_RELEASED] = "released",
+    [VOLUME_REST_RETAINED] = "retained", [VOLUME_REST_RECLAIMING] = "reclaiming",
+    [VOLUME_REST_FAILING] = "failing",   [VOLUME_REST_OUTSIDE] = "external-deleter",
+};
+static_assert(ARRAY_LEN(volume_rest_names) == VOLUME_REST_COUNT, "name every reason");
 
 static const struct storage_class *class_named(const struct informer *classes, const char *name)
 {

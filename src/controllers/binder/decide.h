@@ -58,6 +58,9 @@ enum claim_step {
     CLAIM_STEP_COUNT,
 };
 
+/* One word for each, in the log and where `berth why` has no finer one: "waits-for-consumer". */
+extern const char *const claim_step_names[];
+
 struct claim_decision {
     enum claim_step step;
     const struct volume *volume;       /* the one that it is about; NULL: none */
@@ -84,6 +87,22 @@ bool decide_is_waiting_pod(const struct pod *p);
 
 /* The volume can be the claim's that was bound to it: nobody's, or for it. v NULL: no. */
 bool decide_has_volume(const struct claim *c, const struct volume *v);
+
+/* Why a volume is left as it is; the words are those of `berth why pv`. */
+enum volume_rest {
+    VOLUME_REST_FREE,
+    VOLUME_REST_KEPT,       /* for a claim by name */
+    VOLUME_REST_MISSED,     /* a claim that was bound to it takes it back */
+    VOLUME_REST_HALF_BOUND, /* the claim comes next */
+    VOLUME_REST_BOUND,
+    VOLUME_REST_RELEASED, /* and the server is asked whether that is right */
+    VOLUME_REST_RETAINED,
+    VOLUME_REST_RECLAIMING, /* a plugin of ours is at it, or has done its part */
+    VOLUME_REST_FAILING,
+    VOLUME_REST_OUTSIDE, /* somebody else is to reclaim it */
+    VOLUME_REST_COUNT,
+};
+extern const char *const volume_rest_names[];
 
 /* Its claim is not there, is another by the same name, or has another volume. c is the claim that it names;
  * NULL when there is none. */

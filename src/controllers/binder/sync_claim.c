@@ -278,6 +278,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
         binder_end_promise(b, k);
         pass_on_offer(b, k, NULL);
         binder_forget(b, k);
+        binder_log_gone(k);
         return SYNC_DONE;
     }
     c = claim_of(o);
@@ -287,6 +288,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     sight.match = find_volume;
     binder_end_promise(b, k); /* by the same rules as any other volume, and nobody comes in between */
     decide_claim(&sight, c, &d);
+    round_rest(r, d.step == CLAIM_STEP_MISMATCH ? reject_names[d.reject] : claim_step_names[d.step]);
     if (c->volume_name[0] == '\0' && d.step != CLAIM_STEP_LOST_REFERENCE)
         return sync_unbound(r, c, &d);
     waiting_remove(b->waiting, c->obj.ns, c->obj.name);
