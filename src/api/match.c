@@ -14,6 +14,7 @@ const char *const reject_names[] = {
     [REJECT_DELETING] = "deleting",
     [REJECT_DELAYED] = "waits-for-consumer",
     [REJECT_DATA_SOURCE] = "data-source",
+    [REJECT_AWAITS_CLASS] = "awaits-class",
     [REJECT_PHASE] = "not-available",
     [REJECT_SELECTOR] = "selector",
     [REJECT_CLASS] = "class",
@@ -91,6 +92,8 @@ static inline bool refuses(enum reject rule, bool kept, const struct volume *v, 
         return !kept && o->is_delayed && !o->node_labels;
     case REJECT_DATA_SOURCE:
         return !kept && c->source && strcmp(c->volume_name, v->obj.name) != 0;
+    case REJECT_AWAITS_CLASS:
+        return !kept && o->awaits_class && v->affinity;
     case REJECT_PHASE:
         return !kept && !o->is_available && v->phase != VOLUME_AVAILABLE;
     case REJECT_SELECTOR:

@@ -20,9 +20,10 @@ enum reject {
     REJECT_VOLUME_MODE,
     REJECT_ATTRIBUTES_CLASS,
     REJECT_DELETING,
-    REJECT_DELAYED,     /* the class waits for the first consumer: the scheduler's to bind */
-    REJECT_DATA_SOURCE, /* the claim is to be filled from something; the volume does not name it */
-    REJECT_PHASE,       /* not Available */
+    REJECT_DELAYED,      /* the class waits for the first consumer: the scheduler's to bind */
+    REJECT_DATA_SOURCE,  /* the claim is to be filled from something; the volume does not name it */
+    REJECT_AWAITS_CLASS, /* it has node affinity, and the claim's class may come and say when to bind */
+    REJECT_PHASE,        /* not Available */
     REJECT_SELECTOR,
     REJECT_CLASS,
     REJECT_NODE, /* not reachable from the node */
@@ -35,15 +36,16 @@ extern const char *const reject_names[];
 
 struct match_options {
     bool is_delayed;               /* the claim's class waits for the first consumer */
+    bool awaits_class;             /* the claim's class does not exist, and is waited for */
     bool is_promised;              /* kept for the claim, though the volume does not say so yet */
     bool is_available;             /* whatever its phase says: the write of Available is under way */
     const struct kvs *node_labels; /* of the node it must be reachable from; NULL: any */
 };
 
 /* May the claim take this volume, all other volumes aside? A volume that is kept for the claim is exempt from
- * data source, phase, selector and class, and from waiting. For whoever has a node it is exempt from access
- * modes too; for the binder those are the group that it looks in, and it finds no volume outside. A selector
- * that cannot be evaluated matches nothing. */
+ * data source, phase, selector and class, and from waiting for a consumer or a class. For whoever has a node
+ * it is exempt from access modes too; for the binder those are the group that it looks in, and it finds no
+ * volume outside. A selector that cannot be evaluated matches nothing. */
 enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o);
 
 /* Every rule that refuses, not only the first: bits 1 << REJECT_*; 0 for a volume that may be taken. Says how

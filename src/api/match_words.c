@@ -96,6 +96,9 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
         (void)buf_addf(out, "does not name the claim, which is to be filled from %s %s", c->source->kind,
                        c->source->name);
         break;
+    case REJECT_AWAITS_CLASS:
+        (void)buf_addf(out, "has node affinity, and class %s does not exist yet", c->class);
+        break;
     case REJECT_PHASE:
         add_phase(v, out);
         break;

@@ -157,7 +157,7 @@ static int match_all(struct bench_match *b, struct error *err)
     const struct volume *v;
 
     for (uint64_t i = 0; i < MATCHES; i++) {
-        int r = volume_index_match(b->index, &b->claims[i], /* is_delayed= */ false, &v, err);
+        int r = volume_index_match(b->index, &b->claims[i], &(struct match_options){ 0 }, &v, err);
         if (r < 0)
             return r;
     }

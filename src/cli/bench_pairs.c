@@ -448,6 +448,7 @@ void pairs_open_manager(struct pairs *p)
                                  .clock = p->clock,
                                  .seed = 1,
                                  .is_local = true,
+                                 .server = server_version_own(),
                                  .on_synced = on_synced,
                                  .ctx = &is_synced };
 

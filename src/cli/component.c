@@ -229,7 +229,7 @@ static void on_synced(void *ctx)
     }
 }
 
-static int open_manager(struct running *r, bool streams_lists, struct error *err)
+static int open_manager(struct running *r, const struct server_version *server, struct error *err)
 {
     struct manager_options o = { .parts = r->type->parts,
                                  .loop = r->loop,
@@ -237,7 +237,8 @@ static int open_manager(struct running *r, bool streams_lists, struct error *err
                                  .client = r->cluster.client,
                                  .metrics = r->metrics,
                                  .seed = r->seed,
-                                 .streams_lists = streams_lists,
+                                 .server = *server,
+                                 .streams_lists = server_version_streams_lists(server),
                                  .scheduler_name = r->settings.scheduler_name,
                                  .bind_timeout_ns = r->bind_timeout_ns,
                                  .controllers = r->settings.controllers,
@@ -291,7 +292,7 @@ static void on_status(void *ctx, const struct client_answer *a)
 
     /* A server that does not say, as Kubernetes' own, runs none of ours. */
     if ((a->r == 0 && check_server_parts(r, a->text, &err) < 0) ||
-        open_manager(r, server_version_streams_lists(&r->version), &err) < 0)
+        open_manager(r, &r->version, &err) < 0)
         fail(r, &err);
     else
         manager_open(r->manager);

@@ -274,7 +274,8 @@ static struct part_options part_options(const struct manager *m)
                                   .informers = m->informers,
                                   .metrics = m->o.metrics,
                                   .seed = m->o.seed,
-                                  .is_local = m->o.is_local };
+                                  .is_local = m->o.is_local,
+                                  .server = m->o.server };
 }
 
 static int open_provisioners(struct manager *m, struct error *err)

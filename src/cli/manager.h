@@ -15,6 +15,7 @@
 #include "cli/controllers_flags.h"
 #include "client/client.h"
 #include "machinery/metrics.h"
+#include "machinery/server_version.h"
 #include "why/world.h"
 
 struct manager;
@@ -35,8 +36,9 @@ struct manager_options {
     const struct clock *clock;
     struct client *client;
     struct metrics *metrics;
-    uint64_t seed;              /* secret */
-    bool is_local;              /* the server is in this process */
+    uint64_t seed; /* secret */
+    bool is_local; /* the server is in this process */
+    struct server_version server;
     bool streams_lists;         /* informer.h */
     const char *scheduler_name; /* borrowed; NULL: the default one */
     uint64_t bind_timeout_ns;   /* of the scheduler */

@@ -482,6 +482,7 @@ static int open_manager(struct running *r, struct error *err)
                                  .clock = clock_system(),
                                  .metrics = r->metrics,
                                  .is_local = true,
+                                 .server = server_version_own(),
                                  .controllers = r->settings.controllers,
                                  .provisioners = &r->file.provisioners,
                                  .attach_sync_period_ns = r->attach_sync_period_ns,

@@ -23,6 +23,7 @@
 #include "machinery/informer.h"
 #include "machinery/metrics.h"
 #include "machinery/recorder.h"
+#include "machinery/server_version.h"
 
 struct part_options {
     struct loop *loop;
@@ -32,6 +33,7 @@ struct part_options {
     struct metrics *metrics;     /* NULL: nothing is counted */
     uint64_t seed;               /* of delays and tables: secret, names come from outside */
     bool is_local;               /* the server is in this process */
+    struct server_version server;
 };
 
 /* A seed of its own for whatever has that name: which other parts run changes nothing for it. */

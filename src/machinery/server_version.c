@@ -1,5 +1,7 @@
 #include "machinery/server_version.h"
 
+#include <string.h>
+
 #include "api/json.h"
 #include "base/cleanup.h"
 
@@ -16,6 +18,19 @@ static int leading_number(struct str text)
     return n;
 }
 
+struct server_version server_version_own(void)
+{
+    return (struct server_version){ .major = leading_number(str_of(KUBERNETES_MAJOR)),
+                                    .minor = leading_number(str_of(KUBERNETES_MINOR)),
+                                    .is_berth = true };
+}
+
+/* "v1.36.4+berth.0.1.0" */
+static bool has_our_mark(struct str git_version)
+{
+    return git_version.len > 0 && memmem(git_version.s, git_version.len, BERTH_MARK, sizeof BERTH_MARK - 1);
+}
+
 int server_version_read(struct str text, struct server_version *ret, struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -29,13 +44,24 @@ int server_version_read(struct str text, struct server_version *ret, struct erro
         return error_set(err, ERR_BAD_REQUEST, "what the server calls its version is no JSON");
     v.major = leading_number(json_get_text(&d, root, "major"));
     v.minor = leading_number(json_get_text(&d, root, "minor"));
+    v.is_berth = has_our_mark(json_get_text(&d, root, "gitVersion"));
     if (v.major < 0 || v.minor < 0)
         return error_set(err, ERR_BAD_REQUEST, "what the server calls its version has no numbers");
     *ret = v;
     return 0;
 }
 
+static bool is_from(const struct server_version *v, int minor)
+{
+    return v->major > 1 || (v->major == 1 && v->minor >= minor);
+}
+
 bool server_version_streams_lists(const struct server_version *v)
 {
-    return v->major > 1 || (v->major == 1 && v->minor >= 34);
+    return is_from(v, 34);
+}
+
+bool server_version_has_unused(const struct server_version *v)
+{
+    return v->is_berth || is_from(v, 37);
 }

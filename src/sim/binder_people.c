@@ -9,6 +9,9 @@
 
 #define NAMES 6
 #define PROTECT_NS (20 * NS_PER_MS)
+#define PINNED                                                                                         \
+    ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'zone','operator':" \
+    "'Exists'}]}]}}"
 
 static const char *const class_names[] = { "fast", "slow", "late" };
 
@@ -48,19 +51,21 @@ static const char *any_policy(struct binder_world *x)
 
 static void make_volume(struct binder_world *x, const char *name, const char *annotations, const char *ref)
 {
-    static const char *const classes[] = { "", "", "", "slow", "late" };
+    static const char *const classes[] = { "", "", "", "slow", "late", CLASS_NEVER };
     static const char *const modes[] = { "'ReadWriteOnce'", "'ReadWriteOnce','ReadWriteMany'" };
     struct rng *r = &x->sim->work;
     unsigned size = 1 + (unsigned)rng_below(r, 3);
-    const char *zone = rng_chance(r, 50) ? "a" : "b", *class = pick(r, classes, 5);
+    const char *zone = rng_chance(r, 50) ? "a" : "b", *class = pick(r, classes, ARRAY_LEN(classes));
     const char *policy = any_policy(x), *of_modes = pick(r, modes, 2);
+    /* No process here runs on a node: what has node affinity it does not reclaim. */
+    bool is_pinned = rng_chance(r, 50) && strcmp(policy, "Retain") == 0;
 
     objects_make(
         x->sim, KIND_VOLUME, name,
         "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s','labels':{'zone':'%s'}%s},"
         "'spec':{'capacity':{'storage':'%uGi'},'accessModes':[%s],'hostPath':{'path':'/x'},"
-        "'storageClassName':'%s','persistentVolumeReclaimPolicy':'%s'%s}}",
-        name, zone, annotations, size, of_modes, class, policy, ref);
+        "'storageClassName':'%s','persistentVolumeReclaimPolicy':'%s'%s%s}}",
+        name, zone, annotations, size, of_modes, class, policy, is_pinned ? PINNED : "", ref);
 }
 
 /* As a rule nobody's; sometimes kept for a claim by name. */
@@ -101,7 +106,8 @@ static void make_claim(struct binder_world *x, const char *name)
                                            ",'storageClassName':''",
                                            ",'storageClassName':'fast'",
                                            ",'storageClassName':'slow'",
-                                           ",'storageClassName':'late'" };
+                                           ",'storageClassName':'late'",
+                                           ",'storageClassName':'never'" };
     static const char *const modes[] = { "'ReadWriteOnce'", "'ReadWriteOnce'", "'ReadWriteMany'" };
     struct rng *r = &x->sim->work;
     unsigned size = 1 + (unsigned)rng_below(r, 3);

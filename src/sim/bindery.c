@@ -229,7 +229,8 @@ static void start_binder(struct bindery *b)
                                     .client = p->client,
                                     .informers = b->informers,
                                     .metrics = b->metrics,
-                                    .seed = p->seed };
+                                    .seed = p->seed,
+                                    .server = server_version_own() };
     o.host = (struct plugin_host){ .loop = p->loop, .host_path_dir = b->dir, .provisions_host_path = true };
     must(binder_new(&o, &b->binder, &err));
 }

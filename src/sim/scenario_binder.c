@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/match.h"
+#include "controllers/binder/decide.h"
 
 /* --- Looking --- */
 
@@ -197,10 +198,26 @@ static void note_policy(struct binder_world *x, const struct volume *was, const 
         (void)snprintf(x->released, sizeof x->released, "%s", v->obj.uid);
 }
 
+/* A claim whose class is missing leaves volumes with node affinity alone for a while, unless it names one or
+ * one names it. */
+static void check_pinned(struct binder_world *x, const struct volume *was, const struct volume *v)
+{
+    const struct claim *c = v->claim.uid[0] ? world_claim_by_uid(x, v->claim.uid) : NULL;
+
+    if (!v->affinity || was->claim.is_set || !c || strcmp(c->class, CLASS_NEVER) != 0 || c->volume_name[0])
+        return;
+    for (unsigned i = 0; i < ARRIVALS_MAX; i++)
+        if (strcmp(x->arrivals[i].uid, c->obj.uid) == 0 &&
+            x->sim->now_ns - x->arrivals[i].at_ns < DECIDE_CLASS_WAIT_NS)
+            sim_fail(x->sim, "claim %s takes %s at once, and its class may come", c->obj.name, v->obj.name);
+}
+
 static void check_volume(struct binder_world *x, const struct store_event *ev)
 {
     const struct volume *v = volume_of(ev->object), *was = ev->old ? volume_of(ev->old) : NULL;
 
+    if (was && !ev->is_delete)
+        check_pinned(x, was, v);
     if (!was && object_annotation(&v->obj, ANN_PROVISIONED_BY) && !was_made(x, v->obj.name))
         sim_fail(x->sim, "volume %s is there and was never provisioned", v->obj.name);
     if (was && !ev->is_delete)
@@ -235,12 +252,22 @@ static void check_bound(struct binder_world *x, const struct claim *c)
     (void)snprintf(s->data, sizeof s->data, "%s", c->obj.uid);
 }
 
+static void note_arrival(struct binder_world *x, const struct claim *c)
+{
+    struct arrival *a = &x->arrivals[x->arrivals_count++ % ARRIVALS_MAX];
+
+    (void)snprintf(a->uid, sizeof a->uid, "%s", c->obj.uid);
+    a->at_ns = x->sim->now_ns;
+}
+
 static void check_claim(struct binder_world *x, const struct store_event *ev)
 {
     const struct claim *c = claim_of(ev->object), *was = ev->old ? claim_of(ev->old) : NULL;
 
     if (ev->is_delete)
         return;
+    if (!was && strcmp(c->class, CLASS_NEVER) == 0)
+        note_arrival(x, c);
     if (was && was->volume_name[0] && strcmp(was->volume_name, c->volume_name) != 0)
         sim_fail(x->sim, "claim %s is moved from %s to %s", c->obj.name, was->volume_name, c->volume_name);
     if (c->phase == CLAIM_BOUND && (!was || was->phase != CLAIM_BOUND))

@@ -10,6 +10,9 @@
 
 #define STORAGES_MAX 512
 #define MADE_MAX 256
+#define ARRIVALS_MAX 16
+/* A class that claims and volumes name, and that nobody ever makes. */
+#define CLASS_NEVER "never"
 
 /* What is behind a volume, by the volume's uid. */
 struct storage {
@@ -21,6 +24,12 @@ struct storage {
     bool is_kept_late; /* somebody wanted it kept after all when that was under way */
 };
 
+/* When a claim of CLASS_NEVER was made. */
+struct arrival {
+    char uid[64];
+    uint64_t at_ns;
+};
+
 struct binder_world {
     struct sim *sim;
     struct sim_process *binders[2];
@@ -30,6 +39,8 @@ struct binder_world {
     unsigned storages_count;
     char made[MADE_MAX][64]; /* volumes whose storage was provisioned, by name */
     unsigned made_count;
+    struct arrival arrivals[ARRIVALS_MAX]; /* the last ones, in turn */
+    unsigned arrivals_count;
     bool is_moving_day;    /* claims come and go in haste, and storage is in trouble */
     char released[64];     /* the uid of a volume that somebody wants to keep after all; "" */
     uint64_t protected_ns; /* when protection last let something go */

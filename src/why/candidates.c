@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 
 #define BIT(rule) (1U << (rule))
+/* No fault of the volume's: the claim waits for something else. */
+#define WAITS (BIT(REJECT_DELAYED) | BIT(REJECT_AWAITS_CLASS))
 
 /* Of two volumes that one rule refuses, the one is nearer whose fault is mended more easily. A volume that
  * somebody has comes last: of those there are many, and they say nothing. */
@@ -46,21 +48,21 @@ static int rank_of(enum reject rule, const struct volume *v)
     return v->phase == VOLUME_BOUND ? RANK_TAKEN : RANK_KEPT;
 }
 
-/* What counts against a volume: its phase follows from being another's, and waiting is no fault of its. */
+/* What counts against a volume: its phase follows from being another's. */
 static unsigned faults_of(unsigned refusals)
 {
     if (refusals & BIT(REJECT_TAKEN))
         refusals &= ~BIT(REJECT_PHASE);
-    return refusals & ~BIT(REJECT_DELAYED);
+    return refusals & ~WAITS;
 }
 
 static enum reject first_of(unsigned refusals)
 {
-    unsigned faults = refusals & ~BIT(REJECT_DELAYED);
+    unsigned faults = refusals & ~WAITS;
 
     if (faults)
         return (enum reject)__builtin_ctz(faults);
-    return refusals ? REJECT_DELAYED : REJECT_NONE;
+    return refusals ? (enum reject)__builtin_ctz(refusals) : REJECT_NONE;
 }
 
 /* Lower is nearer: kept for the claim, fewer faults, the lesser fault. */
@@ -100,16 +102,15 @@ static void add_one(struct report *r, const struct claim *c, const struct volume
     report_example(r, reject_names[first], v->obj.name, "%s", buf_cstr(&words));
 }
 
-void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c, bool is_delayed,
-                        struct candidates *ret)
+void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c,
+                        const struct match_options *options, struct candidates *ret)
 {
-    const struct match_options options = { .is_delayed = is_delayed };
     struct informer_cursor at;
 
     *ret = (struct candidates){ .total = 0 };
     for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at); o; o = informer_next(&at)) {
         const struct volume *v = volume_of(o);
-        unsigned refusals = match_refusals(v, c, &options);
+        unsigned refusals = match_refusals(v, c, options);
 
         ret->total++;
         ret->of_class += strcmp(v->class, c->class) == 0;

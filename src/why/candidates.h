@@ -19,8 +19,8 @@ struct candidates {
 };
 
 /* Counts every volume in the report. */
-void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c, bool is_delayed,
-                        struct candidates *ret);
+void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c,
+                        const struct match_options *options, struct candidates *ret);
 
 /* "taken", "released", "too-small": what stands between the nearest and the claim; "no-match" for several
  * rules. */

@@ -35,28 +35,54 @@ static int make_index(struct search *x, struct error *err)
     return r;
 }
 
-static int search_match(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
-                        struct error *err)
+static int search_match(void *ctx, const struct claim *c, const struct match_options *o,
+                        const struct volume **ret, struct error *err)
 {
     struct search *x = ctx;
     int r = x->index ? 0 : make_index(x, err);
 
-    return r < 0 ? r : volume_index_match(x->index, c, is_delayed, ret, err);
+    return r < 0 ? r : volume_index_match(x->index, c, o, ret, err);
+}
+
+/* Created so lately: nobody here knows when a binder first saw it. */
+static bool search_is_new(void *ctx, const struct claim *c)
+{
+    const struct search *x = ctx;
+    int64_t now_ns = clock_real_ns(x->world->clock);
+
+    return timestamp_cmp(c->obj.created, timestamp_of_ns(now_ns)) <= 0 &&
+           timestamp_cmp(c->obj.created, timestamp_of_ns(now_ns - (int64_t)DECIDE_CLASS_WAIT_NS)) > 0;
+}
+
+static struct binder_sight sight_of(struct search *search)
+{
+    const struct why_world *w = search->world;
+
+    if (w->binder)
+        return binder_sight(w->binder);
+    return (struct binder_sight){ .volumes = w->caches[KIND_VOLUME],
+                                  .classes = w->caches[KIND_CLASS],
+                                  .plugins = plugins_builtin,
+                                  .match = search_match,
+                                  .is_new = search_is_new,
+                                  .ctx = search };
 }
 
 static void decide(const struct why_world *w, const struct claim *c, struct claim_decision *ret)
 {
     struct search search = { .world = w };
-    struct binder_sight sight = { .volumes = w->caches[KIND_VOLUME],
-                                  .classes = w->caches[KIND_CLASS],
-                                  .plugins = plugins_builtin,
-                                  .match = search_match,
-                                  .ctx = &search };
+    struct binder_sight sight = sight_of(&search);
 
-    if (w->binder)
-        sight = binder_sight(w->binder);
     decide_claim(&sight, c, ret);
     search.index = volume_index_free(search.index);
+}
+
+int why_search(const struct why_world *w, const struct claim *c, struct match_options *ret, struct error *err)
+{
+    struct search search = { .world = w };
+    struct binder_sight sight = sight_of(&search);
+
+    return decide_search(&sight, c, ret, err);
 }
 
 /* --- No volume fits --- */
@@ -154,6 +180,17 @@ static void explain_no_class(struct report *r, const struct claim *c, const stru
             r, "storageClassName is \"\": nothing is provisioned for it, only volumes without a class fit");
 }
 
+/* --- It waits for its class --- */
+
+static void explain_await_class(struct report *r, const struct claim *c)
+{
+    report_cause(r, reject_names[REJECT_AWAITS_CLASS],
+                 "StorageClass \"%s\" does not exist yet, and the binder waits a moment for it", c->class);
+    report_fact(r, "only volumes with node affinity fit: the class may say that the pod's node comes first");
+    report_advise(r, "Create the class now if it is to decide when the claim is bound.");
+    report_next(r, "it is bound to a volume one second after the binder first saw it, or as the class says");
+}
+
 /* --- It waits for a pod --- */
 
 struct consumers {
@@ -217,7 +254,7 @@ static void explain_await_pod(const struct why_world *w, struct report *r, const
         report_fact(
             r, "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
             c->class);
-        why_add_candidates(w, r, c, /* is_delayed= */ true, &candidates);
+        why_add_candidates(w, r, c, &(struct match_options){ .is_delayed = true }, &candidates);
     }
     if (x.waiting) {
         report_cause(r, "waits-for-scheduling", "it waits for pod%s %s%s to be given a node",
@@ -248,7 +285,8 @@ static void explain_named(struct report *r, const struct claim *c, const struct 
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (d->step == CLAIM_STEP_NOT_THERE) {
-        report_cause(r, "named-missing", "it names volume %s, which does not exist", c->volume_name);
+        report_cause(r, claim_step_names[d->step], "it names volume %s, which does not exist",
+                     c->volume_name);
         report_advise(r, "Create volume %s, or make the claim again without spec.volumeName.",
                       c->volume_name);
         report_next(r, "it is bound when volume %s is created and fits", c->volume_name);
@@ -310,18 +348,19 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
 static void explain_lost(struct report *r, const struct claim *c, const struct claim_decision *d)
 {
     if (d->step == CLAIM_STEP_LOST_REFERENCE) {
-        report_cause(r, "lost-reference", "it was bound, and the name of its volume was taken out of it");
+        report_cause(r, claim_step_names[d->step],
+                     "it was bound, and the name of its volume was taken out of it");
         report_advise(r, "Find the volume whose claimRef is %s/%s, and make the claim again with its name.",
                       c->obj.ns, c->obj.name);
     } else if (d->step == CLAIM_STEP_LOST_VOLUME) {
-        report_cause(r, "volume-gone", "its volume %s was deleted", c->volume_name);
+        report_cause(r, claim_step_names[d->step], "its volume %s was deleted", c->volume_name);
         report_advise(r,
                       "If the storage is still there, create volume %s again with a claimRef to %s/%s and "
                       "its uid %s: the claim takes it back. Else delete the claim.",
                       c->volume_name, c->obj.ns, c->obj.name, c->obj.uid);
     } else {
-        report_cause(r, "misbound", "its volume %s belongs to %s/%s%s", c->volume_name, d->volume->claim.ns,
-                     d->volume->claim.name,
+        report_cause(r, claim_step_names[d->step], "its volume %s belongs to %s/%s%s", c->volume_name,
+                     d->volume->claim.ns, d->volume->claim.name,
                      d->volume->claim.uid[0] ? "" : " by name only: its claimRef has no uid");
         report_advise(r,
                       "Two claims name volume %s; only the one in its claimRef has it. Make this claim "
@@ -342,7 +381,7 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
         explain_await_pod(w, r, c);
         return;
     }
-    why_add_candidates(w, r, c, d->is_delayed, &x);
+    why_add_candidates(w, r, c, &d->search, &x);
     if (d->step == CLAIM_STEP_FAIL) {
         bool is_selector = c->selector && c->selector->error;
 
@@ -352,8 +391,10 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
         report_next(r, "nothing happens before that is mended; the binder tries again now and then");
     } else if (d->step == CLAIM_STEP_BIND) {
         explain_bind(w, r, c, d->volume);
+    } else if (d->step == CLAIM_STEP_AWAIT_CLASS) {
+        explain_await_class(r, c);
     } else if (d->step == CLAIM_STEP_SET_CLASS) {
-        report_cause(r, "default-class",
+        report_cause(r, claim_step_names[d->step],
                      "it asks for no class, and is about to be given the default one, \"%s\"",
                      d->class->obj.name);
         report_next(r, "the binder sets the class; then it is looked at again");
@@ -387,6 +428,7 @@ static void explain_decision(const struct why_world *w, struct report *r, const 
         }
         __attribute__((fallthrough));
     case CLAIM_STEP_FAIL:
+    case CLAIM_STEP_AWAIT_CLASS:
     case CLAIM_STEP_SET_CLASS:
     case CLAIM_STEP_AWAIT_POD:
     case CLAIM_STEP_PROVISION_NEVER:

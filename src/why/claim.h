@@ -10,6 +10,10 @@
 /* claim.c: no volume fits, and none is made. */
 void why_no_volume(struct report *r, const struct claim *c, const struct candidates *x);
 
+/* claim.c: how the binder looks for the claim's volume. */
+int why_search(const struct why_world *w, const struct claim *c, struct match_options *ret,
+               struct error *err);
+
 /* claim_provision.c: d is one of those that provision, or say why nobody does. */
 void why_provisioning(const struct why_world *w, struct report *r, const struct claim *c,
                       const struct claim_decision *d, const struct candidates *x);

@@ -165,8 +165,8 @@ static void explain_nobody(struct report *r, const struct claim *c, const struct
                            const struct candidates *x)
 {
     if (strcmp(d->class->provisioner, PROVISIONER_NONE) != 0) {
-        report_cause(r, "no-provisioner", "class \"%s\" names a provisioner that nobody has, '%s'", c->class,
-                     d->class->provisioner);
+        report_cause(r, claim_step_names[d->step], "class \"%s\" names a provisioner that nobody has, '%s'",
+                     c->class, d->class->provisioner);
         report_advise(r, "Install what serves '%s', or use another class: berth get sc",
                       d->class->provisioner);
         return;
@@ -199,13 +199,13 @@ void why_provisioning(const struct why_world *w, struct report *r, const struct 
                       const struct claim_decision *d, const struct candidates *x)
 {
     if (d->step == CLAIM_STEP_PROVISION_CLASS) {
-        report_cause(r, "no-class", "there is no StorageClass \"%s\"", c->class);
+        report_cause(r, claim_step_names[d->step], "there is no StorageClass \"%s\"", c->class);
         report_advise(r, "Create the class, or ask for one that there is: berth get sc");
         report_next(r, "it is looked at again when the class is created");
         if (x->nearest && x->of_class > 0)
             why_no_volume(r, c, x);
     } else if (d->step == CLAIM_STEP_PROVISION_NEVER) {
-        report_cause(r, "provisioning-off", "no volume fits, and dynamic provisioning is off");
+        report_cause(r, claim_step_names[d->step], "no volume fits, and dynamic provisioning is off");
         why_no_volume(r, c, x);
     } else if (d->step == CLAIM_STEP_PROVISION_NOBODY) {
         explain_nobody(r, c, d, x);

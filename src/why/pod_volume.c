@@ -10,7 +10,7 @@
 #include "api/match.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
-#include "controllers/binder/decide.h"
+#include "why/claim.h"
 
 #define BIT(reason) (1U << (reason))
 /* Not the node's fault but that of the claims: one of them may be this one. */
@@ -188,11 +188,11 @@ bool why_delayed_claim(const struct why_world *w, struct report *r, struct sched
 
 static bool waits_for_pod(const struct why_world *w, const struct claim *c)
 {
-    bool is_delayed = false;
+    struct match_options search = { .is_delayed = false };
     struct error ignored;
 
     return c->volume_name[0] == '\0' && !object_annotation(&c->obj, ANN_BIND_COMPLETED) &&
-           decide_is_delayed(w->caches[KIND_CLASS], c, &is_delayed, &ignored) == 0 && is_delayed;
+           why_search(w, c, &search, &ignored) == 0 && search.is_delayed;
 }
 
 static void explain_missing(struct report *r, const struct pod *p, const struct pod_volume *v)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
+#include "why/claim.h"
 #include "why/users.h"
 
 #define LOCAL_PROVISIONER "local-volume-provisioner-"
@@ -102,12 +103,12 @@ static void add_taker(const struct why_world *w, struct report *r, const struct 
                       const struct claim *c, struct takers *ret)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), name = BUF_INIT(1024);
-    struct match_options o = { .is_delayed = false };
+    struct match_options o;
     enum reject first;
     unsigned refusals;
     struct error err;
 
-    if (decide_is_delayed(w->caches[KIND_CLASS], c, &o.is_delayed, &err) < 0)
+    if (why_search(w, c, &o, &err) < 0)
         return; /* its class is wrong: nothing is bound to it */
     first = match_volume(v, c, &o);
     refusals = match_refusals(v, c, &o);
@@ -258,8 +259,8 @@ static void explain_bound(const struct why_world *w, struct report *r, const str
         report_cause(r, "claim-recreated", "its claim %s/%s was deleted; the one of that name is another",
                      v->claim.ns, v->claim.name);
     } else if (c->volume_name[0] == '\0') {
-        report_cause(r, "half-bound", "it is claim %s/%s's, and the claim does not say so yet", v->claim.ns,
-                     v->claim.name);
+        report_cause(r, volume_rest_names[VOLUME_REST_HALF_BOUND],
+                     "it is claim %s/%s's, and the claim does not say so yet", v->claim.ns, v->claim.name);
     } else if (strcmp(c->volume_name, v->obj.name) != 0) {
         report_cause(r, "claim-has-another", "it is kept for claim %s/%s, which has volume %s", v->claim.ns,
                      v->claim.name, c->volume_name);
@@ -296,8 +297,9 @@ static void explain_retained(const struct why_world *w, struct report *r, const 
 {
     const struct claim *c = why_claim_of(w, v);
 
-    report_cause(r, "retained", "its claim %s/%s is gone, and reclaim policy Retain keeps its data",
-                 v->claim.ns, v->claim.name);
+    report_cause(r, volume_rest_names[VOLUME_REST_RETAINED],
+                 "its claim %s/%s is gone, and reclaim policy Retain keeps its data", v->claim.ns,
+                 v->claim.name);
     if (c)
         report_fact(r, "there is a claim %s/%s again, but it is another: uid %s, not %s", v->claim.ns,
                     v->claim.name, c->obj.uid, v->claim.uid);
@@ -336,8 +338,9 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
         report_advise(r, "See what holds it there: berth get volumeattachments");
         report_next(r, "it is detached, then %s deletes its storage", by);
     } else {
-        report_cause(r, "external-deleter", "its claim %s/%s is gone, and %s has to delete its storage",
-                     v->claim.ns, v->claim.name, by);
+        report_cause(r, volume_rest_names[VOLUME_REST_OUTSIDE],
+                     "its claim %s/%s is gone, and %s has to delete its storage", v->claim.ns, v->claim.name,
+                     by);
         report_advise(r, "If this lasts, %s does not run or fails: see its log and the events below.", by);
         report_next(r, "%s deletes the storage and then the volume", by);
     }
@@ -360,10 +363,12 @@ static void explain_work(const struct why_world *w, struct report *r, const stru
         report_advise(r, ADVISE_KEEP, v->obj.name);
         report_next(r, "it is tried again");
     } else if (x.is_running) {
-        report_cause(r, "reclaiming", "its claim is gone, and %s it is under way", what);
+        report_cause(r, volume_rest_names[VOLUME_REST_RECLAIMING],
+                     "its claim is gone, and %s it is under way", what);
         report_next(r, "it ends by itself");
     } else {
-        report_cause(r, "reclaiming", "its claim is gone, and %s it is about to begin", what);
+        report_cause(r, volume_rest_names[VOLUME_REST_RECLAIMING],
+                     "its claim is gone, and %s it is about to begin", what);
         report_advise(r, "If this lasts, no controller runs: berth serve, or berth controllers.");
         report_next(r, "the binder begins");
     }

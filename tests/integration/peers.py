@@ -245,6 +245,34 @@ def late_answers(port, seconds):
     return handle
 
 
+def observed(port, on_request, change_answer=None):
+    """Relays to a port of this machine, and calls on_request(method, target) for each request.
+
+    change_answer may put other bytes in place of those of an answer, as many. For HTTP/1.1 without TLS, as
+    late_answers().
+    """
+
+    def handle(peer, connection):
+        is_asked = False
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as far:
+            far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while not peer.is_over:
+                for source in ready(connection, far):
+                    data = source.recv(CHUNK_BYTES)
+                    if not data:
+                        return
+                    if source is far:
+                        is_asked = False
+                        connection.sendall(change_answer(data) if change_answer else data)
+                        continue
+                    if not is_asked:
+                        on_request(*data.partition(b"\r\n")[0].decode().split(" ")[:2])
+                    is_asked = True
+                    far.sendall(data)
+
+    return handle
+
+
 def ready(*sockets):
     held = [s for s in sockets if isinstance(s, ssl.SSLSocket) and s.pending()]
     return held or select.select(sockets, [], [], LOOK_SECONDS)[0]

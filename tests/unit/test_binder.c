@@ -57,6 +57,28 @@ TEST(S1_with_the_binder_there_first)
     world_done(&w);
 }
 
+/* The event is one of our own server's. */
+TEST(S1_elsewhere_nobody_is_told)
+{
+    static const struct server_version others[] = { { 0 }, { 1, 30, false }, { 1, 37, false } };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct world w;
+
+        world_init(&w);
+        w.server = others[i];
+        add_volume(&w, "p", "1Gi", RWO, "");
+        add_claim(&w, "c", "1Gi", RWO, "");
+        world_start(&w);
+        world_settle(&w);
+        assert_bound(&w, "c", "p");
+        assert_times(0, count_events(&w, "c", "Bound", NULL));
+        assert_silent(&w, "c");
+        assert_writes(&w, 4);
+        world_done(&w);
+    }
+}
+
 TEST(S2_nothing_to_bind)
 {
     struct world w;

@@ -87,6 +87,7 @@ struct world {
     struct informer *volumes;
     struct binder *binder;
     struct binder_options options;
+    struct server_version server;         /* what the binder takes it for */
     struct scheduler_options *scheduling; /* NULL: there is no scheduler */
     struct scheduler *scheduler;
     bool is_alone; /* the binder is not started: nobody finishes what the scheduler begins */
@@ -482,7 +483,8 @@ static inline void world_boot(struct world *w)
                                              .client = w->client,
                                              .informers = w->informers,
                                              .metrics = w->metrics,
-                                             .seed = w->seed };
+                                             .seed = w->seed,
+                                             .server = w->server };
     ASSERT_OK(binder_new(&w->options, &w->binder, &err));
     if (w->scheduling) {
         w->scheduling->part = w->options.part;
@@ -499,6 +501,7 @@ static inline void world_init(struct world *w)
     w->log = BUF_INIT((size_t)1 << 20);
     w->options.host = (struct plugin_host){ .loop = w->served.loop, .provisions_host_path = true };
     w->options.plugins = scripted_plugins;
+    w->server = server_version_own();
 }
 
 static inline void world_kill(struct world *w)

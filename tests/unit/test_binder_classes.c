@@ -6,6 +6,9 @@
 #define FIRST_CONSUMER "waiting for first consumer to be created before binding"
 #define DELAYED ",'volumeBindingMode':'WaitForFirstConsumer'"
 #define GOLD ",'storageClassName':'gold'"
+#define PINNED                                                                                          \
+    ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'zone','operator':'" \
+    "Exists'}]}]}}"
 
 /* --- The default --- */
 
@@ -343,6 +346,195 @@ TEST(S93_a_class_that_comes_later_is_used)
     world_done(&w);
 }
 
+/* --- Classes that may be on their way --- */
+
+/* A volume that only some nodes reach, and a claim for it, before their class. */
+static void pinned_pair(struct world *w)
+{
+    make_volume(w, "p", "", HOST_PATH, GOLD PINNED);
+    make_claim(w, "c", "", GOLD);
+}
+
+static void is_unbound(struct world *w)
+{
+    ASSERT_VOLUME(w, "p", "-", "spec/claimRef");
+    ASSERT_CLAIM(w, "c", "-", "spec/volumeName");
+    ASSERT_GOT(&w->served, "Pending", "status/phase");
+}
+
+static void pass_ms(struct world *w, uint64_t ms)
+{
+    loop_advance(w->served.loop, &w->served.clock, ms * NS_PER_MS);
+    world_rest(w);
+}
+
+static void in_the_first_second(void (*then)(struct world *w))
+{
+    for (int is_early = 0; is_early < 2; is_early++) {
+        struct world w;
+
+        world_init(&w);
+        if (is_early) {
+            world_start(&w);
+            world_settle(&w); /* its own first second is over */
+        }
+        pinned_pair(&w);
+        if (!is_early)
+            world_start(&w);
+        world_rest(&w);
+        is_unbound(&w);
+        assert_times(0, count_all_events(&w, "c"));
+        pass_ms(&w, 999);
+        is_unbound(&w);
+        then(&w);
+        world_done(&w);
+    }
+}
+
+static void time_is_over(struct world *w)
+{
+    pass_ms(w, 1);
+    world_still(w);
+    assert_bound(w, "c", "p");
+}
+
+TEST(S93_a_volume_with_node_affinity_is_bound_after_a_second)
+{
+    in_the_first_second(time_is_over);
+}
+
+static void delayed_class_comes(struct world *w)
+{
+    make_class(w, "gold", "kubernetes.io/no-provisioner", DELAYED);
+    world_settle(w);
+    is_unbound(w);
+    assert_told(w, "c", "Normal", "WaitForFirstConsumer", FIRST_CONSUMER);
+    assert_times(1, count_all_events(w, "c"));
+    ASSERT_VOLUME(w, "p", "Available", "status/phase");
+}
+
+TEST(S93_a_class_that_comes_within_the_second_decides)
+{
+    in_the_first_second(delayed_class_comes);
+}
+
+static void immediate_class_comes(struct world *w)
+{
+    make_class(w, "gold", "kubernetes.io/no-provisioner", "");
+    world_still(w);
+    assert_bound(w, "c", "p");
+}
+
+TEST(S93_an_immediate_class_ends_the_wait)
+{
+    in_the_first_second(immediate_class_comes);
+}
+
+static void free_volume_comes(struct world *w)
+{
+    make_volume(w, "a", "", HOST_PATH, GOLD);
+    world_still(w);
+    assert_bound(w, "c", "a");
+    ASSERT_VOLUME(w, "p", "Available", "status/phase");
+}
+
+TEST(S93_a_volume_without_node_affinity_that_comes_is_bound_at_once)
+{
+    in_the_first_second(free_volume_comes);
+}
+
+/* Also when the one with node affinity would be the better match. */
+TEST(S93_a_volume_without_node_affinity_is_bound_at_once)
+{
+    struct world w;
+
+    world_init(&w);
+    make_volume(&w, "p", "", HOST_PATH, GOLD PINNED);
+    make_volume(&w, "q", "", HOST_PATH, GOLD);
+    world_start(&w);
+    make_claim(&w, "c", "", GOLD);
+    world_still(&w);
+    assert_bound(&w, "c", "q");
+    world_done(&w);
+}
+
+TEST(S93_a_volume_that_is_named_is_bound_at_once)
+{
+    for (int is_kept = 0; is_kept < 2; is_kept++) {
+        struct world w;
+
+        world_init(&w);
+        world_start(&w);
+        make_volume(&w, "p", "", HOST_PATH,
+                    is_kept ? GOLD PINNED ",'claimRef':{'namespace':'default','name':'c'}" : GOLD PINNED);
+        make_claim(&w, "c", "", is_kept ? GOLD : GOLD ",'volumeName':'p'");
+        world_still(&w);
+        assert_bound(&w, "c", "p");
+        world_done(&w);
+    }
+}
+
+/* Whoever has waited for longer takes what comes, with or without its class. */
+TEST(S93_a_claim_that_is_not_new_takes_any_volume_at_once)
+{
+    struct world w;
+
+    world_init(&w);
+    world_start(&w);
+    make_claim(&w, "c", "", GOLD);
+    world_settle(&w);
+    make_volume(&w, "p", "", HOST_PATH, GOLD PINNED);
+    world_still(&w);
+    assert_bound(&w, "c", "p");
+    world_done(&w);
+}
+
+/* What the last binder knew is forgotten. */
+TEST(S93_a_restart_begins_the_second_again)
+{
+    struct world w;
+
+    world_init(&w);
+    pinned_pair(&w);
+    world_start(&w);
+    pass_ms(&w, 999);
+    world_kill(&w);
+    world_start(&w);
+    pass_ms(&w, 999);
+    is_unbound(&w);
+    time_is_over(&w);
+    world_done(&w);
+}
+
+/* Volumes that no claim may take yet wake nobody. */
+TEST(S93_many_new_claims_are_looked_at_twice_each)
+{
+    enum { PAIRS = 40 };
+    struct world w;
+    char name[16];
+
+    world_init(&w);
+    world_start(&w);
+    world_settle(&w);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        (void)snprintf(name, sizeof name, "c%u", i);
+        make_claim(&w, name, "", GOLD);
+    }
+    world_rest(&w);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        (void)snprintf(name, sizeof name, "p%u", i);
+        make_volume(&w, name, "", HOST_PATH, GOLD PINNED);
+    }
+    world_settle(&w);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        (void)snprintf(name, sizeof name, "c%u", i);
+        ASSERT_CLAIM(&w, name, "Bound", "status/phase");
+    }
+    /* When it comes (two searches), when its second is over, and after W1. */
+    assert_true(number_of(&w, "berth_match_seconds_count") <= 4 * PAIRS);
+    world_done(&w);
+}
+
 TEST(S94_a_class_without_a_mode_is_an_error)
 {
     struct world w;
@@ -371,6 +563,7 @@ TEST(S94_a_class_without_a_mode_is_an_error)
 
 static const struct unfit unfit[] = {
     { "S87_a_class_that_cannot_be_set_is_counted_and_tried_again", FAULT_ANY, "is about a fault of its own" },
+    { "S93_many_new_claims_are_looked_at_twice_each", FAULT_ANY, "counts searches" },
     { 0 },
 };
 

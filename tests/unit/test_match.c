@@ -279,6 +279,25 @@ TEST(delayed_binding)
     ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'zone','operator':'" op \
     "','values':['a']}]}]}}"
 
+/* The class of the claim may yet come and say that the node comes first. */
+TEST(a_class_that_is_waited_for)
+{
+    static const struct match_options waits = { .awaits_class = true };
+    static const struct match_row rows[] = {
+        { FREE(ON_NODE("In")), CLAIM_TEXT("", ""), REJECT_AWAITS_CLASS },
+        { VOLUME_TEXT("", ON_NODE("In"), ""), CLAIM_TEXT("", ""), REJECT_AWAITS_CLASS },
+        { FREE(""), CLAIM_TEXT("", ""), REJECT_NONE },
+        { FREE(KEPT("u") ON_NODE("In")), CLAIM_TEXT("", ""), REJECT_NONE },
+        { FREE(KEPT("") ON_NODE("In")), CLAIM_TEXT("", ""), REJECT_NONE },
+        { FREE(CAPACITY("1") ON_NODE("In")), CLAIM_TEXT("", REQUEST("2")), REJECT_SIZE },
+        { FREE(ON_NODE("In")), CLAIM_TEXT("", SOURCE), REJECT_DATA_SOURCE },
+    };
+
+    check_rows(rows, ARRAY_LEN(rows), &waits);
+    check_rows(&(struct match_row){ FREE(ON_NODE("In")), CLAIM_TEXT("", ""), REJECT_NONE }, 1,
+               &(struct match_options){ 0 });
+}
+
 TEST(with_a_node)
 {
     static const struct kv labels[] = { { "zone", "a" } };
@@ -423,6 +442,8 @@ TEST(refusals_in_words)
         { VOLUME_TEXT(DELETING, "", AVAILABLE), CLAIM_TEXT("", ""), REJECT_DELETING, "is being deleted" },
         { FREE(""), CLAIM_TEXT("", ""), REJECT_DELAYED,
           "free, but its class waits for a pod that uses the claim" },
+        { FREE(""), CLAIM_TEXT("", ",'storageClassName':'gold'"), REJECT_AWAITS_CLASS,
+          "has node affinity, and class gold does not exist yet" },
         { VOLUME_TEXT("", "", "'phase':'Pending'"), CLAIM_TEXT("", ""), REJECT_PHASE, "Pending" },
         { VOLUME_TEXT("", "", "'phase':'Failed','message':'no luck'"), CLAIM_TEXT("", ""), REJECT_PHASE,
           "Failed: no luck" },

@@ -49,7 +49,8 @@ struct wire {
 struct parts {
     struct served served;
     const struct part_type *type;
-    const struct user *user; /* whose process it is; NULL: one that may do everything */
+    const struct user *user;      /* whose process it is; NULL: one that may do everything */
+    struct server_version server; /* what the process takes it for */
     /* The process. */
     struct wire *wire;
     struct client *client;
@@ -244,7 +245,9 @@ static inline void process_connect(struct parts *w)
 static inline void process_start(struct parts *w)
 {
     struct informer_options i = { .loop = w->served.loop, .seed = 5 };
-    struct part_options o = { .loop = w->served.loop, .clock = &w->served.clock.clock, .seed = 6 };
+    struct part_options o = {
+        .loop = w->served.loop, .clock = &w->served.clock.clock, .seed = 6, .server = w->server
+    };
 
     w->is_dead = w->is_started = false;
     process_connect(w);
@@ -329,6 +332,7 @@ static inline void parts_init_as(struct parts *w, const struct part_type *type, 
     memset(w, 0, sizeof *w);
     w->type = type;
     w->user = user;
+    w->server = server_version_own();
     w->log = BUF_INIT((size_t)16 << 20);
     served_make(&w->served, /* is_insecure= */ !user, 0, 0);
     served_settle(&w->served);

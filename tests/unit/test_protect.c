@@ -288,6 +288,31 @@ TEST(protect_says_whether_a_claim_is_used)
     parts_done(&w);
 }
 
+/* A server that does not have the condition is not sent it, and is asked nothing for it. */
+TEST(protect_says_nothing_where_the_condition_is_unknown)
+{
+    static const struct server_version others[] = { { 0 }, { 1, 36, false } };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct parts w;
+
+        parts_init(&w, &protect_type);
+        process_kill(&w);
+        w.server = others[i];
+        process_start(&w);
+        parts_rest(&w);
+        make_claim(&w);
+        bind_claim(&w);
+        ASSERT_DONE(&w, 201, "POST", PODS, WAITING_POD("p", USES("c")));
+        end_pod(&w, POD_P "/status");
+        ASSERT_THERE(&w, "-", CLAIM_C, "status/conditions");
+        assert_asked(&w, "");
+        ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL); /* it guards all the same */
+        assert_asked(&w, "GET " PODS "\nPATCH " CLAIM_C "\n");
+        parts_done(&w);
+    }
+}
+
 /* Pods that went while nobody was looking. */
 TEST(protect_finds_out_what_changed_while_it_was_away)
 {

@@ -10,7 +10,7 @@
 struct volume_row {
     const char *name, *size, *modes, *class, *beta_class, *attributes_class, *mode, *phase, *labels;
     const char *kept_for, *kept_uid; /* a claim's name in "ns"; no uid: by name alone */
-    bool is_deleting;
+    bool is_deleting, is_pinned;
 };
 struct claim_row {
     const char *name, *uid, *size, *modes, *class, *beta_class, *attributes_class, *mode, *selector;
@@ -62,6 +62,9 @@ static struct object *new_volume(const struct volume_row *row)
     add_member(&t, "storageClassName", row->class);
     add_member(&t, "volumeAttributesClassName", row->attributes_class);
     add_member(&t, "volumeMode", row->mode);
+    if (row->is_pinned)
+        (void)buf_add_cstr(&t, ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{"
+                               "'key':'zone','operator':'Exists'}]}]}}");
     if (row->kept_for)
         (void)buf_addf(&t, ",'claimRef':{'namespace':'ns','name':'%s','uid':'%s'}", row->kept_for,
                        or_else(row->kept_uid, ""));
@@ -107,13 +110,14 @@ static int put_row(struct volume_index *x, const struct volume_row *row)
 }
 
 /* The name of the volume that the claim gets; "" for none, "!" and the words for an error. */
-static const char *match_row(struct volume_index *x, const struct claim_row *row, bool is_delayed)
+static const char *match_row(struct volume_index *x, const struct claim_row *row,
+                             const struct match_options *options)
 {
     static char text[ERROR_MSG_BYTES_MAX + 1];
     _cleanup_(object_unref_p) struct object *o = new_claim(row);
     const struct volume *v = NULL;
 
-    if (volume_index_match(x, claim_of(o), is_delayed, &v, &err) < 0)
+    if (volume_index_match(x, claim_of(o), options, &v, &err) < 0)
         (void)snprintf(text, sizeof text, "!%s", err.msg);
     else
         (void)snprintf(text, sizeof text, "%s", v ? v->obj.name : "");
@@ -123,11 +127,35 @@ static const char *match_row(struct volume_index *x, const struct claim_row *row
 #define WORLD _cleanup_(volume_index_free_p) struct volume_index *x = new_index()
 #define PUT(...) ASSERT_OK(put_row(x, &(struct volume_row){ __VA_ARGS__ }))
 #define ASSERT_MATCH(expected, ...) \
-    ASSERT_STR(expected, match_row(x, &(struct claim_row){ __VA_ARGS__ }, false))
-#define ASSERT_DELAYED(expected, ...) \
-    ASSERT_STR(expected, match_row(x, &(struct claim_row){ __VA_ARGS__ }, true))
+    ASSERT_STR(expected, match_row(x, &(struct claim_row){ __VA_ARGS__ }, &(struct match_options){ 0 }))
+#define ASSERT_DELAYED(expected, ...)                                     \
+    ASSERT_STR(expected, match_row(x, &(struct claim_row){ __VA_ARGS__ }, \
+                                   &(struct match_options){ .is_delayed = true }))
+#define ASSERT_UNPINNED(expected, ...)                                    \
+    ASSERT_STR(expected, match_row(x, &(struct claim_row){ __VA_ARGS__ }, \
+                                   &(struct match_options){ .awaits_class = true }))
 
 /* --- Scenarios --- */
+
+/* A claim whose class may yet come: node affinity counts, unless the volume is kept for it. */
+TEST(volumes_with_node_affinity_are_left_out)
+{
+    WORLD;
+
+    PUT("p", .class = "gold", .is_pinned = true);
+    PUT("q", .class = "gold", .size = "5Gi");
+    ASSERT_MATCH("p", .class = "gold");
+    ASSERT_UNPINNED("q", .class = "gold");
+    ASSERT_UNPINNED("", .class = "gold", .size = "6Gi");
+    PUT("q", .class = "gold", .size = "5Gi", .is_pinned = true); /* it may be set later */
+    ASSERT_UNPINNED("", .class = "gold");
+    ASSERT_MATCH("p", .class = "gold");
+    PUT("p", .class = "gold", .is_pinned = true, .kept_for = "c");
+    ASSERT_UNPINNED("p", .class = "gold");
+    PUT("q", .class = "gold", .modes = "RWO");
+    ASSERT_UNPINNED("p", .class = "gold");
+    ASSERT_UNPINNED("q", .name = "d", .uid = "v", .class = "gold");
+}
 
 TEST(S4_S5_smallest_that_fits)
 {
@@ -711,6 +739,7 @@ static struct object *draw_volume(struct model *m)
         .kept_for = draw(m, 10) < 7 ? NULL : DRAW_OF(m, names),
         .kept_uid = draw(m, 2) ? NULL : DRAW_OF(m, uids),
         .is_deleting = draw(m, 12) == 0,
+        .is_pinned = draw(m, 3) == 0,
     };
 
     (void)snprintf(name, sizeof name, "v%02u", draw(m, SLOTS));
@@ -746,7 +775,7 @@ static struct object *draw_claim(struct model *m)
 
 /* Steps 2 to 12 of the table, for one volume. */
 static bool naive_fits(const struct volume *v, const struct claim *c, const char *held_for, bool is_expected,
-                       bool is_delayed, bool *ret_kept)
+                       const struct match_options *o, bool *ret_kept)
 {
     bool is_mine = v->claim.is_set && strcmp(v->claim.ns, c->obj.ns) == 0 &&
                    strcmp(v->claim.name, c->obj.name) == 0 &&
@@ -760,15 +789,15 @@ static bool naive_fits(const struct volume *v, const struct claim *c, const char
     *ret_kept = is_mine || held_for;
     if (*ret_kept)
         return true;
-    return !is_delayed && !c->source && (is_expected || v->phase == VOLUME_AVAILABLE) &&
-           strcmp(v->class, c->class) == 0 &&
+    return !o->is_delayed && !c->source && !(o->awaits_class && v->affinity) &&
+           (is_expected || v->phase == VOLUME_AVAILABLE) && strcmp(v->class, c->class) == 0 &&
            (!c->selector || label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count));
 }
 
 /* The best of one group: what is kept, by uid, then by name; else the smallest, then by name. Slots are in
  * the order of their names. */
 static const struct volume *naive_group(struct model *m, const struct claim *c, unsigned modes,
-                                        bool is_delayed, size_t **ret_count)
+                                        const struct match_options *o, size_t **ret_count)
 {
     const struct volume *by_uid = NULL, *by_name = NULL, *plain = NULL;
 
@@ -776,7 +805,7 @@ static const struct volume *naive_group(struct model *m, const struct claim *c, 
         const struct volume *v = m->slots[i];
         bool is_kept;
         if (!v || (v->modes & 15U) != modes ||
-            !naive_fits(v, c, m->held_for[i], m->is_expected[i], is_delayed, &is_kept))
+            !naive_fits(v, c, m->held_for[i], m->is_expected[i], o, &is_kept))
             continue;
         if (is_kept && (m->held_for[i] || v->claim.uid[0]))
             by_uid = by_uid ? by_uid : v;
@@ -790,7 +819,7 @@ static const struct volume *naive_group(struct model *m, const struct claim *c, 
 }
 
 /* *ret_fails: the selector is looked at and cannot be evaluated. */
-static const struct volume *naive_match(struct model *m, const struct claim *c, bool is_delayed,
+static const struct volume *naive_match(struct model *m, const struct claim *c, const struct match_options *o,
                                         bool *ret_fails)
 {
     const struct volume *found = NULL;
@@ -803,7 +832,7 @@ static const struct volume *naive_match(struct model *m, const struct claim *c, 
     for (int bits = 0; !*ret_fails && !found && bits <= 4; bits++)
         for (unsigned modes = 0; !found && modes < 16; modes++)
             if (__builtin_popcount(modes) == bits && (c->modes & ~modes) == 0)
-                found = naive_group(m, c, modes, is_delayed, &count);
+                found = naive_group(m, c, modes, o, &count);
     (*(*ret_fails ? &m->failed : count))++;
     return found;
 }
@@ -811,9 +840,10 @@ static const struct volume *naive_match(struct model *m, const struct claim *c, 
 static void model_check_match(struct model *m, unsigned step)
 {
     const struct claim *c = claim_of(m->claims[draw(m, CLAIMS)]);
-    bool is_delayed = draw(m, 6) == 0, fails;
-    const struct volume *expected = naive_match(m, c, is_delayed, &fails), *v = NULL;
-    int r = volume_index_match(m->x, c, is_delayed, &v, &err);
+    struct match_options o = { .is_delayed = draw(m, 6) == 0, .awaits_class = draw(m, 3) == 0 };
+    bool fails;
+    const struct volume *expected = naive_match(m, c, &o, &fails), *v = NULL;
+    int r = volume_index_match(m->x, c, &o, &v, &err);
 
     if (fails != (r < 0))
         fail_msg("step %u: returned %d for %.*s", step, r, STR_ARG(c->obj.text));

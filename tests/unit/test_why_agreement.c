@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "controllers/binder/index.h"
+#include "why/claim.h"
 
 #define PAIR_SEEDS 8
 #define PAIR_VOLUMES 40
@@ -120,13 +121,13 @@ static bool takes_alone(const struct onlooker *x, const struct claim *c, const s
 {
     _cleanup_(volume_index_free_p) struct volume_index *index = NULL;
     const struct volume *found = NULL;
-    bool is_delayed = false;
+    struct match_options search;
     struct error ignored;
 
     ASSERT_OK(volume_index_new((struct hash_seed){ 1, 2 }, &index, &err));
     ASSERT_OK(volume_index_put(index, v, &err));
-    ASSERT_OK(decide_is_delayed(x->world.caches[KIND_CLASS], c, &is_delayed, &err));
-    return volume_index_match(index, c, is_delayed, &found, &ignored) == 0 && found;
+    ASSERT_OK(why_search(&x->world, c, &search, &err));
+    return volume_index_match(index, c, &search, &found, &ignored) == 0 && found;
 }
 
 /* Every pair: "none" is said of a volume exactly where the binder would take it. Returns how many it would.

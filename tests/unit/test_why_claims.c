@@ -124,6 +124,33 @@ TEST(stuck_class_does_not_exist)
     close_world(&w);
 }
 
+/* For one second; with the binder at hand, and without. */
+TEST(stuck_class_may_be_on_its_way)
+{
+    struct world w;
+
+    open_world(&w);
+    world_settle(&w);
+    ASSERT_SENT(&w.served, 201, "POST", NODES,
+                "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n1','labels':{'zone':'a'}}}");
+    add_volume(&w, "pv", "1Gi", RWO,
+               CLASS("fast") ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':"
+                             "'zone','operator':'Exists'}]}]}}");
+    add_claim(&w, "c", "1Gi", RWO, CLASS("fast"));
+    world_rest(&w);
+    ask_about(&w, KIND_CLAIM, "default", "c", false);
+    ASSERT_SAID("awaits-class",
+                "StorageClass \"fast\" does not exist yet, and the binder waits a moment for it");
+    ASSERT_TEXT("  pv: has node affinity, and class fast does not exist yet\n");
+    ASSERT_TEXT("one second after the binder first saw it");
+    ask_about(&w, KIND_VOLUME, "", "pv", false);
+    ASSERT_SAID("awaits-class", "the only waiting claim, default/c, cannot take it: has node affinity, and "
+                                "class fast does not exist yet");
+    ask(&w, "c");
+    ASSERT_TEXT("Bound to pv");
+    close_world(&w);
+}
+
 TEST(stuck_class_makes_no_volumes)
 {
     struct world w;

@@ -113,7 +113,8 @@ static void on_bound(struct binder *b, const struct step *s, const struct client
     if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
         return;
     binder_metrics_end(b->metrics, LONG_PROVISION, str_of(round_name(s->round)));
-    recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
+    if (b->o.part.server.is_berth) /* no other server's binder tells that */
+        recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
     binder_metrics_bound(b->metrics, was);
 }
 
@@ -128,10 +129,12 @@ void bind_steps(struct round *r, const struct volume *v, const struct claim *c)
         reserve(r, v, c);
         return;
     }
-    if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED)
+    if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED) {
+        round_rest(r, volume_rest_names[VOLUME_REST_RELEASED]);
         binder_add_volume(round_binder(r), v->obj.name); /* asks the server before it undoes that */
-    else if (v->phase != VOLUME_BOUND)
+    } else if (v->phase != VOLUME_BOUND) {
         (void)set_volume_phase(r, v, VOLUME_BOUND, "", NULL, NULL);
+    }
     if (!is_named)
         name_volume(r, c, v);
     else if (v->phase == VOLUME_BOUND)

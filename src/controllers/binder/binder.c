@@ -63,12 +63,29 @@ const struct storage_class *binder_class(const struct binder *b, const char *nam
 
 /* --- For who decides, and who explains --- */
 
-static int find_volume(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
-                       struct error *err)
+static int find_volume(void *ctx, const struct claim *c, const struct match_options *o,
+                       const struct volume **ret, struct error *err)
 {
     const struct binder *b = ctx;
 
-    return volume_index_match(b->index, c, is_delayed, ret, err);
+    return volume_index_match(b->index, c, o, ret, err);
+}
+
+uint64_t binder_new_until_ns(const struct binder *b, const struct claim *c)
+{
+    char key[KEY_BYTES_MAX];
+    const struct key_state *s;
+
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    s = binder_find_state(b, claim_key(str_of(key)));
+    return s && s->new_until_ns > b->new_until_ns ? s->new_until_ns : b->new_until_ns;
+}
+
+static bool is_new(void *ctx, const struct claim *c)
+{
+    const struct binder *b = ctx;
+
+    return loop_now_ns(b->o.part.loop) < binder_new_until_ns(b, c);
 }
 
 struct binder_sight binder_sight(const struct binder *b)
@@ -78,6 +95,7 @@ struct binder_sight binder_sight(const struct binder *b)
                                   .plugins = b->o.plugins,
                                   .is_static = b->o.is_static,
                                   .match = find_volume,
+                                  .is_new = is_new,
                                   .ctx = (void *)(uintptr_t)b };
 }
 
@@ -343,11 +361,24 @@ static void expect_named(struct binder *b, const struct claim *c)
         binder_expect(b, c->volume_name);
 }
 
+/* A claim that comes before its class: how long it has been there counts. */
+static void note_new(struct binder *b, const struct claim *c)
+{
+    char key[KEY_BYTES_MAX];
+
+    if (!c->class[0] || c->volume_name[0] || binder_class(b, c->class))
+        return;
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    binder_state(b, claim_key(str_of(key)))->new_until_ns =
+        loop_now_ns(b->o.part.loop) + DECIDE_CLASS_WAIT_NS;
+}
+
 static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
 {
     struct binder *b = ctx;
 
-    (void)is_initial;
+    if (!is_initial)
+        note_new(b, claim_of(o));
     binder_metrics_claim(b->metrics, NULL, claim_of(o));
     expect_named(b, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
@@ -359,6 +390,8 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
     struct binder *b = ctx;
 
     binder_metrics_claim(b->metrics, claim_of(old), claim_of(o));
+    if (strcmp(old->uid, o->uid) != 0)
+        note_new(b, claim_of(o));
     expect_named(b, claim_of(old));
     expect_named(b, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
@@ -609,6 +642,7 @@ int binder_new(const struct binder_options *o, struct binder **ret, struct error
 void binder_start(struct binder *b)
 {
     b->is_started = true;
+    b->new_until_ns = loop_now_ns(b->o.part.loop) + DECIDE_CLASS_WAIT_NS;
     timer_arm_after(&b->sweep, SWEEP_NS);
     for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
         controller_wake(b->queues[i]);

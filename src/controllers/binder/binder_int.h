@@ -46,6 +46,7 @@ struct binder {
     struct binder_op_list ops;
     struct json doc; /* scratch, for one function at a time */
     struct timer sweep;
+    uint64_t new_until_ns; /* of claims that were there at the start */
     bool is_started;
 };
 
@@ -91,6 +92,9 @@ bool binder_promise(struct binder *b, struct binder_key claim, const char *volum
 /* Ends that hold. */
 void binder_end_promise(struct binder *b, struct binder_key claim);
 
+/* Until when the claim counts as new: see DECIDE_CLASS_WAIT_NS. */
+uint64_t binder_new_until_ns(const struct binder *b, const struct claim *c);
+
 /* What is remembered of a key beyond its objects. */
 struct key_state {
     unsigned conflicts;       /* in a row */
@@ -101,6 +105,7 @@ struct key_state {
     const char *failure;      /* why the last round failed; NULL: it did not. Owned. */
     const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
     bool waits_for_operation; /* comes again when that is over */
+    uint64_t new_until_ns;    /* of a claim whose class was not there when it came; 0 for others */
     char key[];
 };
 struct key_state *binder_state(struct binder *b, struct binder_key k);
@@ -154,6 +159,10 @@ bool round_await_writer(struct round *r, const struct object *o);
 void rounds_free(struct binder *b);
 /* An object of ours is being written. */
 bool binder_is_writing(const struct binder *b, struct binder_key k);
+/* Why nothing is written for the object, should that be so: for the log. A literal; the last one counts. */
+void round_rest(struct round *r, const char *reason);
+/* The same for an object that is gone: there is no round. */
+void binder_log_gone(struct binder_key k);
 /* Something is wrong that no request showed: the key comes again after its delay. */
 void round_fail(struct round *r);
 struct binder *round_binder(const struct round *r);

@@ -1,23 +1,59 @@
 #include "controllers/binder/decide.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "api/migration.h"
 #include "api/volume.h"
+#include "base/cleanup.h"
 #include "plugins/registry.h"
+
+const char *const claim_step_names[] = {
+    [CLAIM_STEP_FAIL] = "undecided",
+    [CLAIM_STEP_BIND] = "bound",
+    [CLAIM_STEP_AWAIT_CLASS] = "awaits-class",
+    [CLAIM_STEP_SET_CLASS] = "default-class",
+    [CLAIM_STEP_AWAIT_POD] = "waits-for-consumer",
+    [CLAIM_STEP_PROVISION_NEVER] = "provisioning-off",
+    [CLAIM_STEP_PROVISION_CLASS] = "no-class",
+    [CLAIM_STEP_PROVISION_NOBODY] = "no-provisioner",
+    [CLAIM_STEP_PROVISION_HERE] = "provisioning",
+    [CLAIM_STEP_PROVISION_OUTSIDE] = "waits-for-provisioner",
+    [CLAIM_STEP_NO_CLASS] = "no-match",
+    [CLAIM_STEP_NOT_THERE] = "named-missing",
+    [CLAIM_STEP_MISMATCH] = "named-mismatch",
+    [CLAIM_STEP_TAKEN] = "taken",
+    [CLAIM_STEP_LOST_REFERENCE] = "lost-reference",
+    [CLAIM_STEP_LOST_VOLUME] = "volume-gone",
+    [CLAIM_STEP_MISBOUND] = "misbound",
+};
+static_assert(ARRAY_LEN(claim_step_names) == CLAIM_STEP_COUNT, "name every step");
+
+const char *const volume_rest_names[] = {
+    [VOLUME_REST_FREE] = "free",         [VOLUME_REST_KEPT] = "kept",
+    [VOLUME_REST_MISSED] = "missed",     [VOLUME_REST_HALF_BOUND] = "half-bound",
+    [VOLUME_REST_BOUND] = "bound",       [VOLUME_REST_RELEASED] = "released",
+    [VOLUME_REST_RETAINED] = "retained", [VOLUME_REST_RECLAIMING] = "reclaiming",
+    [VOLUME_REST_FAILING] = "failing",   [VOLUME_REST_OUTSIDE] = "external-deleter",
+};
+static_assert(ARRAY_LEN(volume_rest_names) == VOLUME_REST_COUNT, "name every reason");
 
 static const struct storage_class *class_named(const struct informer *classes, const char *name)
 {
     return (const struct storage_class *)(const void *)informer_get(classes, "", name);
 }
 
-int decide_is_delayed(const struct informer *classes, const struct claim *c, bool *ret, struct error *err)
+int decide_search(const struct binder_sight *s, const struct claim *c, struct match_options *ret,
+                  struct error *err)
 {
-    const struct storage_class *k = c->class[0] ? class_named(classes, c->class) : NULL;
+    const struct storage_class *k = c->class[0] ? class_named(s->classes, c->class) : NULL;
 
     if (k && k->binding == BINDING_UNSET)
         return error_set(err, ERR_INVALID, "VolumeBindingMode not set for StorageClass \"%s\"", k->obj.name);
-    *ret = k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER;
+    *ret = (struct match_options){
+        .is_delayed = k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER,
+        .awaits_class = !k && c->class[0] && s->is_new && s->is_new(s->ctx, c),
+    };
     return 0;
 }
 
@@ -68,7 +104,7 @@ static void decide_unmatched(const struct binder_sight *s, const struct claim *c
     ret->class = c->has_class ? NULL : decide_default_class(s->classes);
     if (ret->class)
         ret->step = CLAIM_STEP_SET_CLASS;
-    else if (ret->is_delayed && !object_annotation(&c->obj, ANN_SELECTED_NODE))
+    else if (ret->search.is_delayed && !object_annotation(&c->obj, ANN_SELECTED_NODE))
         ret->step = CLAIM_STEP_AWAIT_POD;
     else if (c->class[0] != '\0')
         decide_provisioner(s, c, ret);
@@ -76,16 +112,27 @@ static void decide_unmatched(const struct binder_sight *s, const struct claim *c
         ret->step = CLAIM_STEP_NO_CLASS;
 }
 
+/* There is a volume that the claim takes once it waits for its class no more. */
+static bool has_match_later(const struct binder_sight *s, const struct claim *c)
+{
+    const struct volume *v = NULL;
+    struct error ignored;
+
+    return s->match(s->ctx, c, &(struct match_options){ 0 }, &v, &ignored) == 0 && v;
+}
+
 static void decide_unbound(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
 {
-    if (decide_is_delayed(s->classes, c, &ret->is_delayed, &ret->err) < 0)
+    if (decide_search(s, c, &ret->search, &ret->err) < 0)
         return;
-    if (s->match(s->ctx, c, ret->is_delayed, &ret->volume, &ret->err) < 0) {
+    if (s->match(s->ctx, c, &ret->search, &ret->volume, &ret->err) < 0) {
         (void)error_wrap(&ret->err, "error finding PV for claim \"%s/%s\"", c->obj.ns, c->obj.name);
         return;
     }
     if (ret->volume)
         ret->step = CLAIM_STEP_BIND;
+    else if (ret->search.awaits_class && has_match_later(s, c))
+        ret->step = CLAIM_STEP_AWAIT_CLASS;
     else
         decide_unmatched(s, c, ret);
 }

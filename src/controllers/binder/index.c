@@ -124,6 +124,8 @@ static void entry_exchange(struct volume_index *x, struct entry *e, const struct
 
     x->with_modes[volume_group(entry_volume(e))]--;
     x->with_modes[volume_group(v)]++;
+    if (e->place == PLACE_SHELF)
+        shelves_exchange(e, v);
     e->object = object_ref(&v->obj);
     r = map_put(&x->by_name, str_of(v->obj.name), e, /* ret_old= */ NULL);
     assert(r == 0); /* the key is there, and now lives in the new object */
@@ -321,7 +323,7 @@ static bool has_group_for(const struct volume_index *x, const struct claim *c)
     return false;
 }
 
-int volume_index_match(const struct volume_index *x, const struct claim *c, bool is_delayed,
+int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err)
 {
     struct kept kept = { .name = BUF_INIT(INDEX_KEY_BYTES_MAX) };
@@ -334,7 +336,7 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, bool
         return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
                          c->obj.ns, c->obj.name, c->selector->error);
     r = kept_prefetch(x, c, &kept);
-    if (r == 0 && !is_delayed && !c->source) /* no free volume is filled as it asks */
+    if (r == 0 && !o->is_delayed && !c->source) /* no free volume is filled as it asks */
         r = shelves_get(&x->shelves, c, &shelf);
     if (r == 0)
         best = pick_kept(x, c, &kept);
@@ -343,7 +345,7 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, bool
         return error_no_memory(err);
     /* In the same group a kept volume comes before all others; in an earlier one any will do. */
     if (shelf)
-        plain = shelf_find(shelf, c, best.group);
+        plain = shelf_find(shelf, c, o, best.group);
     *ret = plain ? plain : best.v;
     return 0;
 }

@@ -66,11 +66,15 @@ bool volume_shelf_is_same(const struct volume *a, const struct volume *b);
 /* Puts a free volume on its shelf. -ERR_NO_MEMORY changes nothing. */
 int shelves_put(struct shelves *s, struct entry *e);
 void shelves_remove(struct shelves *s, struct entry *e);
+/* The entry is about to have this volume at the same place. */
+void shelves_exchange(struct entry *e, const struct volume *v);
 
 /* The shelf where the claim looks; *ret NULL when there is none. */
 int shelves_get(const struct shelves *s, const struct claim *c, const struct shelf **ret);
-/* The best free volume in the groups before `groups_end`; NULL when there is none. */
-const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c, unsigned groups_end);
+/* The best free volume in the groups before `groups_end`; NULL when there is none. Of the options
+ * awaits_class counts. */
+const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c,
+                                const struct match_options *o, unsigned groups_end);
 
 /* Where the group of the volume's access modes comes in the order. */
 unsigned volume_group(const struct volume *v);

@@ -47,15 +47,15 @@ static void on_cancel(void *ctx, struct operation *op)
     operation_end(op, error_set(&err, ERR_CANCELLED, "cancelled"), &err);
 }
 
-bool op_start(struct binder *b, const struct object *about, const char *name,
-              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op),
-              struct binder_op **ret)
+void op_start(struct round *r, const struct object *about, const char *name,
+              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op))
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024), queue_key = BUF_INIT(1024);
     struct binder_op *x = calloc(1, sizeof *x);
     struct operation_work work = {
         .name = name, .start = start, .cancel = on_cancel, .release = on_release, .ctx = x
     };
+    struct binder *b = round_binder(r);
     struct error err;
 
     if (!x)
@@ -66,14 +66,12 @@ bool op_start(struct binder *b, const struct object *about, const char *name,
     x->body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     x->work.volume = BUF_INIT(BINDER_BODY_BYTES_MAX);
     TAILQ_INSERT_TAIL(&b->ops, x, link);
-    if (ret)
-        *ret = x;
     op_key(about, &key);
     if (operations_start(b->operations, buf_str(&key), &work, &err) == 0)
-        return true;
+        return;
     on_release(x);
     binder_state(b, key_of(about, &queue_key))->waits_for_operation = true;
-    return false;
+    round_rest(r, error_name(err.code));
 }
 
 void op_again(struct binder_op *x)

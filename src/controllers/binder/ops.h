@@ -28,10 +28,9 @@ struct binder_op {
 /* A key for operations: "v/NAME/UID", "c/NS/NAME/UID". */
 void op_key(const struct object *o, struct buf *out);
 
-/* Begins one for an object; false when it runs already or waits for its next try. */
-bool op_start(struct binder *b, const struct object *about, const char *name,
-              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op),
-              struct binder_op **ret);
+/* Begins one for the round's object, unless it runs already or waits for its next try. */
+void op_start(struct round *r, const struct object *about, const char *name,
+              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op));
 /* When it has ended, however, the object is looked at again; after a failure it always is. */
 void op_again(struct binder_op *x);
 void op_end(struct binder_op *x, int r, const struct error *err);

@@ -422,9 +422,9 @@ static void provision_here(struct round *r, const struct claim *c, const struct 
 
     binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, plugin->name);
     if (c->source) /* refused there, before anything is written */
-        (void)op_start(b, &c->obj, "provision", plugin, start_refusal, NULL);
+        op_start(r, &c->obj, "provision", plugin, start_refusal);
     else if (!set_provisioner(r, c, plugin->name, /* is_external= */ false))
-        (void)op_start(b, &c->obj, "provision", plugin, start_provision, NULL);
+        op_start(r, &c->obj, "provision", plugin, start_provision);
 }
 
 /* --- Who --- */

@@ -30,6 +30,7 @@ static void on_failed(struct binder *b, const struct step *s, const struct clien
 /* In a sync: an event only when the phase changes. */
 static void fail_volume(struct round *r, const struct volume *v, const char *reason, const char *message)
 {
+    round_rest(r, volume_rest_names[VOLUME_REST_FAILING]);
     (void)set_volume_phase(r, v, VOLUME_FAILED, message, on_failed, (void *)(uintptr_t)reason);
 }
 
@@ -291,6 +292,7 @@ static void reclaim_delete(struct round *r, const struct volume *v)
     const struct volume_plugin *plugin;
     struct error err;
 
+    round_rest(r, volume_rest_names[VOLUME_REST_RECLAIMING]);
     if (is_reclaimed(b, v))
         return;
     if (decide_deleter(b->o.plugins, v, &plugin, &err) < 0) {
@@ -298,8 +300,10 @@ static void reclaim_delete(struct round *r, const struct volume *v)
         return;
     }
     binder_metrics_begin(b->metrics, LONG_DELETE, str_of(v->obj.name), deleter_name(b, v, plugin));
-    if (plugin) /* else somebody outside sees to it */
-        (void)op_start(b, &v->obj, "delete", plugin, start_delete, NULL);
+    if (plugin)
+        op_start(r, &v->obj, "delete", plugin, start_delete);
+    else
+        round_rest(r, volume_rest_names[VOLUME_REST_OUTSIDE]);
 }
 
 /* --- Recycling --- */
@@ -420,11 +424,12 @@ static void reclaim_recycle(struct round *r, const struct volume *v)
     const struct volume_plugin *plugin;
     struct error err;
 
+    round_rest(r, volume_rest_names[VOLUME_REST_RECLAIMING]);
     if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin,
                           &err) < 0)
         fail_volume(r, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
     else
-        (void)op_start(b, &v->obj, "recycle", plugin, start_recycle, NULL);
+        op_start(r, &v->obj, "recycle", plugin, start_recycle);
 }
 
 /* --- All of it --- */
@@ -433,10 +438,13 @@ void reclaim_volume(struct round *r, const struct volume *v)
 {
     const char *driver = object_annotation(&v->obj, ANN_MIGRATED_TO);
 
-    if (driver && driver[0])
-        return; /* the other side's */
+    if (driver && driver[0]) {
+        round_rest(r, volume_rest_names[VOLUME_REST_OUTSIDE]);
+        return;
+    }
     switch ((enum reclaim_policy)v->reclaim) {
     case RECLAIM_RETAIN:
+        round_rest(r, volume_rest_names[VOLUME_REST_RETAINED]);
         return;
     case RECLAIM_DELETE:
         reclaim_delete(r, v);

@@ -23,6 +23,7 @@ struct round {
     bool has_failed;   /* after the key's delay */
     bool has_conflict; /* at once, while that makes sense */
     bool is_syncing;   /* the sync is on the stack: it finishes the key itself */
+    const char *rest;  /* why nothing is written; NULL: a write was tried */
     struct arena arena;
     char key[];
 };
@@ -142,6 +143,23 @@ static void round_free(struct round *r)
     free(r);
 }
 
+static void log_nothing(struct binder_key k, const char *reason)
+{
+    log_debug("nothing to do", LOG_TEXT(k.queue == BINDER_VOLUMES ? "volume" : "claim", k.name),
+              LOG_STR("reason", reason));
+}
+
+void binder_log_gone(struct binder_key k)
+{
+    log_nothing(k, "gone");
+}
+
+static void log_rest(const struct round *r)
+{
+    if (r->rest && !r->has_written && !r->has_failed && !r->has_conflict)
+        log_nothing((struct binder_key){ r->queue, round_key(r) }, r->rest);
+}
+
 /* What becomes of the key. Frees the round. */
 static enum sync_result round_settle(struct round *r)
 {
@@ -150,6 +168,7 @@ static enum sync_result round_settle(struct round *r)
     struct key_state *state = binder_find_state(b, k);
     enum sync_result result = SYNC_DONE;
 
+    log_rest(r);
     if (r->has_conflict) {
         state = binder_state(b, k);
         state->conflicts++;
@@ -224,6 +243,7 @@ static void note_failure(struct step *s, const struct client_answer *a)
     struct round *r = s->round;
     bool is_conflict = client_is_conflict(a);
 
+    r->rest = NULL;
     LOG_AT(is_conflict ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "write failed", LOG_STR("key", r->key),
            LOG_STR("step", s->label), LOG_ERR(&a->error), LOG_END);
     /* Gone: the delete event follows, and brings back the key of what is gone, but nobody else's. */
@@ -310,6 +330,7 @@ bool round_await_writer(struct round *r, const struct object *o)
     if (!other)
         return false;
     step_add_waiter(other, r);
+    round_rest(r, "write-in-flight");
     return true;
 }
 
@@ -376,6 +397,11 @@ void round_get(struct round *r, enum kind k, const char *ns, const char *name, s
 void round_fail(struct round *r)
 {
     r->has_failed = true;
+}
+
+void round_rest(struct round *r, const char *reason)
+{
+    r->rest = reason;
 }
 
 struct binder *round_binder(const struct round *r)

@@ -19,6 +19,7 @@ struct shelf {
     struct omap groups[GROUPS_COUNT];
     size_t count;         /* of volumes, over all groups */
     size_t inexact_count; /* of those whose rank is not their very size */
+    size_t pinned_count;  /* of those with node affinity */
     size_t key_len;
     char key[];
 };
@@ -95,7 +96,7 @@ static struct shelf *shelf_new(struct str key)
         return NULL;
     for (unsigned i = 0; i < GROUPS_COUNT; i++)
         omap_init(&shelf->groups[i], by_size_and_name);
-    shelf->count = shelf->inexact_count = 0;
+    shelf->count = shelf->inexact_count = shelf->pinned_count = 0;
     shelf->key_len = key.len;
     memcpy(shelf->key, key.s, key.len);
     return shelf;
@@ -150,6 +151,7 @@ int shelves_put(struct shelves *s, struct entry *e)
     }
     shelf->count++;
     shelf->inexact_count += size_is_inexact(&v->capacity);
+    shelf->pinned_count += v->affinity != NULL;
     s->count++;
     e->place = PLACE_SHELF;
     e->in.shelf = shelf;
@@ -168,14 +170,31 @@ void shelves_remove(struct shelves *s, struct entry *e)
     (void)removed;
     shelf->count--;
     shelf->inexact_count -= size_is_inexact(&v->capacity);
+    shelf->pinned_count -= v->affinity != NULL;
     s->count--;
     e->place = PLACE_NOWHERE;
     shelf_drop_if_empty(s, shelf);
 }
 
+void shelves_exchange(struct entry *e, const struct volume *v)
+{
+    struct shelf *shelf = e->in.shelf;
+
+    assert(e->place == PLACE_SHELF);
+    shelf->pinned_count += v->affinity != NULL;
+    shelf->pinned_count -= entry_volume(e)->affinity != NULL;
+}
+
+static bool suits(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    if (o->awaits_class && v->affinity)
+        return false;
+    return !c->selector || label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count);
+}
+
 /* The smallest of the group that is large enough and that the selector takes. */
 static const struct volume *group_find(const struct shelf *shelf, unsigned group, uint64_t rank,
-                                       const struct claim *c)
+                                       const struct claim *c, const struct match_options *o)
 {
     const struct omap *map = &shelf->groups[group];
     struct omap_cursor at;
@@ -187,7 +206,8 @@ static const struct volume *group_find(const struct shelf *shelf, unsigned group
         e = omap_lower_bound(map, rank, &c->request, &at);
     for (; e; e = omap_next(&at)) {
         const struct volume *v = entry_volume(e);
-        if (!c->selector || label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count))
+
+        if (suits(v, c, o))
             return v;
     }
     return NULL;
@@ -203,13 +223,16 @@ int shelves_get(const struct shelves *s, const struct claim *c, const struct she
     return r;
 }
 
-const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c, unsigned groups_end)
+const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c,
+                                const struct match_options *o, unsigned groups_end)
 {
     uint64_t rank = quantity_rank(&c->request);
     const struct volume *found = NULL;
 
+    if (o->awaits_class && shelf->pinned_count == shelf->count)
+        return NULL; /* as a rule: of a class all volumes have node affinity, or none */
     for (unsigned i = 0; !found && i < groups_end; i++)
         if (group_suits(i, c) && shelf->groups[i].count > 0)
-            found = group_find(shelf, i, rank, c);
+            found = group_find(shelf, i, rank, c, o);
     return found;
 }

@@ -62,12 +62,31 @@ static void set_class(struct round *r, const struct claim *c, const struct stora
 
 /* --- Without a volume's name --- */
 
+static enum wants wants_of(const struct match_options *search)
+{
+    if (search->is_delayed)
+        return WANTS_NO_VOLUME;
+    return search->awaits_class ? WANTS_UNPINNED : WANTS_ANY;
+}
+
+/* It comes again when volumes with node affinity are its too. Its class wakes it before that. */
+static void come_when_old(struct round *r, const struct claim *c)
+{
+    struct binder *b = round_binder(r);
+    uint64_t now_ns = loop_now_ns(b->o.part.loop), until_ns = binder_new_until_ns(b, c);
+
+    workqueue_add_after(controller_queue(b->queues[BINDER_CLAIMS]), key_of(r).name,
+                        until_ns > now_ns ? until_ns - now_ns : 0);
+}
+
 /* A3 to A6: nothing fits. */
 static enum sync_result sync_unmatched(struct round *r, const struct claim *c, const struct claim_decision *d)
 {
     struct binder *b = round_binder(r);
 
-    waiting_put(b->waiting, c, /* wants_volume= */ !d->is_delayed);
+    waiting_put(b->waiting, c, wants_of(&d->search));
+    if (d->search.awaits_class)
+        come_when_old(r, c);
     if (d->step == CLAIM_STEP_SET_CLASS) {
         set_class(r, c, d->class);
     } else if (d->step == CLAIM_STEP_AWAIT_POD) {
@@ -77,7 +96,7 @@ static enum sync_result sync_unmatched(struct round *r, const struct claim *c, c
         binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "FailedBinding",
                     "no persistent volumes available for this claim and no storage class is set");
         (void)set_claim_status(r, c, CLAIM_PENDING, NULL, NULL, NULL);
-    } else {
+    } else if (d->step != CLAIM_STEP_AWAIT_CLASS) {
         provision_claim(r, c, d);
     }
     return round_end(r);
@@ -100,7 +119,7 @@ static enum sync_result sync_unbound(struct round *r, const struct claim *c, con
     struct binder *b = round_binder(r);
 
     if (d->step == CLAIM_STEP_FAIL)
-        waiting_put(b->waiting, c, /* wants_volume= */ false); /* a class may help, or time */
+        waiting_put(b->waiting, c, WANTS_NO_VOLUME); /* a class may help, or time */
     else if (d->step == CLAIM_STEP_BIND)
         waiting_remove(b->waiting, c->obj.ns, c->obj.name);
     pass_on_offer(b, key_of(r), d->volume);
@@ -234,13 +253,13 @@ static enum sync_result sync_bound(struct round *r, const struct claim *c, const
 }
 
 /* The same search as everybody's, and timed. */
-static int find_volume(void *ctx, const struct claim *c, bool is_delayed, const struct volume **ret,
-                       struct error *err)
+static int find_volume(void *ctx, const struct claim *c, const struct match_options *o,
+                       const struct volume **ret, struct error *err)
 {
     struct binder *b = ctx;
     const struct clock *clock = b->o.part.clock;
     uint64_t from_ns = clock_mono_ns(clock);
-    int r = volume_index_match(b->index, c, is_delayed, ret, err);
+    int r = volume_index_match(b->index, c, o, ret, err);
 
     binder_metrics_matched(b->metrics, clock_mono_ns(clock) - from_ns);
     return r;
@@ -259,6 +278,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
         binder_end_promise(b, k);
         pass_on_offer(b, k, NULL);
         binder_forget(b, k);
+        binder_log_gone(k);
         return SYNC_DONE;
     }
     c = claim_of(o);
@@ -268,6 +288,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     sight.match = find_volume;
     binder_end_promise(b, k); /* by the same rules as any other volume, and nobody comes in between */
     decide_claim(&sight, c, &d);
+    round_rest(r, d.step == CLAIM_STEP_MISMATCH ? reject_names[d.reject] : claim_step_names[d.step]);
     if (c->volume_name[0] == '\0' && d.step != CLAIM_STEP_LOST_REFERENCE)
         return sync_unbound(r, c, &d);
     waiting_remove(b->waiting, c->obj.ns, c->obj.name);

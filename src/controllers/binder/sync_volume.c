@@ -40,16 +40,23 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
 {
     struct binder *b = round_binder(r);
     const struct claim *c = v->claim.is_set ? binder_claim(b, v->claim.ns, v->claim.name) : NULL;
+    struct binder_sight sight = binder_sight(b);
     const struct volume *match = NULL;
+    struct match_options search;
     struct error err;
-    bool is_delayed;
 
-    if (v->phase == VOLUME_AVAILABLE || (!v->claim.is_set && binder_is_missed(b, v->obj.name)))
+    round_rest(r, volume_rest_names[v->claim.is_set ? VOLUME_REST_KEPT : VOLUME_REST_FREE]);
+    if (v->phase == VOLUME_AVAILABLE)
         return;
+    if (!v->claim.is_set && binder_is_missed(b, v->obj.name)) {
+        round_rest(r, volume_rest_names[VOLUME_REST_MISSED]);
+        return;
+    }
     if (c && !object_annotation(&c->obj, ANN_BIND_COMPLETED) && c->volume_name[0] == '\0' &&
-        decide_is_delayed(b->classes, c, &is_delayed, &err) == 0 &&
-        volume_index_match(b->index, c, is_delayed, &match, &err) == 0 && match &&
+        decide_search(&sight, c, &search, &err) == 0 &&
+        volume_index_match(b->index, c, &search, &match, &err) == 0 && match &&
         strcmp(match->obj.name, v->obj.name) == 0) {
+        round_rest(r, volume_rest_names[VOLUME_REST_HALF_BOUND]);
         binder_add_claim(b, c->obj.ns, c->obj.name);
         return;
     }
@@ -66,12 +73,16 @@ static void release(struct round *r, const struct volume *v)
 }
 
 /* V6: the claim is there and has no volume yet. */
-static void wake_claim(struct binder *b, const struct volume *v, const struct claim *c)
+static void wake_claim(struct round *r, const struct volume *v, const struct claim *c)
 {
+    struct binder *b = round_binder(r);
+
+    round_rest(r, volume_rest_names[VOLUME_REST_HALF_BOUND]);
     if (c->mode == v->mode) {
         binder_add_claim(b, c->obj.ns, c->obj.name);
         return;
     }
+    round_rest(r, reject_names[REJECT_VOLUME_MODE]);
     if (!binder_tell(b, volume_key(v->obj.name), &v->obj, EVENT_WARNING, "VolumeMismatch",
                      "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"%s\" due to "
                      "incompatible volumeMode.",
@@ -96,10 +107,11 @@ static void sync_jilted(struct round *r, const struct volume *v)
 /* c: the claim with the uid that the volume names; NULL when there is none. */
 static void sync_claimed(struct round *r, const struct volume *v, const struct claim *c)
 {
+    round_rest(r, volume_rest_names[VOLUME_REST_BOUND]);
     if (!c)
         release(r, v);
     else if (c->volume_name[0] == '\0')
-        wake_claim(round_binder(r), v, c);
+        wake_claim(r, v, c);
     else if (strcmp(c->volume_name, v->obj.name) == 0)
         (void)set_volume_phase(r, v, VOLUME_BOUND, "", NULL, NULL);
     else
@@ -142,6 +154,7 @@ enum sync_result sync_volume(struct binder *b, struct str key)
 
     if (!o) {
         binder_forget(b, k);
+        binder_log_gone(k);
         return SYNC_DONE;
     }
     v = volume_of(o);

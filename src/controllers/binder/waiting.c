@@ -14,7 +14,8 @@ struct waiter {
     char *key;
 };
 
-/* Those that agree in class, volume mode and attributes class. */
+/* Those that agree in class, volume mode, attributes class, and in whether node affinity keeps a volume from
+ * them. */
 struct bucket_of_claims {
     struct omap by_request;
     char *key;
@@ -35,11 +36,11 @@ static char *must_print(const char *a, char sep, const char *b)
     return text;
 }
 
-static char *bucket_key(const char *class, unsigned mode, const char *attributes_class)
+static char *bucket_key(const char *class, unsigned mode, const char *attributes_class, enum wants wants)
 {
     char *text = NULL;
 
-    if (asprintf(&text, "%s\n%u\n%s", class, mode, attributes_class) < 0)
+    if (asprintf(&text, "%s\n%u\n%s\n%u", class, mode, attributes_class, (unsigned)wants) < 0)
         abort();
     return text;
 }
@@ -121,9 +122,9 @@ struct waiting *waiting_free(struct waiting *w)
     return NULL;
 }
 
-static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim *c)
+static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim *c, enum wants wants)
 {
-    char *key = bucket_key(c->class, c->mode, c->attributes_class);
+    char *key = bucket_key(c->class, c->mode, c->attributes_class, wants);
     struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
 
     if (k) {
@@ -140,7 +141,7 @@ static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim
     return k;
 }
 
-void waiting_put(struct waiting *w, const struct claim *c, bool wants_volume)
+void waiting_put(struct waiting *w, const struct claim *c, enum wants wants)
 {
     struct waiter *x;
 
@@ -150,7 +151,7 @@ void waiting_put(struct waiting *w, const struct claim *c, bool wants_volume)
         abort();
     x->claim = claim_of(object_ref(&c->obj));
     x->key = must_print(c->obj.ns, '/', c->obj.name);
-    x->bucket = wants_volume ? bucket_for(w, c) : NULL;
+    x->bucket = wants != WANTS_NO_VOLUME ? bucket_for(w, c, wants) : NULL;
     if (map_put(&w->waiters, str_of(x->key), x, NULL) < 0 || omap_insert(&w->by_key, 0, x) < 0 ||
         (x->bucket && omap_insert(&x->bucket->by_request, request_rank(x), x) < 0))
         abort();
@@ -183,9 +184,9 @@ static struct waiter *last_within(const struct bucket_of_claims *k, const struct
     return omap_prev(at);
 }
 
-const struct claim *waiting_wake(struct waiting *w, const struct volume *v)
+static const struct claim *wake_one(struct waiting *w, const struct volume *v, enum wants wants)
 {
-    char *key = bucket_key(v->class, v->mode, v->attributes_class);
+    char *key = bucket_key(v->class, v->mode, v->attributes_class, wants);
     const struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
     static const struct match_options free_volume = { .is_available = true };
     struct omap_cursor at;
@@ -200,6 +201,13 @@ const struct claim *waiting_wake(struct waiting *w, const struct volume *v)
         return x->claim;
     }
     return NULL;
+}
+
+const struct claim *waiting_wake(struct waiting *w, const struct volume *v)
+{
+    const struct claim *c = wake_one(w, v, WANTS_ANY);
+
+    return c || v->affinity ? c : wake_one(w, v, WANTS_UNPINNED);
 }
 
 void waiting_each_of_class(const struct waiting *w, const char *class, waiting_fn *fn, void *ctx)

@@ -20,9 +20,16 @@ int waiting_new(struct hash_seed seed, struct waiting **ret, struct error *err);
 struct waiting *waiting_free(struct waiting *w);
 DEFINE_CLEANUP(struct waiting, waiting_free)
 
-/* The claim waits, as it is now: for a free volume or, as those of delayed classes, for all but that. Takes a
- * reference. Without memory the process ends: a claim that is forgotten would wait for ever. */
-void waiting_put(struct waiting *w, const struct claim *c, bool wants_volume);
+/* Which free volumes wake a claim. */
+enum wants {
+    WANTS_NO_VOLUME, /* as those of delayed classes: all but that */
+    WANTS_UNPINNED,  /* those without node affinity */
+    WANTS_ANY,
+};
+
+/* The claim waits, as it is now. Takes a reference. Without memory the process ends: a claim that is
+ * forgotten would wait for ever. */
+void waiting_put(struct waiting *w, const struct claim *c, enum wants wants);
 void waiting_remove(struct waiting *w, const char *ns, const char *name);
 size_t waiting_count(const struct waiting *w);
 

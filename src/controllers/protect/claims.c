@@ -23,6 +23,7 @@
 
 struct claim_guard {
     const struct clock *clock;
+    bool tells_unused; /* the server has that condition */
     struct informer *claims;
     struct informer *pods;
     struct informer_handler claims_handler;
@@ -93,7 +94,7 @@ static bool is_used_in_cache(const struct claim_guard *g, struct str key, const 
 
 /* --- What follows --- */
 
-static enum want want_of(const struct claim *c, bool is_used)
+static enum want want_of(const struct claim_guard *g, const struct claim *c, bool is_used)
 {
     bool has = object_has_finalizer(&c->obj, FINALIZER_CLAIM_PROTECTION);
     const struct status_condition *unused = condition_get(&c->conditions, UNUSED);
@@ -102,7 +103,7 @@ static enum want want_of(const struct claim *c, bool is_used)
         return has && !is_used ? WANT_LET_GO : WANT_NOTHING;
     if (!has)
         return WANT_FINALIZER;
-    if (c->phase != CLAIM_BOUND)
+    if (!g->tells_unused || c->phase != CLAIM_BOUND)
         return WANT_NOTHING;
     if (is_used)
         return !unused || unused->status == CONDITION_TRUE ? WANT_USED : WANT_NOTHING;
@@ -165,7 +166,7 @@ static enum sync_result sync_claim(void *ctx, struct str key)
 
     if (!o)
         return SYNC_DONE;
-    want = want_of(claim_of(o), is_used_in_cache(g, key, claim_of(o)));
+    want = want_of(g, claim_of(o), is_used_in_cache(g, key, claim_of(o)));
     if (want == WANT_UNUSED || want == WANT_LET_GO)
         return live_pods_ask(g->live, key) < 0 ? SYNC_AGAIN : SYNC_LATER;
     return act(g, key, o, want);
@@ -183,8 +184,8 @@ static enum sync_result sync_live(struct claim_guard *g, struct str key, const s
     is_used = is_cached = is_used_in_cache(g, key, claim_of(o));
     for (size_t i = 0; i < count && !is_used; i++)
         is_used = protect_is_user(pods[i], claim_of(o));
-    if (want_of(claim_of(o), is_used) != WANT_NOTHING)
-        return act(g, key, o, want_of(claim_of(o), is_used));
+    if (want_of(g, claim_of(o), is_used) != WANT_NOTHING)
+        return act(g, key, o, want_of(g, claim_of(o), is_used));
     /* The cache has not seen the user yet, and may miss both its coming and its going. */
     return is_used && !is_cached ? SYNC_AGAIN : SYNC_DONE;
 }
@@ -216,8 +217,8 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
     bool has = object_has_finalizer(o, FINALIZER_CLAIM_PROTECTION);
 
     (void)old;
-    if (o->is_deleting == has ||
-        (!o->is_deleting && c->phase == CLAIM_BOUND && !condition_get(&c->conditions, UNUSED)))
+    if (o->is_deleting == has || (g->tells_unused && !o->is_deleting && c->phase == CLAIM_BOUND &&
+                                  !condition_get(&c->conditions, UNUSED)))
         part_add(g->controller, o);
 }
 
@@ -256,6 +257,7 @@ static int claim_guard_open(struct claim_guard *g, const struct part_options *o,
     int r;
 
     g->clock = o->clock;
+    g->tells_unused = server_version_has_unused(&o->server);
     g->claims = informers_get(o->informers, KIND_CLAIM, err);
     g->pods = g->claims ? part_pods(o->informers, err) : NULL;
     if (!g->pods)

@@ -2,7 +2,7 @@
  *
  * Volumes stay while they are bound, claims while pods use them, attributes classes while volumes or claims
  * name them: each carries a finalizer from its first moment on, which is taken away once it is deleted and
- * nobody needs it any more. On the way claims get their Unused condition. */
+ * nobody needs it any more. On the way claims get their condition Unused, where the server has it. */
 #ifndef BERTH_CONTROLLERS_PROTECT_PROTECT_H
 #define BERTH_CONTROLLERS_PROTECT_PROTECT_H
 
