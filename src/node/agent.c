@@ -113,6 +113,17 @@ static const char *unknown_mounts(void *ctx)
     return a->unknown.words ? a->unknown.words : "";
 }
 
+/* Once, as soon as there is a Node to record it on. */
+static void report_mount_right(struct agent *a)
+{
+    const struct object *node = informer_get(a->self, "", a->o.name);
+
+    if (!a->o.cannot_mount || a->has_told_mount_right || !node)
+        return;
+    a->has_told_mount_right = true;
+    recorder_event(a->recorder, node, EVENT_WARNING, "MountNotPermitted", "%s", a->o.cannot_mount);
+}
+
 static void on_reported(void *ctx, struct texts names)
 {
     struct agent *a = ctx;
@@ -120,6 +131,7 @@ static void on_reported(void *ctx, struct texts names)
     bool is_news = false;
     uint32_t i = 0;
 
+    report_mount_right(a);
     /* Both are sorted. */
     for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
         while (i < names.count && strcmp(names.items[i], v->name) < 0)
@@ -309,6 +321,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .name = a->o.name,
                                       .root = a->root,
                                       .self = a->self,
+                                      .cannot_mount = a->o.cannot_mount,
                                       .attaches_itself = a->o.attaches_itself,
                                       .in_use = in_use,
                                       .reported = on_reported,

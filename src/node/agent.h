@@ -29,6 +29,7 @@ struct agent_options {
     const char *commands_path;       /* the PATH of mount, mkfs, …; NULL: the system's */
     const char *hook;                /* a command that runs pods; NULL: somebody else does, or nobody */
     const char *static_pods;         /* a directory of manifests; NULL for none */
+    const char *cannot_mount;        /* why nothing can be mounted; NULL: it can. Outlives the agent */
     uint64_t sync_ns;                /* 0: AGENT_SYNC_NS */
     bool attaches_itself;            /* volumes of this node are not the controller's to attach */
     bool streams_lists;              /* informer.h */

@@ -291,7 +291,7 @@ static void write_info(const struct host_system *s, struct buf *out)
 
 /* --- Conditions --- */
 
-#define CONDITIONS_MAX 5
+#define CONDITIONS_MAX 6
 
 struct condition {
     const char *type;
@@ -304,6 +304,8 @@ struct condition {
 static size_t conditions_fill(const struct node_wish *w, const struct node *now,
                               struct condition ret[CONDITIONS_MAX])
 {
+    size_t count = 4;
+
     ret[0] = (struct condition){ "MemoryPressure", CONDITION_FALSE, "KubeletHasSufficientMemory",
                                  "berth knows of no memory pressure" };
     ret[1] = (struct condition){ "DiskPressure", CONDITION_FALSE, "KubeletHasNoDiskPressure",
@@ -313,15 +315,19 @@ static size_t conditions_fill(const struct node_wish *w, const struct node *now,
     ret[3] = (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
     if (w->trouble)
         ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->trouble };
-    if (!w->unknown_mounts ||
-        (!w->unknown_mounts[0] && !condition_get(&now->conditions, NODE_UNKNOWN_MOUNTS)))
-        return CONDITIONS_MAX - 1;
-    ret[4] = (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_FALSE, "NoUnknownMounts",
-                                 "all mounts belong to known volumes" };
-    if (w->unknown_mounts[0])
-        ret[4] =
+    if (w->unknown_mounts && w->unknown_mounts[0])
+        ret[count++] =
             (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_TRUE, "UnknownMounts", w->unknown_mounts };
-    return CONDITIONS_MAX;
+    else if (w->unknown_mounts && condition_get(&now->conditions, NODE_UNKNOWN_MOUNTS))
+        ret[count++] = (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_FALSE, "NoUnknownMounts",
+                                           "all mounts belong to known volumes" };
+    if (w->cannot_mount)
+        ret[count++] =
+            (struct condition){ NODE_CANNOT_MOUNT, CONDITION_TRUE, "MountNotPermitted", w->cannot_mount };
+    else if (condition_get(&now->conditions, NODE_CANNOT_MOUNT))
+        ret[count++] = (struct condition){ NODE_CANNOT_MOUNT, CONDITION_FALSE, "MountPermitted",
+                                           "the node agent can mount" };
+    return count;
 }
 
 static bool condition_is_right(const struct condition *c, const struct node *now)

@@ -15,6 +15,8 @@
 #define NODE_PODS_MAX 110
 /* True while something is mounted in a volume's place that belongs to no volume. Not there before that. */
 #define NODE_UNKNOWN_MOUNTS "volumes.berth.io/unknown-mounts"
+/* True while the agent has no right to mount. Not there before that. */
+#define NODE_CANNOT_MOUNT "volumes.berth.io/cannot-mount"
 
 /* What is to stand there. */
 struct node_wish {
@@ -25,6 +27,7 @@ struct node_wish {
     const char *trouble;        /* why the node is not ready; NULL: it is */
     const char *unknown_mounts; /* what is mounted and belongs to no volume; "": nothing; NULL: not known,
                                    the old condition stays */
+    const char *cannot_mount;   /* why the agent cannot mount anything; NULL: it can */
     struct timestamp now;
 };
 

@@ -103,6 +103,7 @@ static void ask(const struct registration *r, struct asked *ret)
         .wish = { .name = r->name,
                   .facts = &r->facts,
                   .attaches_itself = r->o.attaches_itself,
+                  .cannot_mount = r->o.cannot_mount,
                   .now = timestamp_of_ns(clock_real_ns(r->o.part.clock)) },
         .arena = ARENA_INIT(IN_USE_BYTES_MAX),
     };

@@ -19,9 +19,10 @@ struct registration_options {
     struct part_options part;
     struct pool *pool;
     const char *name;
-    const char *root;      /* its file system's size is the node's ephemeral storage */
-    struct informer *self; /* the Node by name; started by its owner */
-    bool attaches_itself;  /* no annotation that says the controller does */
+    const char *root;         /* its file system's size is the node's ephemeral storage */
+    struct informer *self;    /* the Node by name; started by its owner */
+    const char *cannot_mount; /* NULL, or why nothing can be mounted: a condition of the Node, and an event */
+    bool attaches_itself;     /* no annotation that says the controller does */
     /* What is in use: sorted, each once, in a. False: not known yet, the old value stays. */
     bool (*in_use)(void *ctx, struct arena *a, struct texts *ret);
     /* The server has this list now. Borrowed for the call. After each status that was answered, and after

@@ -117,6 +117,26 @@ TEST(a_heartbeat_says_nothing_else)
     ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, RIGHT(",'volumesInUse':['p/a','p/b']")));
 }
 
+/* The condition comes when the agent has no right to mount, and stays. */
+TEST(an_agent_without_the_right_to_mount_has_a_condition)
+{
+    static const char was[] = "{" META ",'status':{" RIGHT_CONDITIONS "}}";
+    struct node_wish w = wish_of("n1");
+    char now[4096];
+    _cleanup_(object_unref_p) struct object *without = node_from(was), *with = NULL;
+
+    (void)snprintf(now, sizeof now,
+                   "%.*s,{'type':'volumes.berth.io/cannot-mount','status':'True','reason':"
+                   "'MountNotPermitted','message':'not root'}]}}",
+                   (int)(strlen(was) - 3), was);
+    with = node_from(now);
+    assert_true(node_state_is_right(&w, node_of(without)));
+    assert_false(node_state_is_right(&w, node_of(with)));
+    w.cannot_mount = "not root";
+    assert_false(node_state_is_right(&w, node_of(without)));
+    assert_true(node_state_is_right(&w, node_of(with)));
+}
+
 #define UNKNOWN(status, transition, reason, message)                                             \
     ",{'type':'volumes.berth.io/unknown-mounts','status':'" status "'," HEARTBEAT "," transition \
     "'reason':'" reason "','message':'" message "'}]"
