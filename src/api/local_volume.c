@@ -46,3 +46,10 @@ bool local_disk_capacity(const struct volume *v, struct quantity *ret)
 
     return text && quantity_parse(str_of(text), ret, &ignored) == 0;
 }
+
+bool local_disk_is_replaced(const struct volume *v)
+{
+    const char *problem = object_annotation(&v->obj, ANN_DISK_PROBLEM);
+
+    return problem && strncmp(problem, LOCAL_DISK_REPLACED, strlen(LOCAL_DISK_REPLACED)) == 0;
+}

@@ -29,6 +29,10 @@ enum local_owner local_owner_of(const struct volume *v, const char *node_name, c
  * ret_node: the node's name. */
 bool local_volume_maker(const struct volume *v, struct str *ret_node, struct str *ret_uid);
 
+/* ANN_DISK_PROBLEM begins with this when another disk than the recorded one is there. */
+#define LOCAL_DISK_REPLACED "another disk is at "
+bool local_disk_is_replaced(const struct volume *v);
+
 /* ANN_DISK_CAPACITY; false when there is none. */
 bool local_disk_capacity(const struct volume *v, struct quantity *ret);
 

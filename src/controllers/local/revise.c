@@ -64,7 +64,7 @@ static void decide_problem(const struct local *l, const struct volume *v, const 
         (void)snprintf(r->problem, sizeof r->problem, "%s %s", path, f->problem);
     } else if (f && f->state == FOUND_DISK && recorded && disk_compare(recorded, f->disk) == DISK_OTHER) {
         r->reason = "DiskReplaced";
-        (void)snprintf(r->problem, sizeof r->problem, "another disk is at %s: %s in place of %s", path,
+        (void)snprintf(r->problem, sizeof r->problem, LOCAL_DISK_REPLACED "%s: %s in place of %s", path,
                        f->disk, recorded);
     } else if (f && f->state == FOUND_DISK && !recorded && !local_owns(l, v) && v->has_capacity &&
                quantity_cmp(&size, &v->capacity) < 0) {
