@@ -839,6 +839,9 @@ TEST(local_takes_over_after_registration)
     (void)snprintf(before, sizeof before, "%s", annotation(&w, path_of("v1", "fast"), ANN_PROVISIONED_BY));
     ASSERT_ANNOTATION(&w, before, path_of("v2", "fast"), ANN_PROVISIONED_BY);
     assert_event(&w, "VolumeAdopted", "node n was registered anew, and its disk is the same");
+    config.uses_node_name_only = true; /* as after a change of the settings */
+    pass(&w, 12);
+    ASSERT_ANNOTATION(&w, "local-volume-provisioner-n", path_of("v2", "fast"), ANN_PROVISIONED_BY);
     finish(&w);
 }
 
@@ -964,18 +967,24 @@ TEST(local_keeps_a_used_volume)
     put_node(&w);
     mount_tmpfs("fast/v1", "size=20m");
     mount_tmpfs("fast/v2", "size=20m");
+    mount_tmpfs("fast/v3", "size=20m");
     pass(&w, 10);
     use(&w, path_of("v1", "fast"));
     ASSERT_SENT(&w.served, 200, "MERGE", path_of("v2", "fast"),
                 "{'metadata':{'annotations':{'volumes.berth.io/disk':null}},"
                 "'spec':{'claimRef':{'namespace':'default','name':'later'}}}");
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v3", "fast"),
+                "{'spec':{'persistentVolumeReclaimPolicy':'Retain'}}");
     assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
     assert_int_equal(umount(in_dir(d, "fast/v2")), 0);
+    assert_int_equal(umount(in_dir(d, "fast/v3")), 0);
     pass(&w, 2);
     ASSERT_ANNOTATION(&w, "/mnt/fast/v1 is not a valid mount point", path_of("v1", "fast"), ANN_DISK_PROBLEM);
     ASSERT_ANNOTATION(&w, "/mnt/fast/v2 is not a valid mount point", path_of("v2", "fast"), ANN_DISK_PROBLEM);
     assert_event(&w, "DiskMissing", "/mnt/fast/v1 is not a valid mount point\"");
     ASSERT_ANNOTATION(&w, "mount", path_of("v2", "fast"), ANN_DISK); /* older than records: none is needed */
+    /* Nor does one go that would come back with another policy. */
+    ASSERT_ANNOTATION(&w, "/mnt/fast/v3 is not a valid mount point", path_of("v3", "fast"), ANN_DISK_PROBLEM);
     mount_tmpfs("fast/v1", "size=20m");
     pass(&w, 2);
     ASSERT_ANNOTATION(&w, "-", path_of("v1", "fast"), ANN_DISK_PROBLEM);

@@ -191,8 +191,7 @@ static bool is_path_taken(const struct local *l, const struct node *n, const str
     return false;
 }
 
-/* What becomes of the class's volumes; RECLAIM_UNKNOWN when none may be made. */
-static enum reclaim_policy policy_of(const struct local *l, const struct local_class *k)
+enum reclaim_policy local_policy_of(const struct local *l, const struct local_class *k)
 {
     const struct object *o = informer_get(l->classes, "", k->name);
     enum reclaim_policy policy =
@@ -208,7 +207,7 @@ static bool create(struct local *l, const struct node *n, const struct found *f)
     struct client_request q = { .verb = CLIENT_CREATE,
                                 .kind = kind_info(KIND_VOLUME),
                                 .field_manager = LOCAL_FIELD_MANAGER };
-    enum reclaim_policy policy = policy_of(l, f->class);
+    enum reclaim_policy policy = local_policy_of(l, f->class);
     char name[LOCAL_NAME_BYTES];
     struct error err;
 
@@ -253,7 +252,7 @@ static void create_next(void *ctx)
 static void add_class_failures(const struct local *l, struct buf *failures)
 {
     for (uint32_t i = 0; i < l->o.config->classes_count; i++)
-        if (policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
+        if (local_policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
             (void)buf_addf(failures,
                            "%s: there is no such class, or its volumes are neither deleted nor retained\n",
                            l->o.config->classes[i].name);

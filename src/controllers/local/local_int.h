@@ -172,6 +172,8 @@ bool local_owns(const struct local *l, const struct volume *v);
 const struct node *local_own_node(const struct local *l);
 /* NULL for one that is not in the settings. */
 const struct local_class *local_class_of(const struct local *l, const char *name);
+/* What becomes of the class's volumes; RECLAIM_UNKNOWN when none may be created. */
+enum reclaim_policy local_policy_of(const struct local *l, const struct local_class *k);
 void local_end_pass(struct local *l);
 
 #endif

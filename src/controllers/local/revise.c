@@ -5,8 +5,9 @@
  *   no record of the disk          it is recorded
  *   the disk grew or shrank        recorded; a volume that nobody has gets the new capacity
  *   no disk, or another one        a volume that nobody has is deleted: the next scan that finds a disk
- *                                  creates it again. One that a claim has or had, or is kept for, stays,
- *                                  with the problem as an annotation and an event
+ *                                  creates it again, with the policy of its class. One that a claim has or
+ *                                  had, or is kept for, or that has another policy, stays, with the problem
+ *                                  as an annotation and an event
  *
  * Every write has the uid and the version of the volume that the decision was based on: whoever binds it
  * meanwhile wins, and the next pass decides again. Entries that could not be examined change nothing. */
@@ -76,6 +77,15 @@ static void decide_problem(const struct local *l, const struct volume *v, const 
     }
 }
 
+/* A volume of an earlier registration is not taken over on a guess. */
+static bool is_known_disk(const struct local *l, const struct volume *v, const struct found *f)
+{
+    const char *recorded = object_annotation(&v->obj, ANN_DISK);
+
+    return local_owns(l, v) || !recorded || !strchr(recorded, ':') ||
+           disk_compare(recorded, f->disk) == DISK_SAME;
+}
+
 /* The size of a file system that shares its space with others (ZFS) is never quite the same: one percent of
  * what was recorded does not count. */
 static bool has_changed(const struct found *f, const struct quantity *recorded)
@@ -120,13 +130,13 @@ static bool decide(const struct local *l, const struct volume *v, struct revisio
     f = finds_get(&l->finds, k, entry);
     decide_problem(l, v, k, entry, f, r);
     if (r->problem[0]) {
-        r->is_withdrawn = is_free(v);
+        r->is_withdrawn = is_free(v) && v->reclaim == local_policy_of(l, k); /* else it would not come back */
         r->is_told = !told || strcmp(told, r->problem) != 0;
         if (f && f->state == FOUND_NONE && f->disk[0] && !object_annotation(&v->obj, ANN_DISK))
             r->disk = f->disk; /* the node is not to set up the bare directory */
         return r->is_withdrawn || r->is_told || r->disk;
     }
-    if (!f || f->state != FOUND_DISK)
+    if (!f || f->state != FOUND_DISK || !is_known_disk(l, v, f))
         return false;
     decide_record(l, v, f, r);
     r->is_told = told != NULL;
