@@ -262,18 +262,27 @@ TEST(stuck_local_volume_of_an_earlier_registration)
 
 #define DISK(key, value) ",'annotations':{'volumes.berth.io/disk" key "':'" value "'}"
 
+static void put_without_disk(struct scene *x)
+{
+    put_node(x, "n1", "", "", "True");
+    put_claim(x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'", "Bound");
+    put_volume(x, "pv", DISK("-problem", "/x is not a valid mount point"),
+               ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Bound");
+}
+
 TEST(stuck_local_volume_without_its_disk)
 {
-    struct scene x = { 0 }, y = { 0 };
+    struct scene x = { 0 }, y = { 0 }, z = { 0 };
 
-    put_node(&x, "n1", "", "", "True");
-    put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'",
-              "Bound");
-    put_volume(&x, "pv", DISK("-problem", "/x is not a valid mount point"),
-               ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Bound");
+    put_without_disk(&x);
     assert_volume(&x, "disk-missing", "its disk cannot be used: /x is not a valid mount point");
     ASSERT_TEXT("Mount its disk there, on its node.");
     scene_close(&x);
+    put_without_disk(&z);
+    assert_scene(&z, KIND_CLAIM, "db", "disk-missing",
+                 "the disk of its volume pv cannot be used: /x is not a valid mount point");
+    ASSERT_TEXT("berth why pv/pv");
+    scene_close(&z);
     put_node(&y, "n1", "", "", "True");
     put_volume(&y, "pv", DISK("-problem", "another disk is at /x: uuid:b in place of uuid:a"),
                ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Released");
