@@ -334,7 +334,7 @@ static void explain_cleaning(const struct why_world *w, struct report *r, const 
     if (object_annotation(&v->obj, ANN_DISK_PROBLEM))
         return; /* what has to come first was said */
     if (n && uid.len && !str_is(uid, n->uid)) {
-        report_fact(r, "node %s was registered anew since it created the volume", n->name);
+        report_fact(r, "node %s was registered again since it created the volume", n->name);
         report_next(r, "the node takes the volume over when it has found the same disk; then it is cleaned, "
                        "deleted, and created again under the same name");
     } else {

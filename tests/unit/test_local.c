@@ -813,7 +813,7 @@ static void get_text(struct parts *w, const char *path, const char *field, char 
     (void)snprintf(ret, 256, "%s", got(&w->served, field));
 }
 
-/* The node was registered anew under its name: its volumes are its own, and are cleaned. */
+/* The node was registered again under its name: its volumes are its own, and are cleaned. */
 TEST(local_takes_over_after_registration)
 {
     skip_without_private_mounts();
@@ -838,7 +838,7 @@ TEST(local_takes_over_after_registration)
     ASSERT_STR(before, after);
     (void)snprintf(before, sizeof before, "%s", annotation(&w, path_of("v1", "fast"), ANN_PROVISIONED_BY));
     ASSERT_ANNOTATION(&w, before, path_of("v2", "fast"), ANN_PROVISIONED_BY);
-    assert_event(&w, "VolumeAdopted", "node n was registered anew, and its disk is the same");
+    assert_event(&w, "VolumeAdopted", "node n was registered again, and its disk is the same");
     config.uses_node_name_only = true; /* as after a change of the settings */
     pass(&w, 12);
     ASSERT_ANNOTATION(&w, "local-volume-provisioner-n", path_of("v2", "fast"), ANN_PROVISIONED_BY);
@@ -872,7 +872,7 @@ TEST(local_takes_over_older_volumes)
     ASSERT_ANNOTATION(&w, "-", path_of("v2", "fast"), ANN_DISK);
     ASSERT_ANNOTATION(&w,
                       "the disk at /mnt/fast/v2 is smaller than the volume, which node n created before it "
-                      "was registered anew",
+                      "was registered again",
                       path_of("v2", "fast"), ANN_DISK_PROBLEM);
     assert_event(&w, "DiskReplaced", "is smaller than the volume");
     finish(&w);

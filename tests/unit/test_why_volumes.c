@@ -244,7 +244,7 @@ TEST(stuck_local_volume_is_cleaned)
     scene_close(&x);
 }
 
-/* The node was registered anew: its volume carries the old uid, and is taken over. */
+/* The node was registered again: its volume carries the old uid, and is taken over. */
 TEST(stuck_local_volume_of_an_earlier_registration)
 {
     struct scene x = { 0 };
@@ -255,7 +255,7 @@ TEST(stuck_local_volume_of_an_earlier_registration)
     assert_volume(&x, "cleaning",
                   "its claim default/db is gone, and the node it is on has to clean it: "
                   "local-volume-provisioner-n1-11111111-1111-4111-8111-111111111111");
-    ASSERT_TEXT("node n1 was registered anew since it created the volume\n");
+    ASSERT_TEXT("node n1 was registered again since it created the volume\n");
     ASSERT_TEXT("the node takes the volume over when it has found the same disk");
     scene_close(&x);
 }

@@ -88,7 +88,7 @@ struct revision {
     uint64_t bytes;                    /* of its disk */
     const char *disk;                  /* NULL: the record stays */
     bool is_withdrawn;                 /* deleted: nobody has it, and its disk is not there */
-    bool is_told;                      /* the problem is news, or that it is over */
+    bool is_reported;                  /* the problem is news, or that it is over */
     bool is_adopted;
     bool is_measured; /* the disk's capacity is news */
     bool is_resized;  /* the volume gets it */

@@ -1,13 +1,11 @@
 /* What became of the disks of volumes that are there, after each scan.
  *
- *   the node was registered anew   a volume of its earlier registration is taken over, once the disk is known
- *                                  to be the one that it was created for
- *   no record of the disk          it is recorded
- *   the disk grew or shrank        recorded; a volume that nobody has gets the new capacity
- *   no disk, or another one        a volume that nobody has is deleted: the next scan that finds a disk
- *                                  creates it again, with the policy of its class. One that a claim has or
- *                                  had, or is kept for, or that has another policy, stays, with the problem
- *                                  as an annotation and an event
+ *   the node was registered again   a volume of its earlier registration is taken over, once the disk is
+ * known to be the one that it was created for no record of the disk          it is recorded the disk grew or
+ * shrank        recorded; a volume that nobody has gets the new capacity no disk, or another one        a
+ * volume that nobody has is deleted: the next scan that finds a disk creates it again, with the policy of its
+ * class. One that a claim has or had, or is kept for, or that has another policy, stays, with the problem as
+ * an annotation and an event
  *
  * Every write has the uid and the version of the volume that the decision was based on: whoever binds it
  * meanwhile wins, and the next pass decides again. Entries that could not be examined change nothing. */
@@ -72,7 +70,7 @@ static void decide_problem(const struct local *l, const struct volume *v, const 
         r->reason = "DiskReplaced";
         (void)snprintf(r->problem, sizeof r->problem,
                        "the disk at %s is smaller than the volume, which node %s created before it was "
-                       "registered anew",
+                       "registered again",
                        path, l->o.node_name);
     }
 }
@@ -120,7 +118,7 @@ static bool decide(const struct local *l, const struct volume *v, struct revisio
     const struct local_class *k = local_class_of(l, v->class);
     const struct found *f;
     char entry[NAME_MAX + 1];
-    const char *told = object_annotation(&v->obj, ANN_DISK_PROBLEM);
+    const char *reported = object_annotation(&v->obj, ANN_DISK_PROBLEM);
     struct error ignored;
 
     *r = (struct revision){ 0 };
@@ -131,16 +129,16 @@ static bool decide(const struct local *l, const struct volume *v, struct revisio
     decide_problem(l, v, k, entry, f, r);
     if (r->problem[0]) {
         r->is_withdrawn = is_free(v) && v->reclaim == local_policy_of(l, k); /* else it would not come back */
-        r->is_told = !told || strcmp(told, r->problem) != 0;
+        r->is_reported = !reported || strcmp(reported, r->problem) != 0;
         if (f && f->state == FOUND_NONE && f->disk[0] && !object_annotation(&v->obj, ANN_DISK))
             r->disk = f->disk; /* the node is not to set up the bare directory */
-        return r->is_withdrawn || r->is_told || r->disk;
+        return r->is_withdrawn || r->is_reported || r->disk;
     }
     if (!f || f->state != FOUND_DISK || !is_known_disk(l, v, f))
         return false;
     decide_record(l, v, f, r);
-    r->is_told = told != NULL;
-    return r->is_told || r->is_adopted || r->disk || r->is_measured || r->is_resized;
+    r->is_reported = reported != NULL;
+    return r->is_reported || r->is_adopted || r->disk || r->is_measured || r->is_resized;
 }
 
 /* --- Writing --- */
@@ -166,7 +164,7 @@ static int write_patch(const struct local *l, const struct volume *v, const stru
         merge_patch_annotation(&p, ANN_DISK, r->disk);
     if (r->is_measured)
         merge_patch_annotation(&p, ANN_DISK_CAPACITY, buf_cstr(&size));
-    if (r->is_told)
+    if (r->is_reported)
         merge_patch_annotation(&p, ANN_DISK_PROBLEM, r->problem[0] ? r->problem : NULL);
     if (r->is_resized) {
         merge_patch_member(&p, "spec");
@@ -207,9 +205,9 @@ static void report(struct local *l, const struct volume *v, const struct revisio
         log_info("local volume taken over", LOG_STR("volume", v->obj.name),
                  LOG_STR("provisioner", l->identity));
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "VolumeAdopted",
-                       "node %s was registered anew, and its disk is the same", l->o.node_name);
+                       "node %s was registered again, and its disk is the same", l->o.node_name);
     }
-    if (r->is_told)
+    if (r->is_reported)
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "DiskBack", "its disk is there again");
     report_resize(l, v, r);
 }
