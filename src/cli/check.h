@@ -73,5 +73,6 @@ void check_pods(struct checkup *x);
 void check_attachments(struct checkup *x);
 void check_nodes(struct checkup *x);
 void check_usage(struct checkup *x);
+void check_disks(struct checkup *x);
 
 #endif

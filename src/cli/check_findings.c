@@ -181,6 +181,7 @@ int checkup_run(struct checkup *x, struct error *err)
     check_attachments(x);
     check_nodes(x);
     check_usage(x);
+    check_disks(x);
     if (x->is_out_of_memory)
         return error_no_memory(err);
     put_in_order(x);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/local_volume.h"
 #include "api/pod.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
@@ -322,6 +323,19 @@ static void on_sync(void *ctx, const struct operation_state *s)
         (void)buf_add_cstr(ctx, s->message);
 }
 
+/* What the discovery of local volumes says of the disk of its volume. */
+static void explain_disk(struct report *r, const struct volume *v)
+{
+    const char *problem = object_annotation(&v->obj, ANN_DISK_PROBLEM);
+
+    if (!problem)
+        return;
+    report_cause(r, local_disk_is_replaced(v) ? "disk-replaced" : "disk-missing",
+                 "the disk of its volume %s cannot be used: %s", v->obj.name, problem);
+    report_advise(r, "See the volume: berth why pv/%s", v->obj.name);
+    report_next(r, "pods that use it wait until the disk is there");
+}
+
 static void explain_bind(const struct why_world *w, struct report *r, const struct claim *c,
                          const struct volume *v)
 {
@@ -329,6 +343,7 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
     char age[WHY_AGE_BYTES_MAX];
 
     if (is_bound(c, v)) {
+        explain_disk(r, v);
         why_growth(w, r, c);
         return;
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/class.h"
+#include "api/local_volume.h"
 #include "api/match.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
@@ -16,11 +17,17 @@
 #include "why/claim.h"
 #include "why/users.h"
 
-#define LOCAL_PROVISIONER "local-volume-provisioner-"
 /* It may be refused for good reasons. */
 #define ADVISE_KEEP                                                \
     "To keep its data instead: berth patch pv %s --type=merge -p " \
     "'{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Retain\"}}'"
+/* The record goes, and the next scan records what is there. */
+#define ADVISE_REPLACE                                                                             \
+    "If the data of the old disk may be lost, let the volume have the new one: berth patch pv %s " \
+    "--type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_DISK "\":null}}}'"
+#define ADVISE_RESIZE                                      \
+    "To use all of it: berth patch pv %s --type=merge -p " \
+    "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'"
 /* The claimRef goes, and with it the claim's hold on the data. */
 #define ADVISE_REUSE                                                                                \
     "To let another claim have it, once its data is not needed: berth patch pv %s --type=merge -p " \
@@ -311,6 +318,32 @@ static void explain_retained(const struct why_world *w, struct report *r, const 
     report_next(r, "nothing happens by itself: that is what Retain means");
 }
 
+/* The node's agent cleans what it created, and what it takes over. */
+static void explain_cleaning(const struct why_world *w, struct report *r, const struct volume *v,
+                             const char *by)
+{
+    struct str node = { 0 }, uid = { 0 };
+    const struct object *n = NULL;
+    char name[256];
+
+    if (local_volume_maker(v, &node, &uid) && node.len < sizeof name) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)node.len, node.s);
+        n = why_get(w, KIND_NODE, "", name);
+    }
+    report_cause(r, "cleaning", "its claim %s/%s is gone, and the node it is on has to clean it: %s",
+                 v->claim.ns, v->claim.name, by);
+    report_advise(r, "If this lasts, see the events below, and that the part \"local\" runs on that node.");
+    if (object_annotation(&v->obj, ANN_DISK_PROBLEM))
+        return; /* what has to come first was said */
+    if (n && uid.len && !str_is(uid, n->uid)) {
+        report_fact(r, "node %s was registered again since it created the volume", n->name);
+        report_next(r, "the node takes the volume over when it has found the same disk; then it is cleaned, "
+                       "deleted, and created again under the same name");
+    } else {
+        report_next(r, "it is cleaned, deleted, and created again under the same name");
+    }
+}
+
 /* Somebody else's to delete: whoever provisioned it, or serves its driver. */
 static void explain_outside(const struct why_world *w, struct report *r, const struct volume *v)
 {
@@ -327,11 +360,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     if (!by)
         by = v->source.kind == SOURCE_CSI ? v->source.csi->driver : "its provisioner";
     if (strncmp(by, LOCAL_PROVISIONER, strlen(LOCAL_PROVISIONER)) == 0) {
-        report_cause(r, "cleaning", "its claim %s/%s is gone, and the node it is on has to clean it: %s",
-                     v->claim.ns, v->claim.name, by);
-        report_advise(r,
-                      "If this lasts, see the events below, and that the part \"local\" runs on that node.");
-        report_next(r, "it is cleaned, deleted, and made anew under the same name");
+        explain_cleaning(w, r, v, by);
     } else if (why_attached(w, v->obj.name, NULL, &nodes) > 0) {
         report_cause(r, "attached", "its claim is gone, and it cannot be deleted while it is attached to %s",
                      buf_cstr(&nodes));
@@ -438,6 +467,28 @@ static bool explain_reach(const struct why_world *w, struct report *r, const str
     return false;
 }
 
+/* What the discovery on its node says of its disk: api/local_volume.h. */
+static void explain_disk(struct report *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    const char *problem = object_annotation(&v->obj, ANN_DISK_PROBLEM);
+    struct quantity disk;
+
+    if (problem) {
+        report_cause(r, local_disk_is_replaced(v) ? "disk-replaced" : "disk-missing",
+                     "its disk cannot be used: %s", problem);
+        report_advise(r, "Mount its disk there, on its node. Pods that wait for it are tried again.");
+        report_next(r, "it is used again, or cleaned, when its disk is there");
+        if (local_disk_is_replaced(v))
+            report_advise(r, ADVISE_REPLACE, v->obj.name);
+    } else if (local_disk_capacity(v, &disk) && v->has_capacity && quantity_cmp(&disk, &v->capacity) != 0) {
+        (void)quantity_format(&disk, &size);
+        report_fact(r, "its disk holds %s", buf_cstr(&size));
+        if (quantity_cmp(&disk, &v->capacity) > 0)
+            report_advise(r, ADVISE_RESIZE, v->obj.name, buf_cstr(&size));
+    }
+}
+
 static void explain_phase(const struct why_world *w, struct report *r, const struct volume *v)
 {
     const struct claim *c = why_claim_of(w, v);
@@ -481,6 +532,7 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
     if (v->obj.is_deleting)
         explain_deleting(r, v);
     is_reachable = explain_reach(w, r, v);
+    explain_disk(r, v);
     if (is_reachable || v->claim.is_set)
         explain_phase(w, r, v);
     if (v->message[0])

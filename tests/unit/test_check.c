@@ -288,6 +288,54 @@ TEST(local_volumes_without_their_node)
     ASSERT_STR("", findings());
 }
 
+/* A volume of a discovery, with what the node says of its disk. */
+static void put_discovered(const char *name, const char *phase, const char *claim, const char *size,
+                           const char *annotations)
+{
+    char ref[128] = "";
+
+    if (claim)
+        (void)snprintf(ref, sizeof ref, ",'claimRef':{'namespace':'shop','name':'%s','uid':'u-shop/%s'}",
+                       claim, claim);
+    put(KIND_VOLUME,
+        "{'metadata':{'name':'%s','annotations':{%s}},'spec':{'capacity':{'storage':'%s'},"
+        "'accessModes':['ReadWriteOnce'],'persistentVolumeReclaimPolicy':'Delete','local':{'path':'/d'}%s},"
+        "'status':{'phase':'%s'}}",
+        name, annotations, size, ref, phase);
+}
+
+TEST(disks_that_are_not_there)
+{
+    begin();
+    put_claim("shop/db", "", "Bound", "pv-1", "");
+    put_discovered("pv-1", "Bound", "db", "5Gi",
+                   "'volumes.berth.io/disk-problem':'/d is not a valid mount point'");
+    put_discovered("pv-2", "Released", "gone", "5Gi",
+                   "'volumes.berth.io/disk-problem':'another disk is at /d: uuid:b in place of uuid:a'");
+    ASSERT_STR("error: pv/pv-1: cannot be used on its node: /d is not a valid mount point; " WHY_PV
+               "warning: pv/pv-2: cannot be used on its node: another disk is at /d: uuid:b in place of "
+               "uuid:a; see 'berth why pv/pv-2'\n"
+               "warning: pv: 1 released volume holds 5Gi that no claim uses: pv-2; save what is needed, then "
+               "delete them, or clear spec.claimRef to offer them anew\n",
+               findings());
+}
+
+TEST(disks_of_another_size)
+{
+    begin();
+    put_claim("shop/db", "", "Bound", "pv-1", "");
+    put_discovered("pv-1", "Bound", "db", "5Gi", "'volumes.berth.io/disk-capacity':'8Gi'");
+    put_discovered("pv-2", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'8Gi'");
+    put_discovered("pv-3", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'2Gi'");
+    put_discovered("pv-4", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'4800Mi'");
+    put_discovered("pv-5", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'much'");
+    ASSERT_STR("warning: pv/pv-3: has a capacity of 5Gi, 3Gi more than its disk holds; enlarge the disk, or "
+               "replace the volume\n"
+               "hint: pv/pv-1: has a capacity of 5Gi, and its disk holds 8Gi; berth patch pv pv-1 "
+               "--type=merge -p '{\"spec\":{\"capacity\":{\"storage\":\"8Gi\"}}}'\n",
+               findings());
+}
+
 /* --- Classes --- */
 
 TEST(default_classes)
@@ -504,8 +552,51 @@ TEST(volumes_that_fill_up)
                "ask for more\n"
                "warning: pvc/db -n shop: has 1023 of 10Ki left in volume data of pod web; make room, or let "
                "its claim "
-               "ask for more\n",
+               "ask for more\n"
+               "warning: pvc/db -n shop: has volume pv-1 with a capacity of 5Gi, 5Gi more than is mounted "
+               "for pod web; enlarge what is mounted, or replace the volume\n",
                findings());
+}
+
+/* What a file system needs for itself is not missing, and one that is being expanded grows yet. */
+TEST(volumes_larger_than_what_is_mounted)
+{
+    static const struct {
+        const char *capacity, *more;
+        bool is_found;
+    } rows[] = {
+        { "4700000000", "", false }, /* of 5368709120 bytes */
+        { "4600000000", "", true },
+        { "0", "", false },
+        { "1000000000", ",'annotations':{'volumes.berth.io/disk-capacity':'5Gi'}", false },
+        { "120586240", "", true },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[512];
+
+        begin();
+        put_claim("shop/db", "", "Bound", "pv-1", "");
+        put(KIND_VOLUME,
+            "{'metadata':{'name':'pv-1'%s},'spec':{'capacity':{'storage':'5Gi'},'accessModes':["
+            "'ReadWriteOnce'],'claimRef':{'namespace':'shop','name':'db','uid':'u-shop/db'}},"
+            "'status':{'phase':'Bound'}}",
+            rows[i].more);
+        (void)snprintf(text, sizeof text,
+                       "{'node':'n1','pods':[{'podRef':{'name':'web','namespace':'shop'},'volumes':[{'name':"
+                       "'data','claim':{'name':'db','namespace':'shop'},'capacityBytes':%s}]}]}",
+                       rows[i].capacity);
+        read_usage(text);
+        ASSERT_INT(rows[i].is_found, strstr(findings(), "more than is mounted for pod web") != NULL);
+    }
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put(KIND_CLAIM,
+        "{'metadata':{'namespace':'shop','name':'db','uid':'u-shop/db'},'spec':{'volumeName':'pv-1'},"
+        "'status':{'phase':'Bound','capacity':{'storage':'1Gi'}}}");
+    read_usage("{'node':'n1','pods':[{'podRef':{'name':'web','namespace':'shop'},'volumes':[{'name':"
+               "'data','claim':{'name':'db','namespace':'shop'},'capacityBytes':1073741824}]}]}");
+    ASSERT_STR("", findings());
 }
 
 TEST(mounts_that_are_broken)
