@@ -1,11 +1,12 @@
 /* What became of the disks of volumes that are there, after each scan.
  *
- *   the node was registered again   a volume of its earlier registration is taken over, once the disk is
- * known to be the one that it was created for no record of the disk          it is recorded the disk grew or
- * shrank        recorded; a volume that nobody has gets the new capacity no disk, or another one        a
- * volume that nobody has is deleted: the next scan that finds a disk creates it again, with the policy of its
- * class. One that a claim has or had, or is kept for, or that has another policy, stays, with the problem as
- * an annotation and an event
+ * - The node was registered again: a volume of its earlier registration is taken over, once the disk is known
+ *   to be the one that it was created for.
+ * - No record of the disk: it is recorded.
+ * - The disk grew or shrank: that is recorded; a volume that nobody has gets the new capacity.
+ * - No disk, or another one: a volume that nobody has is deleted, and created again by the next scan that
+ * finds a disk. One that a claim has or had, or is kept for, or whose policy is not its class's, stays, with
+ * the problem as an annotation and an event.
  *
  * Every write has the uid and the version of the volume that the decision was based on: whoever binds it
  * meanwhile wins, and the next pass decides again. Entries that could not be examined change nothing. */
