@@ -45,12 +45,18 @@
 
 /* --- Volumes --- */
 
-/* A volume as plugins see it: one of a pod's own, or a PersistentVolume. Exactly one of the two is set. */
+/* A volume as plugins see it: one of a pod's own, or a PersistentVolume. Exactly one of the two is set. One
+ * whose plugin became a CSI driver is the translation (api/migration.h), a PersistentVolume in any case. */
 struct volume_spec {
     const struct pod_volume *inlined;
     const struct volume *volume;
     bool is_read_only; /* the pod's source says so; of a PersistentVolume, that of the claim in the pod */
+    bool is_migrated;  /* volume is a translation; */
+    bool was_inlined;  /* of a volume of the pod: no such PersistentVolume exists in the API */
 };
+
+/* The PersistentVolume that the API has of it; NULL for none. */
+const struct volume *spec_persistent(const struct volume_spec *s);
 
 /* The name of the pod's volume, or of the PersistentVolume. */
 const char *spec_name(const struct volume_spec *s);

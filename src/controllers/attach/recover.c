@@ -110,16 +110,17 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct object *o = informer_get(a->volumes, "", x->volume_name);
-    struct held_spec spec = { .holder = NULL };
+    _cleanup_(held_spec_clear_p) struct held_spec spec = { .holder = NULL };
     struct worlds_pair *p;
     struct attach_means m = { 0 };
     int r;
 
     if (!o)
         return 0; /* nobody knows what it was */
-    spec.spec.volume = volume_of(o);
-    spec.holder = (struct object *)(uintptr_t)o; /* borrowed */
-    r = attach_means_find(a, &spec, &m, &name, err);
+    (void)held_spec_set(&spec, o, /* of= */ NULL, /* is_read_only= */ false);
+    r = held_spec_migrate(&spec, err);
+    if (r == 0)
+        r = attach_means_find(a, &spec, x->node_name, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
     p = worlds_pair_get(a, buf_cstr(&name), x->node_name);
