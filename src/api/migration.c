@@ -424,7 +424,9 @@ int migration_translate(const struct volume *v, struct object **ret, struct erro
     int r;
 
     json_init(&d, OBJECT_TEXT_BYTES_MAX);
-    r = m ? json_parse(&d, v->obj.text, &root, err) : not_moved(err);
+    if (!m)
+        return not_moved(err);
+    r = json_parse(&d, v->obj.text, &root, err);
     if (r < 0)
         return r;
     spec = json_get(&d, root, "spec");
@@ -484,7 +486,9 @@ int migration_translate_inline(const struct pod *p, const struct pod_volume *v, 
     int r;
 
     json_init(&d, OBJECT_TEXT_BYTES_MAX);
-    r = m ? json_parse(&d, p->obj.text, &pod, err) : not_moved(err);
+    if (!m)
+        return not_moved(err);
+    r = json_parse(&d, p->obj.text, &pod, err);
     if (r < 0)
         return r;
     t.source = inline_source(&d, pod, v);

@@ -15,6 +15,7 @@
 #include "machinery/parts.h"
 #include "plugins/registry.h"
 #include "why/pod.h"
+#include "why/unmountable.h"
 
 /* --- The binder's sight, or one like it --- */
 
@@ -291,6 +292,7 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
     char age[WHY_AGE_BYTES_MAX];
 
     if (is_bound(c, v)) {
+        why_unmountable_kind(w, r, v);
         why_growth(w, r, c);
         return;
     }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
+#include "why/unmountable.h"
 #include "why/users.h"
 
 #define LOCAL_PROVISIONER "local-volume-provisioner-"
@@ -476,6 +477,7 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
     if (v->obj.is_deleting)
         explain_deleting(r, v);
     is_reachable = explain_reach(w, r, v);
+    why_unmountable_kind(w, r, v);
     if (is_reachable || v->claim.is_set)
         explain_phase(w, r, v);
     if (v->message[0])
