@@ -10,6 +10,9 @@
 #include "api/pod.h"
 #include "api/volume.h"
 
+/* On a CSINode: the plugins whose volumes the node leaves to CSI drivers, with commas between them. */
+#define ANN_MIGRATED_PLUGINS "storage.alpha.kubernetes.io/migrated-plugins"
+
 /* The driver of a plugin: "ebs.csi.aws.com" for "kubernetes.io/aws-ebs"; NULL for one that has not moved. */
 const char *migration_driver(const char *plugin);
 /* The plugin of a source, where it has moved; NULL for all others. */

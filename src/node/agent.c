@@ -13,6 +13,8 @@
 #include "node/node_int.h"
 
 #define COMPONENT "kubelet"
+/* Drivers with limits: as many resources as a Node is given at most. */
+#define LIMITS_MAX 64
 
 void agent_touch(struct agent *a)
 {
@@ -111,6 +113,34 @@ static const char *unknown_mounts(void *ctx)
     if (!a->has_attached)
         return NULL;
     return a->unknown.words ? a->unknown.words : "";
+}
+
+struct limit_list {
+    struct arena *arena;
+    struct amount items[LIMITS_MAX];
+    uint32_t count;
+};
+
+static void add_limit(void *ctx, const char *key, uint32_t count)
+{
+    struct limit_list *l = ctx;
+
+    if (l->count < LIMITS_MAX)
+        l->items[l->count++] =
+            (struct amount){ arena_dup(l->arena, str_of(key)), quantity_of(count, QUANTITY_DECIMAL_SI) };
+}
+
+static void limits(void *ctx, struct arena *a, struct amounts *ret)
+{
+    const struct agent *x = ctx;
+    struct limit_list l = { .arena = a };
+    struct amount *items;
+
+    registry_each_limit(x->o.plugins, add_limit, &l);
+    items = arena_array(a, l.count, sizeof *items);
+    if (items)
+        memcpy(items, l.items, l.count * sizeof *items);
+    *ret = (struct amounts){ items, items ? l.count : 0 };
 }
 
 static void on_reported(void *ctx, struct texts names)
@@ -314,6 +344,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .reported = on_reported,
                                       .is_ready = is_ready,
                                       .unknown_mounts = unknown_mounts,
+                                      .limits = limits,
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {

@@ -302,6 +302,14 @@ struct expand_table {
                           const struct expand_request *q, bool *ret_done, struct error *err);
 };
 
+/* How many volumes a node can have. */
+struct limit_table {
+    /* Calls fn with each limit of this node, under the name of its resource in the Node (api/volume_limit.h).
+     * A plugin that has none here calls nothing. Pure. */
+    void (*each)(const struct volume_plugin *self, void (*fn)(void *ctx, const char *key, uint32_t count),
+                 void *ctx);
+};
+
 /* --- The plugin --- */
 
 struct volume_plugin {
@@ -329,6 +337,7 @@ struct volume_plugin {
     const struct attach_table *attach;
     const struct block_table *block;
     const struct expand_table *expand;
+    const struct limit_table *limits;
 
     /* Of plugins that come and go; NULL for constants. */
     void (*free)(struct volume_plugin *self);
