@@ -116,6 +116,16 @@ static void explain_attachment(const struct why_world *w, struct report *r, cons
     }
 }
 
+void why_inline_drivers(const struct why_world *w, struct report *r, const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++) {
+        enum volume_source_kind source = migration_source(p->volumes.items[i].type);
+
+        if (source != SOURCE_NONE && explain_driver(w, r, p, migration_driver(migration_plugin(source))))
+            return;
+    }
+}
+
 /* --- What the controller knows --- */
 
 struct attach_look {

@@ -187,6 +187,7 @@ void why_on_node(const struct why_world *w, struct report *r, const struct pod *
         return;
     }
     why_unmountable_in_pod(w, r, p);
+    why_inline_drivers(w, r, p);
     if (volumes.volume)
         report_cause(r, volumes.cause, "%s %s: %s", pod_claim_name(volumes.volume) ? "claim" : "volume",
                      pod_claim_name(volumes.volume) ? pod_claim_name(volumes.volume) : volumes.volume->name,

@@ -549,7 +549,10 @@ TEST(stuck_driver_not_registered)
     struct scene x = { 0 };
 
     put_csi_pod(&x, "");
+    put_pod(&x, "q", "", ON_N1 ",'volumes':[{'name':'d','cinder':{'volumeID':'v'}}]", PENDING);
     assert_pod(&x, "driver-not-registered", "claim db: CSI driver d.io is not registered on node n1");
+    scene_ask(&x, KIND_POD, "q");
+    ASSERT_SAID("driver-not-registered", "CSI driver cinder.csi.openstack.org is not registered on node n1");
     scene_close(&x);
 }
 
