@@ -151,6 +151,7 @@ static void attachment_decode(struct decoder *x, json_ref object, struct object 
     a->attacher = decode_text(x, spec, "attacher");
     a->node_name = decode_text(x, spec, "nodeName");
     a->volume_name = decode_text(x, source, "persistentVolumeName");
+    a->inline_handle = decode_text(x, json_path(x->d, source, "inlineVolumeSpec", "csi"), "volumeHandle");
     a->has_inline_source = json_get(x->d, source, "inlineVolumeSpec") != 0;
     a->is_attached = decode_bool(x, status, "attached", false);
     a->metadata = decode_map(x, status, "attachmentMetadata");

@@ -478,6 +478,7 @@ int manager_explain(const struct manager *m, const struct why_question *q, struc
     w.binder = m->binder;
     w.scheduler = m->scheduler;
     w.agent = m->agent;
+    w.flex_dir = flex_dir(m);
     w.attach = m->attach;
     w.each_event = m->o.each_event;
     w.ctx = m->o.events_ctx;

@@ -13,6 +13,8 @@
 #include "node/node_int.h"
 
 #define COMPONENT "kubelet"
+/* Drivers with limits: as many resources as a Node is given at most. */
+#define LIMITS_MAX 64
 
 void agent_touch(struct agent *a)
 {
@@ -122,6 +124,34 @@ static void report_mount_right(struct agent *a)
         return;
     a->has_told_mount_right = true;
     recorder_event(a->recorder, node, EVENT_WARNING, "MountNotPermitted", "%s", a->o.cannot_mount);
+}
+
+struct limit_list {
+    struct arena *arena;
+    struct amount items[LIMITS_MAX];
+    uint32_t count;
+};
+
+static void add_limit(void *ctx, const char *key, uint32_t count)
+{
+    struct limit_list *l = ctx;
+
+    if (l->count < LIMITS_MAX)
+        l->items[l->count++] =
+            (struct amount){ arena_dup(l->arena, str_of(key)), quantity_of(count, QUANTITY_DECIMAL_SI) };
+}
+
+static void limits(void *ctx, struct arena *a, struct amounts *ret)
+{
+    const struct agent *x = ctx;
+    struct limit_list l = { .arena = a };
+    struct amount *items;
+
+    registry_each_limit(x->o.plugins, add_limit, &l);
+    items = arena_array(a, l.count, sizeof *items);
+    if (items)
+        memcpy(items, l.items, l.count * sizeof *items);
+    *ret = (struct amounts){ items, items ? l.count : 0 };
 }
 
 static void on_reported(void *ctx, struct texts names)
@@ -327,6 +357,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .reported = on_reported,
                                       .is_ready = is_ready,
                                       .unknown_mounts = unknown_mounts,
+                                      .limits = limits,
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {

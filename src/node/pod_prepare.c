@@ -85,7 +85,7 @@ static void look_up_volumes(struct prepare *x, const struct node_pod *p)
         x->parts.volumes[x->parts.volumes_count++] = (struct state_volume){
             .name = all->items[i].name,
             .claim = claim ? claim : "",
-            .volume = m->spec.spec.volume ? copied(x, spec_name(&m->spec.spec)) : "",
+            .volume = spec_persistent(&m->spec.spec) ? copied(x, spec_name(&m->spec.spec)) : "",
             .plugin = copied(x, m->volume->plugin->name),
             .path = copied(x, m->path),
             .is_read_only = volume_is_read_only(m),

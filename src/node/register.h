@@ -1,14 +1,15 @@
 /* The Node object of this machine: made, kept up to date, and its lease renewed.
  *
- * What is written: labels and annotations at registration, then the status: addresses, capacity, conditions,
- * what the system is, and volumesInUse. The status is written when it changed, at the latest every five
- * minutes; the lease each ten seconds. volumesInUse is written as soon as it changes and, before the agent
- * knows what it holds, left as it is. A Node that was there is adopted: what others wrote into it stays. One
- * that is deleted is made again. */
+ * What is written: labels and annotations at registration, then the status: addresses, capacity with limits
+ * of volumes, conditions, what the system is, and volumesInUse. The status is written when it changed, at the
+ * latest every five minutes; the lease each ten seconds. volumesInUse is written as soon as it changes and,
+ * before the agent knows what it holds, left as it is. A Node that was there is adopted: what others wrote
+ * into it stays. One that is deleted is made again. */
 #ifndef BERTH_NODE_REGISTER_H
 #define BERTH_NODE_REGISTER_H
 
 #include "api/object.h"
+#include "api/resources.h"
 #include "io/pool.h"
 #include "machinery/informer.h"
 #include "machinery/parts.h"
@@ -34,6 +35,9 @@ struct registration_options {
     /* Mounts that belong to no volume, in words that live for this turn; "" for none; NULL: not known yet.
      * The slot may be NULL. */
     const char *(*unknown_mounts)(void *ctx);
+    /* How many volumes plugins can have here, each once, in a; looked at every ten seconds, since plugins
+     * come and go. The slot may be NULL. */
+    void (*limits)(void *ctx, struct arena *a, struct amounts *ret);
     void *ctx;
 };
 

@@ -16,6 +16,7 @@
 #include "machinery/parts.h"
 #include "plugins/registry.h"
 #include "why/pod.h"
+#include "why/unmountable.h"
 
 /* --- The binder's sight, or one like it --- */
 
@@ -344,6 +345,7 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
 
     if (is_bound(c, v)) {
         explain_disk(r, v);
+        why_unmountable_kind(w, r, v);
         why_growth(w, r, c);
         return;
     }

@@ -32,6 +32,8 @@ bool why_delayed_claim(const struct why_world *w, struct report *r, struct sched
 /* pod_node.c: of a pod that has its node. */
 void why_on_node(const struct why_world *w, struct report *r, const struct pod *p);
 
+/* pod_attach.c: the pod's own volumes whose plugins became CSI drivers, where such a driver is missing. */
+void why_inline_drivers(const struct why_world *w, struct report *r, const struct pod *p);
 /* pod_attach.c: of a bound claim's volume, on the pod's node: the first step that is missing. */
 void why_volume_on_node(const struct why_world *w, struct report *r, const struct pod *p,
                         const struct volume *v);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "node/agent.h"
 #include "node/pod_tell.h"
+#include "why/unmountable.h"
 #include "why/users.h"
 
 #define NODE_LEASES "kube-node-lease"
@@ -83,7 +84,8 @@ static void explain_events(const struct why_world *w, struct report *r, const st
     char age[WHY_AGE_BYTES_MAX];
 
     /* Where there is a cause already, they are among the events anyway. */
-    if (report_has_cause(r) || !why_last_warning(w, &p->obj, reasons, &said))
+    if (report_has_cause(r) || !why_last_warning(w, &p->obj, reasons, &said) ||
+        why_no_flex_driver(w, r, p, said.message, /* dir= */ NULL))
         return;
     report_cause(r, strcmp(said.reason, "FailedAttachVolume") == 0 ? "attach-failed" : "mount-failed", "%s",
                  bare(said.message));
@@ -127,6 +129,9 @@ static void on_wait(void *ctx, const struct agent_wait *a)
     const struct agent_look *x = ctx;
     uint64_t now_ns = clock_mono_ns(x->world->clock);
 
+    if (a->op.complaint[0] &&
+        why_no_flex_driver(x->world, x->report, x->pod, a->op.complaint, x->world->flex_dir))
+        return;
     if (a->op.complaint[0]) {
         if (!report_has_cause(x->report))
             advise(x->report, x->pod, a->op.complaint);
@@ -181,6 +186,8 @@ void why_on_node(const struct why_world *w, struct report *r, const struct pod *
         report_cause(r, WHY_NOTHING, "it runs on node %s", p->node_name);
         return;
     }
+    why_unmountable_in_pod(w, r, p);
+    why_inline_drivers(w, r, p);
     if (volumes.volume)
         report_cause(r, volumes.cause, "%s %s: %s", pod_claim_name(volumes.volume) ? "claim" : "volume",
                      pod_claim_name(volumes.volume) ? pod_claim_name(volumes.volume) : volumes.volume->name,

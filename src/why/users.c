@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "api/match.h"
+#include "api/migration.h"
 #include "api/node.h"
 #include "api/pod_claims.h"
+#include "base/cleanup.h"
 #include "machinery/parts.h"
 
 /* A list that is being written. */
@@ -63,12 +65,15 @@ size_t why_users_placed(const struct why_world *w, const char *ns, const char *c
 
 size_t why_reach(const struct why_world *w, const struct volume *v, struct buf *out)
 {
+    _cleanup_(object_unref_p) struct object *is = NULL;
     struct list l = { .out = out };
     struct informer_cursor at;
     struct error ignored; /* an affinity that is wrong is one that does not match */
 
     if (!w->caches[KIND_NODE])
         return 0;
+    if (migration_plugin(v->source.kind) && migration_translate(v, &is, &ignored) == 0)
+        v = volume_of(is); /* nodes judge it by the driver's topology */
     for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
         if (node_affinity_check(v->affinity, o->labels.items, o->labels.count, &ignored) == 0)
             list_add(&l, o->name, "");

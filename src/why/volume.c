@@ -15,6 +15,7 @@
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
 #include "why/claim.h"
+#include "why/unmountable.h"
 #include "why/users.h"
 
 /* It may be refused for good reasons. */
@@ -533,6 +534,7 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
         explain_deleting(r, v);
     is_reachable = explain_reach(w, r, v);
     explain_disk(r, v);
+    why_unmountable_kind(w, r, v);
     if (is_reachable || v->claim.is_set)
         explain_phase(w, r, v);
     if (v->message[0])

@@ -28,6 +28,7 @@ struct why_world {
     const struct binder *binder;               /* NULL: in no process that we know, as the rest */
     struct scheduler *scheduler; /* at work, or one that follows the caches (scheduler_follow()) */
     const struct agent *agent;   /* of one node */
+    const char *flex_dir;        /* where the agent looks for FlexVolume drivers */
     const struct attach *attach;
     /* Calls fn for the events about an object, in any order. NULL: events are not known. */
     void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);

@@ -210,6 +210,35 @@ TEST(pages_of_a_size_that_is_no_more_go)
                             "'example.com/gpu':'2'}}}"));
 }
 
+#define LIMITS(more)                                                                                   \
+    "{" META ",'status':{" RIGHT_CONDITIONS "," ADDRESSES "," INFO ",'capacity':{" AMOUNTS("8Gi") more \
+        "},'allocatable':{" AMOUNTS("7680Mi") more "}}}"
+#define AMOUNTS(memory)                                                                                   \
+    "'cpu':'4','ephemeral-storage':'100Gi','hugepages-2Mi':'512Mi','hugepages-1Gi':'0','memory':'" memory \
+    "','pods':'110'"
+
+/* Those of drivers that are gone go with them; others' resources stay. */
+TEST(limits_of_volumes_are_the_plugins)
+{
+    struct amount limit = { "attachable-volumes-flex-acme_disk", quantity_of(8, QUANTITY_DECIMAL_SI) };
+    struct amounts some = { &limit, 1 }, none = { NULL, 0 };
+    struct node_wish w = wish_of("n1");
+
+    w.limits = &some;
+    ASSERT_STR(BEFORE CONDITIONS_NOW ",'capacity':{" AMOUNTS(
+                   "8Gi") ",'attachable-volumes-flex-acme_disk':'8'}"
+                          ",'allocatable':{" AMOUNTS("7680Mi") ",'attachable-volumes-flex-acme_disk':'8'}}}",
+               patch_of(&w, LIMITS(",'attachable-volumes-csi-x':'4'")));
+    ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, LIMITS(",'attachable-volumes-flex-acme_disk':'8'")));
+    w.limits = &none;
+    ASSERT_STR(BEFORE CONDITIONS_NOW ",'capacity':{" AMOUNTS(
+                   "8Gi") ",'attachable-volumes-flex-acme_disk':null}"
+                          ",'allocatable':{" AMOUNTS("7680Mi") ",'attachable-volumes-flex-acme_disk':null}}}",
+               patch_of(&w, LIMITS(",'attachable-volumes-flex-acme_disk':'8'")));
+    w.limits = NULL;
+    ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, LIMITS(",'attachable-volumes-flex-acme_disk':'8'")));
+}
+
 TEST(what_is_right_and_what_is_not)
 {
     static const char *const in_use[] = { "p/a" };

@@ -9,6 +9,7 @@ static void ask(const char *pod)
 
     onlooker_open(&x, &bench.w.served);
     x.world.agent = bench_agent();
+    x.world.flex_dir = "/opt/flex";
     say(&x.world, &(struct why_question){ .kind = KIND_POD, .ns = "default", .name = pod });
     onlooker_close(&x);
 }
@@ -60,6 +61,21 @@ TEST(a_pod_whose_volumes_are_there_waits_for_nothing)
     ask("p");
     ASSERT_SAID("none", "its volumes are ready on node n1");
     ASSERT_TEXT("Next: whoever runs containers there starts them");
+    said_clear();
+    bench_close();
+}
+
+/* It is in this process: where it looks is known. */
+TEST(stuck_flex_driver_is_not_where_the_agent_looks)
+{
+    bench_open();
+    put_pod("p", "{'name':'v','flexVolume':{'driver':'disk'}}",
+            "'volumeMounts':[{'name':'v','mountPath':'/v'}]", NULL);
+    pass(5);
+    ask("p");
+    ASSERT_SAID("no-flex-driver",
+                "volume \"v\": node n1 has no FlexVolume driver disk that works; it looks for "
+                "/opt/flex/disk/disk");
     said_clear();
     bench_close();
 }

@@ -549,7 +549,10 @@ TEST(stuck_driver_not_registered)
     struct scene x = { 0 };
 
     put_csi_pod(&x, "");
+    put_pod(&x, "q", "", ON_N1 ",'volumes':[{'name':'d','cinder':{'volumeID':'v'}}]", PENDING);
     assert_pod(&x, "driver-not-registered", "claim db: CSI driver d.io is not registered on node n1");
+    scene_ask(&x, KIND_POD, "q");
+    ASSERT_SAID("driver-not-registered", "CSI driver cinder.csi.openstack.org is not registered on node n1");
     scene_close(&x);
 }
 
@@ -710,6 +713,96 @@ TEST(a_pod_that_runs_or_has_run_is_not_stuck)
     ASSERT_SAID(WHY_NOTHING, "it has run and ended well");
     scene_ask(&x, KIND_POD, "f");
     ASSERT_SAID("failed", "it has failed: Evicted: no memory");
+    scene_close(&x);
+}
+
+/* --- Volumes that a node has no plugin for --- */
+
+static void put_node_run_by(struct scene *x, const char *name, const char *version)
+{
+    scene_put(
+        x, KIND_NODE,
+        "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','uid':'u-%s','resourceVersion':'1'},"
+        "'status':{'conditions':[{'type':'Ready','status':'True'}],'nodeInfo':{'kubeletVersion':'%s'}}}",
+        name, name, version);
+}
+
+#define BERTHS "v1.36.4+berth.1.0.0"
+#define NO_PLUGIN(volume) \
+    "failed to get Plugin from volumeSpec for volume \\\"" volume "\\\" err=no volume plugin matched"
+
+TEST(stuck_kind_that_berth_cannot_mount)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'d','iscsi':{'targetPortal':'t','iqn':'q','lun':1}}]",
+            PENDING);
+    put_event(&x, "Pod", "p", "FailedMount", NO_PLUGIN("d"));
+    assert_pod(&x, "unmountable-kind",
+               "Berth cannot mount iscsi volumes, and its agent runs node n1: volume \"d\"");
+    ASSERT_TEXT(
+        "Use a kind that it mounts (nfs, local, hostPath, or a CSI driver for this storage), or a node "
+        "that a kubelet runs.\n");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_whose_volume_berth_cannot_mount)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pair(&x, "c", ONCE, ",'rbd':{'image':'i','monitors':['m']}");
+    put_pod(&x, "p", "", ON_N1 USES("c"), PENDING);
+    assert_pod(&x, "unmountable-kind",
+               "claim c: Berth cannot mount rbd volumes, and its agent runs node n1: volume \"pv-c\"");
+    scene_ask(&x, KIND_CLAIM, "c");
+    ASSERT_SAID("unmountable-kind", "Berth cannot mount rbd volumes, and its agent runs every node");
+    scene_ask(&x, KIND_VOLUME, "pv-c");
+    ASSERT_SAID("unmountable-kind", "Berth cannot mount rbd volumes, and its agent runs every node");
+    scene_close(&x);
+}
+
+/* Some nodes can: it is a fact, and no fault of the volume. */
+TEST(kind_that_some_nodes_can_mount)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_node_run_by(&x, "n2", "v1.36.4");
+    put_pair(&x, "c", ONCE, ",'fc':{'wwids':['w']}");
+    put_pod(&x, "p", "", ",'nodeName':'n2'" USES("c"), PENDING);
+    assert_scene(&x, KIND_VOLUME, "pv-c", "none", "claim default/c has it");
+    ASSERT_TEXT("Berth cannot mount fc volumes: of 2 nodes it runs 1\n");
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID("starting", "node n2 has not started it yet");
+    scene_close(&x);
+}
+
+TEST(stuck_flex_driver_missing)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'d','flexVolume':{'driver':'acme/disk'}}]", PENDING);
+    put_event(&x, "Pod", "p", "FailedMount", NO_PLUGIN("d"));
+    assert_pod(&x, "no-flex-driver",
+               "volume \"d\": node n1 has no FlexVolume driver acme/disk that works; it looks for "
+               "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/acme~disk/disk");
+    ASSERT_TEXT("node n1 looks elsewhere if it has a --flex-dir\n");
+    scene_close(&x);
+}
+
+/* The driver that a plugin became is not there. */
+TEST(stuck_driver_of_a_plugin_that_moved)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pair(&x, "c", ONCE, ",'awsElasticBlockStore':{'volumeID':'vol-1'}");
+    put_pod(&x, "p", "", ON_N1 USES("c"), PENDING);
+    assert_pod(&x, "driver-not-registered",
+               "claim c: CSI driver ebs.csi.aws.com is not registered on node n1");
     scene_close(&x);
 }
 
