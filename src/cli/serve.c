@@ -100,7 +100,7 @@ struct running {
     struct store *store;
     struct pki_options pki_options;
     struct pki pki;
-    struct pki_renewal *renewal; /* NULL: --insecure */
+    struct pki_renewal *renewal;
     struct authenticator *authenticator;
     struct apiserver *server;
     struct http *http;
@@ -324,6 +324,8 @@ static int use_certificates(void *ctx, const struct pki *renewed, struct error *
 {
     const struct running *r = ctx;
 
+    if (r->settings.is_insecure)
+        return 0;
     return http_set_identity(r->http, buf_cstr(&renewed->server_key), buf_cstr(&renewed->server_cert),
                              buf_cstr(&renewed->ca_cert), err);
 }
@@ -338,7 +340,7 @@ static int open_renewal(struct running *r, struct error *err)
                                      .use = use_certificates,
                                      .ctx = r };
 
-    return r->settings.is_insecure ? 0 : pki_renewal_new(&o, &r->renewal, err);
+    return pki_renewal_new(&o, &r->renewal, err);
 }
 
 /* --- Controllers --- */
