@@ -1,7 +1,7 @@
 /* Service, Endpoints and EndpointSlice: where the API server is found.
  *
  * Berth runs no service network. The three kinds are read-only for clients and hold one object each,
- * default/kubernetes, which the server writes itself. The schemas have the fields
+ * default/kubernetes, which the server writes itself (apiserver/self_service.c). The schemas have the fields
  * that these objects use; the views hold what tables show. */
 #ifndef BERTH_API_SERVICE_H
 #define BERTH_API_SERVICE_H

@@ -5,7 +5,7 @@
 #include "apiserver/own_call.h"
 
 static const struct duty *const all_duties[] = {
-    &duty_accounts, &duty_expiry, &duty_garbage, &duty_namespaces, &duty_pods,
+    &duty_accounts, &duty_expiry, &duty_garbage, &duty_namespaces, &duty_pods, &duty_self_service,
 };
 #define DUTIES_COUNT (sizeof all_duties / sizeof *all_duties)
 

@@ -35,6 +35,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     s->authenticator = o->authenticator;
     s->facts = store_facts(o->store);
     s->address = o->address;
+    s->advertised = o->advertised;
+    s->is_plain = !o->server_cert_pem;
     s->event_ttl_seconds = o->event_ttl_seconds;
     s->write_stats = o->write_stats;
     s->stats_ctx = o->stats_ctx;

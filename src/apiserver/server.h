@@ -39,6 +39,8 @@ struct apiserver_options {
     uint64_t seed;               /* of uids and generated names */
     const char *address;         /* "127.0.0.1:7443": what discovery says */
     const char *server_cert_pem; /* of its names (web_guard.h); NULL for a server without TLS */
+    /* "10.0.0.7:7443": what default/kubernetes says; borrowed. NULL: there is no such Service. */
+    const char *advertised;
     int64_t event_ttl_seconds;
     /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
     void (*write_stats)(void *ctx, struct buf *out);
@@ -56,6 +58,8 @@ struct apiserver {
     struct facts facts;
     struct rng rng;
     const char *address;
+    const char *advertised;
+    bool is_plain; /* without TLS */
     int64_t event_ttl_seconds;
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;

@@ -24,9 +24,11 @@
 #include "cli/node_flags.h"
 #include "cli/settings_file.h"
 #include "cli/supervised.h"
+#include "host/system.h"
 #include "io/clock.h"
 #include "io/hostname.h"
 #include "io/random.h"
+#include "io/socket.h"
 #include "machinery/health.h"
 #include "machinery/process_metrics.h"
 #include "scheduler/scheduler.h"
@@ -112,6 +114,8 @@ struct running {
     bool is_stopping;
     unsigned parts; /* MANAGER_*: what runs beside the server */
     char host[IO_HOST_NAME_BYTES];
+    char reachable[HOST_FACT_BYTES];                         /* as --listen, but never "all addresses" */
+    char advertised[HOST_FACT_BYTES + SOCKET_ADDRESS_BYTES]; /* the same with the port that it really has */
 };
 
 /* --- Settings --- */
@@ -236,15 +240,31 @@ static int open_store(struct running *r, struct error *err)
     return e;
 }
 
+/* Where others find a server that listens on all addresses: at the machine's address. */
+static void find_reachable(struct running *r)
+{
+    char machine[HOST_FACT_BYTES];
+    const char *port = strrchr(r->settings.listen, ':');
+
+    (void)snprintf(r->reachable, sizeof r->reachable, "%s", r->settings.listen);
+    if (!port ||
+        (strncmp(r->settings.listen, "0.0.0.0:", 8) != 0 && strncmp(r->settings.listen, "[::]:", 5) != 0))
+        return;
+    host_address(machine);
+    (void)snprintf(r->reachable, sizeof r->reachable, strchr(machine, ':') ? "[%s]%s" : "%s%s", machine,
+                   port);
+}
+
 static int open_identity(struct running *r, struct error *err)
 {
     struct pki_options o = { .dir = r->settings.data,
-                             .address = r->settings.listen,
+                             .address = r->reachable,
                              .host_name = r->host,
                              .now = clock_real_ns(clock_system()) / (int64_t)NS_PER_S,
                              .is_insecure = r->settings.is_insecure };
     int e = io_host_name(r->host, err);
 
+    find_reachable(r);
     r->pki_options = o;
     if (e == 0)
         e = pki_open(&o, &r->pki, err);
@@ -291,6 +311,14 @@ static int explain(void *ctx, const char *path, bool all, struct buf *out, struc
     return e < 0 ? e : manager_explain(r->manager, &q, out, err);
 }
 
+static const char *advertised_address(struct running *r)
+{
+    (void)snprintf(r->advertised, sizeof r->advertised, "%.*s%s",
+                   (int)(strrchr(r->reachable, ':') - r->reachable), r->reachable,
+                   strrchr(http_address(r->http), ':'));
+    return r->advertised;
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -311,6 +339,7 @@ static int open_server(struct running *r, struct error *err)
     if (e < 0)
         return e;
     o.address = http_address(r->http);
+    o.advertised = advertised_address(r);
     o.server_cert_pem = r->settings.is_insecure ? NULL : buf_cstr(&r->pki.server_cert);
     e = apiserver_new(&o, &r->server, err);
     if (e == 0)
