@@ -6,7 +6,7 @@
  *     DIR/pki/service-account.key           signs the tokens of service accounts
  *     DIR/kubeconfig                        leads to this server as the administrator
  *
- * An insecure server has the authority alone, so that there is a certificate for the namespaces.
+ * An insecure server has the authority alone: the ConfigMaps kube-root-ca.crt hold its certificate.
  *
  * A key is written before its certificate, so a crash leaves at worst a key alone, and the next start makes
  * the certificate. Certificates are renewed when they are not valid yet, as after a start with the clock

@@ -41,6 +41,7 @@ struct apiserver_options {
     const char *server_cert_pem; /* of its names (web_guard.h); NULL for a server without TLS */
     /* "10.0.0.7:7443": what default/kubernetes says; borrowed. NULL: there is no such Service. */
     const char *advertised;
+    const char *ca_pem; /* for the ConfigMaps kube-root-ca.crt; NULL: there are none */
     int64_t event_ttl_seconds;
     /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
     void (*write_stats)(void *ctx, struct buf *out);
@@ -59,6 +60,7 @@ struct apiserver {
     struct rng rng;
     const char *address;
     const char *advertised;
+    char *ca_pem;
     bool is_plain; /* without TLS */
     int64_t event_ttl_seconds;
     void (*write_stats)(void *ctx, struct buf *out);
@@ -92,6 +94,9 @@ const char *apiserver_identify(struct apiserver *s, struct call *c);
 
 /* Serves one call; see call.h. */
 void apiserver_serve(struct apiserver *s, struct call *c);
+
+/* The authority's certificate was renewed: every namespace is given the new one. */
+int apiserver_set_ca(struct apiserver *s, const char *ca_pem, struct error *err);
 
 /* Shutting down: readyz fails, watches end cleanly. */
 void apiserver_stop(struct apiserver *s);

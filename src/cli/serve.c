@@ -340,6 +340,7 @@ static int open_server(struct running *r, struct error *err)
         return e;
     o.address = http_address(r->http);
     o.advertised = advertised_address(r);
+    o.ca_pem = buf_cstr(&r->pki.ca_cert);
     o.server_cert_pem = r->settings.is_insecure ? NULL : buf_cstr(&r->pki.server_cert);
     e = apiserver_new(&o, &r->server, err);
     if (e == 0)
@@ -352,11 +353,12 @@ static int open_server(struct running *r, struct error *err)
 static int use_certificates(void *ctx, const struct pki *renewed, struct error *err)
 {
     const struct running *r = ctx;
+    int e = 0;
 
-    if (r->settings.is_insecure)
-        return 0;
-    return http_set_identity(r->http, buf_cstr(&renewed->server_key), buf_cstr(&renewed->server_cert),
-                             buf_cstr(&renewed->ca_cert), err);
+    if (!r->settings.is_insecure)
+        e = http_set_identity(r->http, buf_cstr(&renewed->server_key), buf_cstr(&renewed->server_cert),
+                              buf_cstr(&renewed->ca_cert), err);
+    return e < 0 ? e : apiserver_set_ca(r->server, buf_cstr(&renewed->ca_cert), err);
 }
 
 static int open_renewal(struct running *r, struct error *err)

@@ -138,7 +138,7 @@ static inline void served_pass(struct served *w, uint64_t seconds)
 }
 
 /* What the servers that are started from then on tell of themselves; NULL: nothing. */
-static const char *served_advertised;
+static const char *served_advertised, *served_ca_pem;
 
 static inline void served_start(struct served *w)
 {
@@ -149,6 +149,7 @@ static inline void served_start(struct served *w)
                                    .seed = 7,
                                    .address = "127.0.0.1:7443",
                                    .advertised = served_advertised,
+                                   .ca_pem = served_ca_pem,
                                    .event_ttl_seconds = EVENT_TTL_S };
 
     w->metrics = metrics_new((struct hash_seed){ 1, 2 });
