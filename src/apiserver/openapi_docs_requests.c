@@ -14,9 +14,6 @@ static const struct field_doc self_review_status_fields[] = {
     { "userInfo", "The caller, as the server knows it." },
     { 0 },
 };
-static const struct field_doc no_fields[] = {
-    { 0 },
-};
 
 const struct schema_doc openapi_docs_requests[] = {
     { PACKAGE_CORE, "Binding", "Puts a pod on a node: what a scheduler sends.",
@@ -29,10 +26,6 @@ const struct schema_doc openapi_docs_requests[] = {
           { "deleteOptions", "How it is to be deleted." },
           { 0 },
       } },
-    { PACKAGE_CORE, "Service",
-      "A name for the pods of an application. None is kept here: lists of them are empty.", no_fields },
-    { PACKAGE_CORE, "Endpoints", "Addresses behind a Service. None is kept here: lists of them are empty.",
-      no_fields },
 
     { PACKAGE_AUTHENTICATION, "TokenRequest", "Asks for a token of a service account.",
       (const struct field_doc[]){

@@ -13,6 +13,7 @@
 #define PACKAGE_CORE "io.k8s.api.core.v1"
 #define PACKAGE_STORAGE "io.k8s.api.storage.v1"
 #define PACKAGE_COORDINATION "io.k8s.api.coordination.v1"
+#define PACKAGE_DISCOVERY "io.k8s.api.discovery.v1"
 #define PACKAGE_EVENTS "io.k8s.api.events.v1"
 #define PACKAGE_AUTHENTICATION "io.k8s.api.authentication.v1"
 #define PACKAGE_AUTHENTICATION_BETA "io.k8s.api.authentication.v1beta1"

@@ -59,18 +59,6 @@ const struct schema openapi_status_schema = {
     },
 };
 
-static const struct schema service_schema = {
-    "Service",
-    (const struct field[]){ SCHEMA_OBJECT_FIELDS, { 0 } },
-    .open = true,
-};
-
-static const struct schema endpoints_schema = {
-    "Endpoints",
-    (const struct field[]){ SCHEMA_OBJECT_FIELDS, { 0 } },
-    .open = true,
-};
-
 static const struct schema bound_reference_schema = {
     "BoundObjectReference",
     (const struct field[]){
@@ -263,8 +251,6 @@ static const struct {
     const struct schema *schema;
 } requests[] = {
     { "", &binding_schema },
-    { "", &endpoints_schema },
-    { "", &service_schema },
     { "policy", &eviction_schema },
     { "authentication.k8s.io", &self_subject_schema },
     { "authentication.k8s.io", &token_request_schema },

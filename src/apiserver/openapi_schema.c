@@ -21,6 +21,7 @@ static const struct {
     { "", "v1", PACKAGE_CORE },
     { "storage.k8s.io", "v1", PACKAGE_STORAGE },
     { "coordination.k8s.io", "v1", PACKAGE_COORDINATION },
+    { "discovery.k8s.io", "v1", PACKAGE_DISCOVERY },
     { "events.k8s.io", "v1", PACKAGE_EVENTS },
     { "authentication.k8s.io", "v1", PACKAGE_AUTHENTICATION },
     { "authentication.k8s.io", "v1beta1", PACKAGE_AUTHENTICATION_BETA },

@@ -142,7 +142,7 @@ static size_t check_refs(const struct document *doc, json_ref v)
 TEST(references_lead_somewhere)
 {
     load_all();
-    assert_int_equal(docs_count, 9);
+    assert_int_equal(docs_count, 10);
     for (size_t i = 0; i < docs_count; i++)
         assert_true(check_refs(&docs[i], docs[i].root) > 10);
 }
@@ -343,6 +343,7 @@ static void check_type(const struct document *doc, json_ref property, const stru
         [FIELD_INT32] = { "integer", "int32" },
         [FIELD_INT64] = { "integer", "int64" },
         [FIELD_BYTES] = { "string", "byte" },
+        [FIELD_INT_OR_STRING] = { "string", "int-or-string" },
         [FIELD_LIST] = { "array" },
         [FIELD_MAP] = { "object" },
         [FIELD_QUANTITY] = { .ref = "Quantity" },
