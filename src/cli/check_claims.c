@@ -1,6 +1,7 @@
 /* Claims and the pods that wait for them. */
 #include "cli/check.h"
 
+#include "controllers/expand/expand.h"
 #include "node/pod_tell.h"
 
 /* --- Claims --- */
@@ -46,6 +47,26 @@ static void check_resize(struct checkup *x, const struct claim *c)
                    "cannot grow: %s", resize_status_name((enum resize_status)c->resize));
 }
 
+/* Nobody will come for it. */
+static void check_growth(struct checkup *x, const struct claim *c)
+{
+    const struct object *o = inventory_find(x->all, KIND_VOLUME, "", c->volume_name);
+    _cleanup_(buf_done_p) struct buf has = BUF_INIT(256), asks = BUF_INIT(256), advice = BUF_INIT(1024);
+
+    if (c->phase != CLAIM_BOUND || !c->has_capacity || quantity_cmp(&c->request, &c->capacity) <= 0 || !o ||
+        !expand_is_by_hand(volume_of(o)) || quantity_cmp(&volume_of(o)->capacity, &c->request) >= 0)
+        return;
+    (void)quantity_format(&c->capacity, &has);
+    (void)quantity_format(&c->request, &asks);
+    (void)buf_addf(&advice,
+                   "grow what is behind it, then: berth patch pv %s -p "
+                   "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
+                   o->name, buf_cstr(&asks));
+    check_find(x, SEVERITY_WARNING, "resize-by-hand", &c->obj, buf_cstr(&advice),
+               "has %s and asks for %s, and nothing here expands its volume %s", buf_cstr(&has),
+               buf_cstr(&asks), o->name);
+}
+
 void check_claims(struct checkup *x)
 {
     if (!x->all->kinds[KIND_CLAIM].is_known)
@@ -56,6 +77,7 @@ void check_claims(struct checkup *x)
         check_lost(x, c);
         check_pending(x, c);
         check_resize(x, c);
+        check_growth(x, c);
         check_deleting(x, &c->obj);
     }
 }

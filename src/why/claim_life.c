@@ -8,6 +8,7 @@
 #include "api/pod.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
+#include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "machinery/parts.h"
 
@@ -91,9 +92,35 @@ static bool may_grow(const struct why_world *w, const struct claim *c)
     return o && ((const struct storage_class *)(const void *)o)->allows_expansion;
 }
 
+/* The volume, where its people have to grow it; NULL for any other. */
+static const struct volume *volume_by_hand(const struct why_world *w, const struct claim *c)
+{
+    const struct object *o = why_get(w, KIND_VOLUME, "", c->volume_name);
+
+    return o && expand_is_by_hand(volume_of(o)) ? volume_of(o) : NULL;
+}
+
+static void explain_by_hand(struct report *r, const struct claim *c, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf asks = BUF_INIT(256);
+
+    (void)quantity_format(&c->request, &asks);
+    report_cause(r, "resize-by-hand", "nothing here expands volume %s: %s", v->obj.name,
+                 v->source.kind == SOURCE_NFS ? "the export is its server's"
+                                              : "it is a disk or directory of its node");
+    report_advise(r,
+                  "Grow what is behind it, then raise the capacity of the volume: berth patch pv %s -p "
+                  "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
+                  v->obj.name, buf_cstr(&asks));
+    report_next(r, "nothing, until the capacity of the volume is raised; then the claim follows");
+}
+
 static void explain_growth(const struct why_world *w, struct report *r, const struct claim *c,
                            const char *users)
 {
+    const struct volume *by_hand = volume_by_hand(w, c);
+    bool has_grown = by_hand && quantity_cmp(&by_hand->capacity, &c->request) >= 0;
+    bool is_on_node = is_pending_on_node(c) || (has_grown && by_hand->source.kind == SOURCE_LOCAL);
     struct failure x = { .is_set = false };
 
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE) {
@@ -104,18 +131,20 @@ static void explain_growth(const struct why_world *w, struct report *r, const st
     } else if (find_failure(w, c, &x)) {
         report_cause(r, "resize-failed", "growing it fails: %s", x.text);
         report_next(r, "it is tried again by itself");
-    } else if (is_pending_on_node(c) && users[0] == '\0') {
+    } else if (is_on_node && users[0] == '\0') {
         report_cause(r, "resize-waits-for-pod",
                      "its volume has grown, and its file system grows when a node mounts it: no pod uses it");
         report_advise(r, "Start a pod that uses the claim.");
         report_next(r, "the node that mounts it grows the file system");
-    } else if (is_pending_on_node(c)) {
+    } else if (is_on_node) {
         report_cause(r, "resize-on-node", "its volume has grown, and the node is to grow its file system");
         report_next(r, "the node of %s grows the file system", users);
     } else if (!may_grow(w, c)) {
         report_cause(r, "resize-not-allowed", "its class \"%s\" does not let volumes grow", c->class);
         report_advise(r, "Set allowVolumeExpansion: true in the class, if its storage can grow.");
         report_next(r, "nothing, until the class allows it");
+    } else if (by_hand && !has_grown) {
+        explain_by_hand(r, c, by_hand);
     } else {
         report_cause(r, "resizing", "its volume is being grown");
         report_next(r, "the volume grows, then its file system");

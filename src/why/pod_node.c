@@ -1,12 +1,15 @@
 /* Why a pod that has its node does not run: the node, then its volumes, then what the node says of it. */
 #include "why/pod.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/lease.h"
 #include "api/node.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
+#include "host/mount.h"
 #include "node/agent.h"
 #include "node/pod_tell.h"
 #include "why/unmountable.h"
@@ -69,10 +72,14 @@ static const char *bare(const char *message)
 static void advise(struct report *r, const struct pod *p, const char *message)
 {
     bool is_missing = strstr(message, "configmap \"") || strstr(message, "secret \"");
+    char node[NAME_MAX + sizeof "node "];
 
-    if (is_missing && strstr(message, "\" not found"))
+    (void)snprintf(node, sizeof node, "node %s", p->node_name);
+    if (strstr(message, MOUNT_NOT_PERMITTED))
+        report_advise(r, "Run berth as root on %s.", node);
+    else if (is_missing && strstr(message, "\" not found"))
         report_advise(r, "Create it in namespace %s, or mark the volume optional.", p->obj.ns);
-    else
+    else if (!why_advise_install(r, message, node))
         report_advise(r, "Mend what the message says.");
 }
 

@@ -28,7 +28,7 @@
 
 /* Of a report and its document. */
 #define WHY_BYTES_MAX ((size_t)256 << 20)
-#define WHY_LINE_BYTES_MAX 1024
+#define WHY_LINE_BYTES_MAX (ERROR_MSG_BYTES_MAX + 1024) /* an error and the words around it */
 /* So many candidates are shown one by one; of more, a few of each reason. */
 #define WHY_FEW 20
 #define WHY_EXAMPLES 5

@@ -8,6 +8,7 @@
 #include "api/node.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
+#include "host/mount.h"
 #include "machinery/parts.h"
 
 /* A list that is being written. */
@@ -155,4 +156,23 @@ bool why_last_warning(const struct why_world *w, const struct object *about, con
     if (w->each_event)
         w->each_event(w->ctx, about, on_event, &x);
     return x.is_found;
+}
+
+bool why_advise_install(struct report *r, const char *message, const char *machine)
+{
+    const char *missing = strstr(message, MOUNT_HELPER_MISSING), *helper = missing;
+    struct str what;
+
+    while (helper && helper > message && helper[-1] != ' ')
+        helper--;
+    if (!helper || !str_has_prefix(str_of(helper), "mount."))
+        return false;
+    what = (struct str){ helper, (size_t)(missing - helper) };
+    missing += strlen(MOUNT_HELPER_MISSING);
+    if (str_has_prefix(str_of(missing), MOUNT_HELPER_PACKAGE)) {
+        missing += strlen(MOUNT_HELPER_PACKAGE);
+        what = (struct str){ missing, strcspn(missing, " \n") };
+    }
+    report_advise(r, "Install %.*s on %s.", STR_ARG(what), machine);
+    return true;
 }

@@ -8,6 +8,7 @@
 #include "api/claim.h"
 #include "api/pod.h"
 #include "api/volume.h"
+#include "why/report.h"
 #include "why/world.h"
 
 /* Pods that use the claim and have not ended, but for the one of that uid; NULL: all of them. */
@@ -34,5 +35,8 @@ struct why_warning {
 };
 bool why_last_warning(const struct why_world *w, const struct object *about, const char *const *reasons,
                       struct why_warning *ret);
+
+/* Advises to install on that machine what a failed mount misses; false when it misses nothing. */
+bool why_advise_install(struct report *r, const char *message, const char *machine);
 
 #endif

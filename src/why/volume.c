@@ -389,7 +389,8 @@ static void explain_work(const struct why_world *w, struct report *r, const stru
                      x.message[0]    ? x.message
                      : v->message[0] ? v->message
                                      : "nobody says why");
-        report_advise(r, "Mend what the message says; it is tried again by itself.");
+        if (!why_advise_install(r, x.message[0] ? x.message : v->message, "the machine of the controllers"))
+            report_advise(r, "Mend what the message says; it is tried again by itself.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
         report_next(r, "it is tried again");
     } else if (x.is_running) {

@@ -343,6 +343,7 @@ TEST(local_cleans_and_offers_anew)
     assert_false(is_there(in_dir(d, "fast/v1/sub")));
     ASSERT_THERE(&w, "-", path_of("v1", "fast"), "spec/claimRef");
     assert_string_not_equal(uid, got(&w.served, "metadata/uid"));
+    ASSERT_EVENT(&w, "Normal", "VolumeDeleted", "Volume deleted");
     finish(&w);
 }
 

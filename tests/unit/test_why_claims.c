@@ -842,14 +842,19 @@ static void grow(struct world *w)
     patch_claim(w, "c", "", "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
 }
 
-TEST(stuck_resize_is_under_way)
+TEST(stuck_resize_is_the_peoples)
 {
     struct world w;
 
     grow(&w);
     ask(&w, "c");
-    ASSERT_SAID("resizing", "its volume is being grown");
+    ASSERT_SAID("resize-by-hand", "nothing here expands volume pv: it is a disk or directory of its node");
     ASSERT_TEXT("it has 1Gi and asks for 2Gi");
+    ASSERT_TEXT("berth patch pv pv -p '{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}'");
+    patch_volume(&w, "pv", "", "{'spec':{'capacity':{'storage':'2Gi'}}}");
+    world_settle(&w);
+    ask(&w, "c");
+    ASSERT_SAID("resizing", "its volume is being grown");
     close_world(&w);
 }
 

@@ -620,6 +620,22 @@ TEST(stuck_attached_and_not_mounted)
     scene_close(&x);
 }
 
+/* Said as it is, and advice of its own. */
+TEST(stuck_without_a_mount_helper)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'web','nfs':{'server':'fs.example','path':'/x'}}]",
+            PENDING);
+    put_event(&x, "Pod", "p", "FailedMount",
+              "MountVolume.SetUp failed for volume \\\"web\\\" : mount.nfs is not installed: "
+              "install nfs-common");
+    assert_pod(&x, "mount-failed", "mount.nfs is not installed: install nfs-common");
+    ASSERT_TEXT("Install nfs-common on node n1.");
+    scene_close(&x);
+}
+
 TEST(stuck_config_map_and_key_missing)
 {
     struct scene x = { 0 }, y = { 0 };

@@ -262,6 +262,7 @@ static void on_deleted(void *ctx, const struct client_answer *a)
         cleaning_fail(c, &a->error); /* erasing it again harms nobody */
         return;
     }
+    recorder_event(l->recorder, c->volume, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
     log_info("volume cleaned", LOG_STR("volume", c->volume->name));
     cleaning_free(c);
     local_wake(l);
