@@ -2,7 +2,7 @@
  *
  * One table a Go struct of Kubernetes' API. The same tables serve to check types on the way in, to find
  * unknown and duplicate fields, to bring objects into one canonical form, to tell the strategic merge patch
- * how lists merge, and to tell field ownership what has an owner of its own.
+ * how lists merge, to tell field ownership what has an owner of its own, and to read protobuf.
  *
  * Canonical form: known fields in the table's order, then unknown ones in the order they came; keys of maps
  * sorted; nulls gone; empty optional fields gone; quantities and times in their canonical text. Two objects
@@ -29,7 +29,7 @@ enum field_type {
     FIELD_INT_OR_STRING,
     FIELD_OBJECT, /* .sub */
     FIELD_LIST,   /* of .item; .sub when those are objects */
-    FIELD_MAP,    /* from strings to .item */
+    FIELD_MAP,    /* from strings to .item; FIELD_LIST there is one of strings */
     FIELD_ANY,    /* whatever JSON it is, kept as it is */
     FIELD_TYPE_COUNT,
 };
@@ -60,6 +60,11 @@ struct field {
     const char *owned_keys;
     const char
         *go_type; /* of the value, or of a list's items, where it is no plain string: for error texts */
+    /* Protobuf: the field's number in the kind's message; 0 for what is never sent so. A struct that Go
+     * embeds is a message of its own there: within is the number of that message, 0 for the object's own
+     * fields. */
+    uint8_t number;
+    uint8_t within;
 };
 
 struct schema {
