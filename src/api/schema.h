@@ -48,23 +48,25 @@ enum {
 
 struct schema;
 
+/* Small on purpose: there are more than a thousand, and what has pointers is written when the program is
+ * loaded. */
 struct field {
     const char *name;
-    enum field_type type;
-    enum field_type item;
+    enum field_type type : 8;
+    enum field_type item : 8;
+    uint8_t flags;
+    /* Protobuf: the field's number in the kind's message; 0 for what is never sent so. A struct that Go
+     * embeds is a message of its own there: within is the number of that message, 0 for the object's own
+     * fields. */
+    uint8_t number;
+    uint8_t within;
     const struct schema *sub;
-    unsigned flags;
     const char *merge_key; /* strategic merge: the key that tells the items of a list apart */
     /* ownership: the keys, where they are others than merge_key: sorted, a blank between them, "=" and what
      * it defaults to behind one that may be left out */
     const char *owned_keys;
     const char
         *go_type; /* of the value, or of a list's items, where it is no plain string: for error texts */
-    /* Protobuf: the field's number in the kind's message; 0 for what is never sent so. A struct that Go
-     * embeds is a message of its own there: within is the number of that message, 0 for the object's own
-     * fields. */
-    uint8_t number;
-    uint8_t within;
 };
 
 struct schema {
