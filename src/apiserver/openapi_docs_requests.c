@@ -15,6 +15,12 @@ static const struct field_doc self_review_status_fields[] = {
     { 0 },
 };
 
+static const struct field_doc selector_fields[] = {
+    { "rawSelector", "The selector as it stands in a query." },
+    { "requirements", "What must hold, all of it." },
+    { 0 },
+};
+
 const struct schema_doc openapi_docs_requests[] = {
     { PACKAGE_CORE, "Binding", "Puts a pod on a node: what a scheduler sends.",
       (const struct field_doc[]){
@@ -117,6 +123,19 @@ const struct schema_doc openapi_docs_requests[] = {
           { "resource", "The resource, in the plural; * for all." },
           { "subresource", "The subresource; empty for none." },
           { "name", "The object's name; empty for all." },
+          { "fieldSelector", "Limits the question to objects whose fields match." },
+          { "labelSelector", "Limits the question to objects whose labels match." },
+          { 0 },
+      } },
+    { PACKAGE_AUTHORIZATION, "FieldSelectorAttributes", "Fields of objects: one of the two forms.",
+      selector_fields },
+    { PACKAGE_AUTHORIZATION, "LabelSelectorAttributes", "Labels of objects: one of the two forms.",
+      selector_fields },
+    { PACKAGE_META, "FieldSelectorRequirement", "What must hold of one field.",
+      (const struct field_doc[]){
+          { "key", "The field.", DOC_REQUIRED },
+          { "operator", "How the field and the values must relate.", DOC_REQUIRED },
+          { "values", "What to compare with." },
           { 0 },
       } },
     { PACKAGE_AUTHORIZATION, "NonResourceAttributes", "What would be done with which path.",

@@ -88,6 +88,7 @@ extern const struct schema_doc openapi_docs_storage[];
 extern const struct schema_doc openapi_docs_sources[];
 extern const struct schema_doc openapi_docs_core[];
 extern const struct schema_doc openapi_docs_pods[];
+extern const struct schema_doc openapi_docs_containers[];
 extern const struct schema_doc openapi_docs_requests[];
 
 /* NULL for what nobody has described. */

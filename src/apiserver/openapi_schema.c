@@ -35,7 +35,9 @@ static const struct {
     const char *name, *package;
 } homes[] = {
     { "DeleteOptions", PACKAGE_META },
+    { "FieldSelectorRequirement", PACKAGE_META },
     { "LabelSelector", PACKAGE_META },
+    { "LabelSelectorRequirement", PACKAGE_META },
     { "ListMeta", PACKAGE_META },
     { "ObjectMeta", PACKAGE_META },
     { "Status", PACKAGE_META },
