@@ -11,6 +11,7 @@
 #include "cli/print.h"
 #include "cli/resources.h"
 #include "cli/session.h"
+#include "io/env.h"
 #include "why/text.h"
 #include "why/world.h"
 
@@ -18,6 +19,7 @@ struct why_settings {
     struct session_settings session;
     const char *output;
     bool shows_all;
+    bool is_verbose;
 };
 
 struct asking {
@@ -75,7 +77,9 @@ static int show(struct asking *x)
     } else if (x->settings.output && strcmp(x->settings.output, "json") == 0) {
         print_json(&doc, report, &out);
     } else {
-        why_text_write(&doc, report, &out);
+        const struct why_style style = { .is_verbose = x->settings.is_verbose, .is_ascii = !io_is_utf8() };
+
+        why_text_write(&doc, report, &style, &out);
     }
     if (status == CLI_OK && buf_check(&out, "explanation", &err) < 0)
         status = session_complain("%s", err.msg);
@@ -146,6 +150,7 @@ static int why_run(int argc, char **argv)
 static const struct flag why_flags[] = {
     FLAG_SHORT(struct why_settings, output, 'o', "output", "FORM", "text, or json for scripts"),
     FLAG_ON(struct why_settings, shows_all, "all", "every candidate, not only examples"),
+    FLAG_SHORT_ON(struct why_settings, is_verbose, 'v', "verbose", "every operation and event"),
     SESSION_FLAGS(struct why_settings, session),
     { 0 },
 };

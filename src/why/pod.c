@@ -26,7 +26,7 @@ void why_add_nested(struct report *r, const struct nested_state *op, uint64_t no
 {
     struct report_operation o = { .name = op->name,
                                   .is_running = op->is_running,
-                                  .failures = op->complaint[0] != '\0',
+                                  .failures = op->failures,
                                   .retry_seconds = -1,
                                   .message = op->complaint };
 

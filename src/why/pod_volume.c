@@ -11,6 +11,7 @@
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "controllers/binder/decide.h"
+#include "why/users.h"
 
 #define BIT(reason) (1U << (reason))
 /* Not the node's fault but that of the claims: one of them may be this one. */
@@ -47,13 +48,19 @@ static const char *word_of(const struct schedule_volume *v)
     return reason_word(verdict_first(v->reasons & ~CLAIMS_REASONS));
 }
 
+static void write_labels(const struct volume *v, struct buf *out)
+{
+    (void)buf_add_cstr(out, "needs a node labelled ");
+    node_selector_words(v->affinity, out);
+}
+
 static void write_volume(const struct schedule_volume *x, const struct volume *v, const struct claim *c,
                          struct buf *out)
 {
     if (x->is_promised)
         (void)buf_add_cstr(out, "promised to another pod that is on its way");
-    else if (x->reject == REJECT_NODE)
-        (void)buf_add_cstr(out, "can be used from no node that is there");
+    else if (x->reject == REJECT_NODE && v->affinity)
+        write_labels(v, out);
     else if (x->reject != REJECT_NONE)
         match_words(x->reject, v, c, out);
     else if (fits(x))
@@ -147,7 +154,8 @@ static bool explain_selected(struct report *r, const struct schedule *x, const s
     return false;
 }
 
-static bool explain_none(struct report *r, const struct claim *c, const struct near *near)
+static bool explain_none(const struct why_world *w, struct report *r, const struct claim *c,
+                         const struct near *near)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
 
@@ -155,7 +163,12 @@ static bool explain_none(struct report *r, const struct claim *c, const struct n
         report_cause(r, "no-volumes", "there is no volume at all, and class %s provisions none", c->class);
         return false;
     }
-    write_volume(&near->verdict, near->volume, c, &words);
+    if (near->verdict.reject == REJECT_NODE && near->volume->affinity) {
+        (void)buf_add_cstr(&words, "it needs ");
+        why_write_need(w, near->volume, &words);
+    } else {
+        write_volume(&near->verdict, near->volume, c, &words);
+    }
     report_cause(r, word_of(&near->verdict),
                  "no free volume can be had where the pod may go; the nearest is %s: %s",
                  near->volume->obj.name, buf_cstr(&words));
@@ -181,7 +194,7 @@ bool why_delayed_claim(const struct why_world *w, struct report *r, struct sched
     }
     if (k && k->provisioner[0] && strcmp(k->provisioner, PROVISIONER_NONE) != 0)
         return explain_provision(r, x, c, k, fine);
-    return explain_none(r, c, &near);
+    return explain_none(w, r, c, &near);
 }
 
 /* --- Claims --- */
@@ -277,6 +290,7 @@ static void end_part(struct parts_made *x, struct report *part, const struct pod
         return;
     x->verdict->volume = v;
     (void)snprintf(x->verdict->cause, sizeof x->verdict->cause, "%.*s", STR_ARG(report_cause_code(part)));
+    x->verdict->advice = part->advice;
     (void)snprintf(x->verdict->sentence, sizeof x->verdict->sentence, "%.*s", STR_ARG(report_sentence(part)));
 }
 
