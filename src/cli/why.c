@@ -45,22 +45,6 @@ static int check_object(struct asking *x)
     return session_ask(&x->session, &q, &x->reply) < 0 ? reply_complain(&x->reply, NULL, NULL) : CLI_OK;
 }
 
-/* False when the server does not explain, or not to us. */
-static bool ask_server(struct asking *x)
-{
-    struct client_request q = { .verb = CLIENT_RAW };
-    char path[WHY_PATH_BYTES_MAX];
-    int len = snprintf(path, sizeof path, "/why/%s%s%s/%s%s", why_type(x->question.kind),
-                       x->question.ns[0] ? "/" : "", x->question.ns, x->question.name,
-                       x->question.shows_all ? "?all=true" : "");
-
-    q.path = path;
-    if (len >= (int)sizeof path || session_ask(&x->session, &q, &x->reply) < 0)
-        return false;
-    (void)buf_add_str(&x->report, buf_str(&x->reply.text));
-    return true;
-}
-
 /* --- Showing --- */
 
 static int show(struct asking *x)
@@ -112,14 +96,17 @@ static int read_arguments(struct asking *x, int args, char **argv)
 
 static int explain(struct asking *x)
 {
+    struct explainer *explainer = NULL;
     struct error err;
     int status = check_object(x);
 
     if (status != CLI_OK)
         return status;
-    if (!ask_server(x) && why_explain_here(&x->session, &x->question, &x->report, &err) < 0)
-        return session_complain("%s", err.msg);
-    return show(x);
+    if (explainer_new(&x->session, x->question.ns, &explainer, &err) < 0 ||
+        explainer_ask(explainer, &x->question, &x->report, &err) < 0)
+        status = session_complain("%s", err.msg);
+    explainer = explainer_free(explainer);
+    return status == CLI_OK ? show(x) : status;
 }
 
 static int why_run(int argc, char **argv)

@@ -138,6 +138,28 @@ static void explain_here(const struct why_world *w, struct report *r, const stru
 
 /* --- Somebody outside --- */
 
+static bool is_in_process(const struct why_world *w, const char *provisioner)
+{
+    for (const char *const *p = w->provisioners; p && *p; p++)
+        if (strcmp(*p, provisioner) == 0)
+            return true;
+    return false;
+}
+
+static void add_provisioner(const struct why_world *w, struct report *r, const struct claim *c,
+                            const struct claim_decision *d)
+{
+    if (is_in_process(w, d->provisioner))
+        report_fact(r, "class \"%s\" is provisioned by '%s', in the controllers' own process", c->class,
+                    d->provisioner);
+    else if (strcmp(d->class->provisioner, d->provisioner) != 0)
+        report_fact(r, "class \"%s\" is provisioned by '%s' (which replaced %s), outside the controllers",
+                    c->class, d->provisioner, d->class->provisioner);
+    else
+        report_fact(r, "class \"%s\" is provisioned by '%s', which runs outside the controllers", c->class,
+                    d->provisioner);
+}
+
 static void explain_outside(const struct why_world *w, struct report *r, const struct claim *c,
                             const struct claim_decision *d)
 {
@@ -145,13 +167,9 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     char age[WHY_AGE_BYTES_MAX];
 
     find_word(w, c, &x);
-    if (strcmp(d->class->provisioner, d->provisioner) != 0)
-        report_fact(r, "class \"%s\" is provisioned by '%s' (which replaced %s), outside the controllers",
-                    c->class, d->provisioner, d->class->provisioner);
-    else
-        report_fact(r, "class \"%s\" is provisioned by '%s', which runs outside the controllers", c->class,
-                    d->provisioner);
-    if (w->caches[KIND_CSI_DRIVER] && !x.is_set && !why_get(w, KIND_CSI_DRIVER, "", d->provisioner))
+    add_provisioner(w, r, c, d);
+    if (w->caches[KIND_CSI_DRIVER] && !x.is_set && !is_in_process(w, d->provisioner) &&
+        !why_get(w, KIND_CSI_DRIVER, "", d->provisioner))
         report_fact(r, "there is no CSIDriver '%s': if it is one, it is not installed", d->provisioner);
     report_next(r, "'%s' creates a volume for it, which is then bound", d->provisioner);
     if (!object_annotation_is(&c->obj, ANN_PROVISIONER, d->provisioner)) {

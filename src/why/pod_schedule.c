@@ -310,7 +310,10 @@ static void explain_refused(struct report *r, const struct schedule *x, const st
         report_advise(r, "Create the claim in namespace %s.", x->pod->obj.ns);
         break;
     case REFUSAL_UNBOUND:
-        report_cause(r, refusal_word(x->refusal), "claim %s is not bound: %s", claim, volumes->sentence);
+        report_cause(r, refusal_word(x->refusal), "claim %s is not bound: %s", claim,
+                     strcmp(volumes->cause, WHY_NOTHING) == 0
+                         ? "the binder has not set pv.kubernetes.io/bind-completed"
+                         : volumes->sentence);
         report_advise_as(r, volumes->advice);
         break;
     case REFUSAL_CLAIM_AWAITED:

@@ -158,18 +158,20 @@ static bool explain_none(const struct why_world *w, struct report *r, const stru
                          const struct near *near)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+    bool is_node_gone;
 
     if (!near->volume) {
         report_cause(r, "no-volumes", "there is no volume at all, and class %s provisions none", c->class);
         return false;
     }
-    if (near->verdict.reject == REJECT_NODE && near->volume->affinity) {
+    is_node_gone = near->verdict.reject == REJECT_NODE && near->volume->affinity;
+    if (is_node_gone) {
         (void)buf_add_cstr(&words, "it needs ");
         why_write_need(w, near->volume, &words);
     } else {
         write_volume(&near->verdict, near->volume, c, &words);
     }
-    report_cause(r, word_of(&near->verdict),
+    report_cause(r, is_node_gone ? "node-gone" : word_of(&near->verdict),
                  "no free volume can be had where the pod may go; the nearest is %s: %s",
                  near->volume->obj.name, buf_cstr(&words));
     return false;

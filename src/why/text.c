@@ -29,24 +29,28 @@ static const char *ascii_of(struct str character)
     return str_is(character, "\u2026") ? "..." : NULL;
 }
 
-/* A text of somebody's: one line of it, and nothing that a terminal would obey. */
-static void add_text(struct writer *x, struct str text)
+void why_text_add(struct str text, const struct why_style *style, struct buf *out)
 {
     while (text.len) {
         size_t len = str_utf8_first(text);
         unsigned char c = (unsigned char)text.s[0];
         bool is_c1 = len == 2 && c == 0xc2 && (unsigned char)text.s[1] < 0xa0;
-        const char *ascii = x->style->is_ascii && len > 1 ? ascii_of((struct str){ text.s, len }) : NULL;
+        const char *ascii = style->is_ascii && len > 1 ? ascii_of((struct str){ text.s, len }) : NULL;
 
         if (len == 0 || c < 0x20 || c == 0x7f || is_c1)
-            (void)buf_add_char(x->out, c == '\n' || c == '\t' ? ' ' : '?');
+            (void)buf_add_char(out, c == '\n' || c == '\t' ? ' ' : '?');
         else if (ascii)
-            (void)buf_add_cstr(x->out, ascii);
+            (void)buf_add_cstr(out, ascii);
         else
-            (void)buf_add(x->out, text.s, len);
+            (void)buf_add(out, text.s, len);
         text.s += len ? len : 1;
         text.len -= len ? len : 1;
     }
+}
+
+static void add_text(struct writer *x, struct str text)
+{
+    why_text_add(text, x->style, x->out);
 }
 
 static void add_member(struct writer *x, json_ref object, const char *key)

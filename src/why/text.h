@@ -17,4 +17,7 @@ struct why_style {
  * said. */
 void why_text_write(const struct json *d, json_ref report, const struct why_style *style, struct buf *out);
 
+/* A text of a report: one line of it, and nothing that a terminal would obey. */
+void why_text_add(struct str text, const struct why_style *style, struct buf *out);
+
 #endif

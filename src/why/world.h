@@ -29,6 +29,7 @@ struct why_world {
     struct scheduler *scheduler; /* at work, or one that follows the caches (scheduler_follow()) */
     const struct agent *agent;   /* of one node */
     const struct attach *attach;
+    const char *const *provisioners; /* that run in this process, but for the binder's; NULL at the end */
     /* Calls fn for the events about an object, in any order. NULL: events are not known. */
     void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
     void *ctx;

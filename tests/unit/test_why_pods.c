@@ -805,6 +805,8 @@ TEST(stuck_claim_whose_volume_no_node_reaches)
     ASSERT_TEXT("- Add a node labelled kubernetes.io/hostname=my-node, or make volume pv-9 again");
     ASSERT_TEXT("- Create a pod in namespace default that uses the claim.\n");
     ASSERT_TEXT("its class \"slow\" waits for a pod that uses it, and there is none\n");
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_STR("node-gone", said_member("cause"));
     scene_ask(&x, KIND_POD, "p");
     ASSERT_SAID("no-volume",
                 "claim db: no free volume can be had where the pod may go; the nearest is pv-9: it needs a "
