@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "node/pod_tell.h"
-
 /* --- Claims --- */
 
 static void check_lost(struct checkup *x, const struct claim *c)

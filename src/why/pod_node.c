@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "controllers/attach/attach.h"
 #include "node/agent.h"
-#include "node/pod_tell.h"
 #include "why/users.h"
 
 #define NODE_LEASES "kube-node-lease"
