@@ -137,8 +137,14 @@ static bool has_volumes(const struct pod *p)
 /* Nothing is in its way that Berth knows of. */
 static void explain_start(struct report *r, const struct pod *p)
 {
+    const struct status_condition *c = condition_get(&p->conditions, POD_READY_CONDITION);
+
     if (has_volumes(p)) {
         report_cause(r, WHY_NOTHING, "its volumes are ready, and its containers are not started");
+        if (c && c->message[0]) {
+            report_fact(r, "%s", c->message);
+            report_advise(r, "Create the directory, or let the node do it: hostPath.type DirectoryOrCreate.");
+        }
         report_next(r, "a container runtime on the node, or the command of --pod-hook, starts them");
     } else {
         report_cause(r, "starting", "node %s has not started it yet", p->node_name);
