@@ -255,14 +255,11 @@ static void find_free_for_pod(const struct why_world *w, const struct claim *c, 
 
 static void explain_unreached(const struct why_world *w, struct report *r, const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf need = BUF_INIT(WHY_LINE_BYTES_MAX),
-                                     labels = BUF_INIT(WHY_LINE_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf need = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     why_write_need(w, v, &need);
-    node_selector_words(v->affinity, &labels);
     report_cause(r, "node-gone", "volume %s fits, and needs %s", v->obj.name, buf_cstr(&need));
-    report_advise(r, "Add a node labelled %s, or make volume %s again with a node affinity for a node here.",
-                  buf_cstr(&labels), v->obj.name);
+    why_advise_need(r, v);
 }
 
 static void explain_no_consumer(const struct why_world *w, struct report *r, const struct claim *c,
@@ -490,6 +487,7 @@ static void add_state(struct report *r, const struct claim *c)
 
 void why_claim(const struct why_world *w, struct report *r, const struct object *claim)
 {
+    static const char *const over[] = { "FailedBinding", "ProvisioningFailed", NULL };
     const struct claim *c = claim_of(claim);
 
     add_state(r, c);
@@ -497,5 +495,5 @@ void why_claim(const struct why_world *w, struct report *r, const struct object 
         why_deletion(w, r, c);
     explain_decision(w, r, c);
     why_add_operations(w, r, claim);
-    why_add_events(w, r, claim);
+    why_add_events(w, r, claim, c->phase == CLAIM_BOUND ? over : NULL);
 }

@@ -123,6 +123,7 @@ static void explain_here(const struct why_world *w, struct report *r, const stru
     } else if (is_disabled(x.message)) {
         report_cause(r, "provisioner-disabled", "the provisioner %s is off in these controllers",
                      d->plugin->name);
+        report_fact(r, "%s", x.message);
         report_advise(r, "Start berth serve, or berth controllers, with --enable-hostpath-provisioner, which "
                          "is for tests on one machine; or use another class.");
         report_next(r, "it is tried again by itself");

@@ -437,6 +437,7 @@ static void explain_state(const struct why_world *w, struct report *r, const str
         break;
     case SCHEDULE_BINDING:
         explain_binding(w, r, x);
+        report_advise_as(r, volumes->advice);
         break;
     case SCHEDULE_REFUSED:
         explain_refused(r, x, volumes);

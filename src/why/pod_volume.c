@@ -174,6 +174,8 @@ static bool explain_none(const struct why_world *w, struct report *r, const stru
     report_cause(r, is_node_gone ? "node-gone" : word_of(&near->verdict),
                  "no free volume can be had where the pod may go; the nearest is %s: %s",
                  near->volume->obj.name, buf_cstr(&words));
+    if (is_node_gone)
+        why_advise_need(r, near->volume);
     return false;
 }
 

@@ -271,5 +271,7 @@ void report_event(struct report *r, const struct report_event *e)
     json_set_string(r->d, x, "message", e->message);
     json_set(r->d, x, "count", json_new_int(r->d, e->count));
     json_set_string(r->d, x, "age", e->age);
+    if (e->is_over)
+        json_set(r->d, x, "over", json_new_bool(r->d, true));
     json_append(r->d, r->events, x);
 }

@@ -9,7 +9,7 @@
  *   facts[]                          what else is true and of use
  *   candidates{total, groups[{reason, count, examples[{name, text}]}]}
  *   operations[{name, state, failures, retryInSeconds, message}]
- *   events[{type, reason, message, count, age}]
+ *   events[{type, reason, message, count, age, over}]
  *   parts[]                          reports of the same shape
  *   next, advice[]                   which step comes next; what the person can do
  *
@@ -111,6 +111,7 @@ struct report_event {
     const char *message;
     int64_t count;
     const char *age; /* "5m" */
+    bool is_over;    /* it says nothing about the present */
 };
 void report_event(struct report *r, const struct report_event *e);
 

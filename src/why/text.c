@@ -252,7 +252,8 @@ static void add_operations(struct writer *x, json_ref r)
 
 static bool wants_event(const struct writer *x, json_ref r, json_ref e)
 {
-    return x->style->is_verbose || (!is_fine(x, r) && str_is(json_get_text(x->d, e, "type"), "Warning") &&
+    return x->style->is_verbose || (!is_fine(x, r) && !json_get(x->d, e, "over") &&
+                                    str_is(json_get_text(x->d, e, "type"), "Warning") &&
                                     !is_said(x, r, json_get_text(x->d, e, "message")));
 }
 

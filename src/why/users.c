@@ -120,6 +120,15 @@ void why_write_need(const struct why_world *w, const struct volume *v, struct bu
                        buf_cstr(&nodes));
 }
 
+void why_advise_need(struct report *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf labels = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    node_selector_words(v->affinity, &labels);
+    report_advise(r, "Add a node labelled %s, or make volume %s again with a node affinity for a node here.",
+                  buf_cstr(&labels), v->obj.name);
+}
+
 static bool is_one_of(const struct attachment *a, enum why_attachments which)
 {
     return which == WHY_ANY || a->is_attached == (which == WHY_ATTACHED);

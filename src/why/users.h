@@ -21,6 +21,8 @@ size_t why_reach(const struct why_world *w, const struct volume *v, struct buf *
 /* What a volume that no node reaches needs: "a node labelled kubernetes.io/hostname=n9; the only node here is
  * n1". The volume has a node affinity, and nodes are known. */
 void why_write_need(const struct why_world *w, const struct volume *v, struct buf *out);
+/* What to do about that. */
+void why_advise_need(struct report *r, const struct volume *v);
 /* Nodes that a VolumeAttachment ties the volume to, but for that one; NULL: all of them. */
 enum why_attachments { WHY_ANY, WHY_ATTACHED, WHY_TO_BE_ATTACHED };
 size_t why_attached(const struct why_world *w, const char *volume, const char *except_node,

@@ -489,5 +489,5 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
     if (v->message[0])
         report_fact(r, "its status says: %s", v->message);
     why_add_operations(w, r, volume);
-    why_add_events(w, r, volume);
+    why_add_events(w, r, volume, /* over= */ NULL);
 }

@@ -49,8 +49,10 @@ const struct object *why_get(const struct why_world *w, enum kind k, const char 
 /* When it last happened; zero when it does not say. */
 struct timestamp why_event_at(const struct event *e);
 
-/* The newest events about the object, oldest first. */
-void why_add_events(const struct why_world *w, struct report *r, const struct object *about);
+/* The newest events about the object, oldest first. over: the reasons of those that its state has outdated;
+ * they end with NULL. NULL for none. */
+void why_add_events(const struct why_world *w, struct report *r, const struct object *about,
+                    const char *const *over);
 
 /* What the binder does for a claim or volume, or will try again. */
 void why_add_operations(const struct why_world *w, struct report *r, const struct object *about);

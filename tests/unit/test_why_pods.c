@@ -813,6 +813,10 @@ TEST(stuck_claim_whose_volume_no_node_reaches)
                 "node labelled kubernetes.io/hostname=my-node; the only node here is vm");
     ASSERT_TEXT("    pv-9: needs a node labelled kubernetes.io/hostname=my-node\n");
     ASSERT_TEXT("  pvc default/db: Pending\n"); /* its sentence is the pod's */
+    ASSERT_TEXT(
+        "What you can do:\n"
+        "  - Add a node labelled kubernetes.io/hostname=my-node, or make volume pv-9 again with a node "
+        "affinity for a node here.\n");
     scene_close(&x);
 }
 

@@ -261,6 +261,7 @@ TEST(what_was_said_is_not_repeated)
     report_event(&p.r,
                  &(struct report_event){ "Warning", "Bad", "X failed for volume \"v\" : no luck", 3, "5m" });
     report_event(&p.r, &(struct report_event){ "Warning", "Worse", "something else", 1, "1m" });
+    report_event(&p.r, &(struct report_event){ "Warning", "Past", "before", 1, "9m", .is_over = true });
     report_event(&p.r, &(struct report_event){ "Normal", "Good", "it was", 1, "1s" });
     assert_true(report_begin_part(&p.r, &part, "PersistentVolumeClaim", "shop", "db"));
     report_state(&part, "Bound to pv");
@@ -425,7 +426,7 @@ TEST(the_newest_events_are_shown)
         struct paper p;
 
         paper_open(&p, false);
-        why_add_events(&w, &p.r, about);
+        why_add_events(&w, &p.r, about, NULL);
         ASSERT_STR("pvc shop/db: Pending; nothing is wrong\n"
                    "Events:\n"
                    "  5s ago  Normal A (x2): a\n"
