@@ -123,7 +123,7 @@ static int create_all(struct create *c, int args, char **argv)
             status = CLI_FAILED;
     }
     progress_end(&c->progress, status == CLI_OK);
-    return status;
+    return manifests_complain(&c->manifests) == CLI_OK ? status : CLI_FAILED;
 }
 
 static int create_run(int argc, char **argv)

@@ -468,10 +468,35 @@ void manager_write_stats(const struct manager *m, struct buf *out)
         (void)buf_add_cstr(out, "{}");
 }
 
+/* NULL at the end. */
+static void list_provisioners(const struct manager *m, const char *ret[static PROVISIONERS_NFS_MAX + 1])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; m && i < ARRAY_LEN(m->nfs) && m->nfs[i]; i++)
+        ret[count++] = m->o.provisioners->nfs[i].name;
+    ret[count] = NULL;
+}
+
+void manager_write_provisioners(const struct manager *m, struct buf *out)
+{
+    const char *names[PROVISIONERS_NFS_MAX + 1];
+
+    list_provisioners(m, names);
+    (void)buf_add_char(out, '[');
+    for (size_t i = 0; names[i]; i++) {
+        (void)buf_add_cstr(out, i ? "," : "");
+        json_write_string(out, str_of(names[i]));
+    }
+    (void)buf_add_char(out, ']');
+}
+
 int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out, struct error *err)
 {
-    struct why_world w = { 0 };
+    const char *provisioners[PROVISIONERS_NFS_MAX + 1];
+    struct why_world w = { .provisioners = provisioners };
 
+    list_provisioners(m, provisioners);
     if (!m || !(m->o.parts & BOTH) || manager_missing(m))
         return error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
     w.clock = m->o.clock;

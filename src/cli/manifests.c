@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/yaml.h"
+#include "cli/cli.h"
 #include "host/dirs.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -55,17 +56,21 @@ static int set_namespace(struct reading *x, struct manifest *one)
     return one->ns ? 0 : arena_check(&x->m->arena, x->err);
 }
 
-static int no_such_kind(struct reading *x, json_ref v, const char *source)
+/* It is complained of, and the others are used, as kubectl does. */
+static int keep_unknown(struct reading *x, json_ref v, const char *source)
 {
     const struct json *d = &x->m->doc;
     json_ref meta = json_get(d, v, "metadata");
-
-    return error_set(
-        x->err, ERR_UNSUPPORTED,
+    const char *text = arena_printf(
+        &x->m->arena,
         "resource mapping not found for name: \"%.*s\" namespace: \"%.*s\" from \"%s\": no matches "
         "for kind \"%.*s\" in version \"%.*s\"",
         STR_ARG(json_get_text(d, meta, "name")), STR_ARG(json_get_text(d, meta, "namespace")), source,
         STR_ARG(json_get_text(d, v, "kind")), STR_ARG(json_get_text(d, v, "apiVersion")));
+
+    if (!text)
+        return arena_check(&x->m->arena, x->err);
+    return vec_push(&x->m->unknown, text) < 0 ? error_no_memory(x->err) : 0;
 }
 
 static int add_object(struct reading *x, json_ref v, const char *source)
@@ -76,7 +81,7 @@ static int add_object(struct reading *x, json_ref v, const char *source)
 
     one.kind = kind_by_api_version(json_get_text(d, v, "apiVersion"), json_get_text(d, v, "kind"));
     if (!one.kind)
-        return no_such_kind(x, v, source);
+        return keep_unknown(x, v, source);
     one.name = arena_dup(&x->m->arena, json_get_text(d, json_get(d, v, "metadata"), "name"));
     if (!one.name)
         return arena_check(&x->m->arena, x->err);
@@ -209,15 +214,31 @@ int manifests_read(const struct manifest_settings *which, const struct session *
     ret->arena = ARENA_INIT(ARENA_BYTES_MAX);
     for (size_t i = 0; i < which->files.count && r == 0; i++)
         r = read_named(&x, which->files.items[i]);
-    if (r == 0 && ret->items.count == 0)
-        return error_set(err, ERR_INVALID, "no objects passed");
-    return r;
+    if (r < 0 || ret->items.count)
+        return r;
+    return ret->unknown.count ? manifests_check_kinds(ret, err)
+                              : error_set(err, ERR_INVALID, "no objects passed");
+}
+
+int manifests_complain(const struct manifests *m)
+{
+    int status = CLI_OK;
+
+    for (size_t i = 0; i < m->unknown.count; i++)
+        status = session_complain("%s", m->unknown.items[i]);
+    return status;
+}
+
+int manifests_check_kinds(const struct manifests *m, struct error *err)
+{
+    return m->unknown.count ? error_set(err, ERR_UNSUPPORTED, "%s", m->unknown.items[0]) : 0;
 }
 
 void manifests_done(struct manifests *m)
 {
     json_done(&m->doc);
     vec_done(&m->items);
+    vec_done(&m->unknown);
     arena_done(&m->arena);
 }
 

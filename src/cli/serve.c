@@ -329,8 +329,13 @@ static int explain(void *ctx, const char *path, bool all, struct buf *out, struc
     struct why_question q = { .shows_all = all };
     const struct running *r = ctx;
     char names[WHY_PATH_BYTES_MAX];
-    int e = why_read_path(path, names, &q, err);
+    int e;
 
+    if (strcmp(path, "provisioners") == 0) {
+        manager_write_provisioners(r->manager, out);
+        return 0;
+    }
+    e = why_read_path(path, names, &q, err);
     return e < 0 ? e : manager_explain(r->manager, &q, out, err);
 }
 

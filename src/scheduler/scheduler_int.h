@@ -223,7 +223,7 @@ void bindings_see_pod(struct scheduler *s, const char *uid);
 /* --- What people see (report.c) --- */
 
 /* The condition, when it says anything new, and the event. reason: "Unschedulable" or "SchedulerError". */
-void report_failure(struct scheduler *s, const struct pod *p, const char *reason, struct str message);
+void report_failure(struct scheduler *s, struct queued_pod *x, const char *reason, struct str message);
 void report_scheduled(struct scheduler *s, const struct pod *p, const char *node);
 void reports_free(struct scheduler *s);
 

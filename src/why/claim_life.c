@@ -11,6 +11,7 @@
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "machinery/parts.h"
+#include "why/users.h"
 
 /* Those who use it, with their nodes: "web-0 (on n1), web-1". Returns how many. */
 static unsigned add_users(const struct why_world *w, const struct claim *c, struct buf *out)
@@ -44,39 +45,44 @@ static const char *condition_message(const struct claim *c, const char *type)
     return x && x->status == CONDITION_TRUE ? x->message : NULL;
 }
 
-struct failure {
-    bool is_set;
-    struct timestamp at;
-    char text[WHY_LINE_BYTES_MAX];
-};
-
-static void on_event(void *ctx, const struct event *e)
+/* The last word on growth about an object; false when that was a success, or nothing was said. volume: the
+ * one that the event has to name; NULL for any. */
+static bool find_failed_growth(const struct why_world *w, const struct object *about, const char *volume,
+                               struct why_warning *ret)
 {
-    struct failure *x = ctx;
+    static const char *const reasons[] = { "VolumeResizeFailed", "FileSystemResizeFailed",
+                                           "VolumeResizeSuccessful", "FileSystemResizeSuccessful", NULL };
 
-    if (strcmp(e->reason, "VolumeResizeFailed") != 0 && strcmp(e->reason, "FileSystemResizeFailed") != 0)
-        return;
-    if (x->is_set && timestamp_cmp(why_event_at(e), x->at) < 0)
-        return;
-    x->is_set = true;
-    x->at = why_event_at(e);
-    (void)snprintf(x->text, sizeof x->text, "%s", e->message);
+    return why_last_event(w, about, reasons, ret) && strstr(ret->reason, "Failed") &&
+           (!volume || strstr(ret->message, volume));
+}
+
+/* The node records what fails there about the pod for which the volume grows. */
+static bool find_failure_on_node(const struct why_world *w, const struct claim *c, struct why_warning *ret)
+{
+    struct informer_cursor at;
+    char key[CLAIM_KEY_BYTES_MAX], volume[WHY_LINE_BYTES_MAX];
+
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    (void)snprintf(volume, sizeof volume, "\"%s\"", c->volume_name);
+    for (const struct object *o = informer_first_by(w->caches[KIND_POD], PODS_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at))
+        if (protect_is_user(pod_of(o), c) && find_failed_growth(w, o, volume, ret))
+            return true;
+    return false;
 }
 
 /* The words of the last failure: of a condition, else of an event. False when there was none. */
-static bool find_failure(const struct why_world *w, const struct claim *c, struct failure *ret)
+static bool find_failure(const struct why_world *w, const struct claim *c, struct why_warning *ret)
 {
     const char *said = condition_message(c, CLAIM_CONTROLLER_RESIZE_ERROR);
 
     if (!said)
         said = condition_message(c, CLAIM_NODE_RESIZE_ERROR);
-    if (said) {
-        ret->is_set = true;
-        (void)snprintf(ret->text, sizeof ret->text, "%s", said);
-    } else if (w->each_event) {
-        w->each_event(w->ctx, &c->obj, on_event, ret);
-    }
-    return ret->is_set;
+    if (!said)
+        return find_failed_growth(w, &c->obj, /* volume= */ NULL, ret) || find_failure_on_node(w, c, ret);
+    (void)snprintf(ret->message, sizeof ret->message, "%s", said);
+    return true;
 }
 
 static bool is_pending_on_node(const struct claim *c)
@@ -121,15 +127,16 @@ static void explain_growth(const struct why_world *w, struct report *r, const st
     const struct volume *by_hand = volume_by_hand(w, c);
     bool has_grown = by_hand && quantity_cmp(&by_hand->capacity, &c->request) >= 0;
     bool is_on_node = is_pending_on_node(c) || (has_grown && by_hand->source.kind == SOURCE_LOCAL);
-    struct failure x = { .is_set = false };
+    struct why_warning x = { .message = "" };
 
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE) {
         (void)find_failure(w, c, &x);
-        report_cause(r, "resize-infeasible", "it cannot grow that far%s%s", x.text[0] ? ": " : "", x.text);
+        report_cause(r, "resize-infeasible", "it cannot grow that far%s%s", x.message[0] ? ": " : "",
+                     x.message);
         report_advise(r, "Ask for less, but not for less than it has.");
         report_next(r, "nothing, until another size is asked for");
     } else if (find_failure(w, c, &x)) {
-        report_cause(r, "resize-failed", "growing it fails: %s", x.text);
+        report_cause(r, "resize-failed", "growing it fails: %s", x.message);
         report_next(r, "it is tried again by itself");
     } else if (is_on_node && users[0] == '\0') {
         report_cause(r, "resize-waits-for-pod",

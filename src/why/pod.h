@@ -19,6 +19,7 @@ struct pod_verdict {
     const struct pod_volume *volume; /* the first that keeps the pod back; NULL: none does */
     char cause[64];                  /* of its report */
     char sentence[WHY_LINE_BYTES_MAX];
+    json_ref advice; /* of its report; 0 for none */
     bool fits_alone; /* each claim that waits for the pod would find a volume, were it alone */
 };
 void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p, struct schedule *x,

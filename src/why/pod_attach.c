@@ -100,7 +100,7 @@ static void explain_attachment(const struct why_world *w, struct report *r, cons
                      p->node_name, a->attach_error.message);
         report_fact(r, "that was %s ago", why_age(w, a->attach_error.time, age));
         report_next(r, "%s tries again", a->attacher);
-    } else if (is_exclusive(v) && why_attached(w, v->obj.name, p->node_name, &nodes) > 0) {
+    } else if (is_exclusive(v) && why_attached(w, v->obj.name, p->node_name, WHY_ANY, &nodes) > 0) {
         (void)explain_elsewhere(w, r, p, v, buf_cstr(&nodes));
     } else if (a) {
         report_cause(r, "attaching",

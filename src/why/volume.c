@@ -246,14 +246,17 @@ static void explain_kept(const struct why_world *w, struct report *r, const stru
 static void add_users(const struct why_world *w, struct report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf pods = BUF_INIT(WHY_LINE_BYTES_MAX),
-                                     nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+                                     nodes = BUF_INIT(WHY_LINE_BYTES_MAX),
+                                     waiting = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (why_users(w, v->claim.ns, v->claim.name, NULL, &pods) > 0)
         report_fact(r, "used by pods: %s", buf_cstr(&pods));
     else
         report_fact(r, "no pod uses the claim");
-    if (why_attached(w, v->obj.name, NULL, &nodes) > 0)
+    if (why_attached(w, v->obj.name, NULL, WHY_ATTACHED, &nodes) > 0)
         report_fact(r, "attached to: %s", buf_cstr(&nodes));
+    if (why_attached(w, v->obj.name, NULL, WHY_TO_BE_ATTACHED, &waiting) > 0)
+        report_fact(r, "not attached yet to: %s", buf_cstr(&waiting));
 }
 
 static void explain_bound(const struct why_world *w, struct report *r, const struct volume *v)
@@ -273,7 +276,7 @@ static void explain_bound(const struct why_world *w, struct report *r, const str
         report_cause(r, "claim-has-another", "it is kept for claim %s/%s, which has volume %s", v->claim.ns,
                      v->claim.name, c->volume_name);
     } else {
-        report_cause(r, WHY_NOTHING, "claim %s/%s has it", v->claim.ns, v->claim.name);
+        report_cause(r, WHY_NOTHING, "nothing is wrong");
         add_users(w, r, v);
         return;
     }
@@ -353,7 +356,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
     struct why_warning said;
 
-    if (why_last_warning(w, &v->obj, reasons, &said)) {
+    if (why_last_event(w, &v->obj, reasons, &said)) {
         report_cause(r, "failing", "deleting it fails: %s", said.message);
         report_advise(r, "Mend what the message says; it is tried again by itself.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
@@ -362,7 +365,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
         by = v->source.kind == SOURCE_CSI ? v->source.csi->driver : "its provisioner";
     if (strncmp(by, LOCAL_PROVISIONER, strlen(LOCAL_PROVISIONER)) == 0) {
         explain_cleaning(w, r, v, by);
-    } else if (why_attached(w, v->obj.name, NULL, &nodes) > 0) {
+    } else if (why_attached(w, v->obj.name, NULL, WHY_ANY, &nodes) > 0) {
         report_cause(r, "attached", "its claim is gone, and it cannot be deleted while it is attached to %s",
                      buf_cstr(&nodes));
         report_advise(r, "See what holds it there: berth get volumeattachments");
@@ -449,7 +452,9 @@ static void explain_let_go(const struct why_world *w, struct report *r, const st
 /* One that no node can use helps nobody, whoever has it: false. */
 static bool explain_reach(const struct why_world *w, struct report *r, const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX),
+                                     need = BUF_INIT(WHY_LINE_BYTES_MAX),
+                                     labels = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (!v->affinity || !w->caches[KIND_NODE])
         return true;
@@ -457,15 +462,18 @@ static bool explain_reach(const struct why_world *w, struct report *r, const str
         report_fact(r, "it can be used from: %s", buf_cstr(&nodes));
         return true;
     }
-    report_cause(r, "node-gone", "no node matches its node affinity: its data cannot be reached");
+    why_write_need(w, v, &need);
+    node_selector_words(v->affinity, &labels);
+    report_cause(r, "node-gone", "no node matches its node affinity: it needs %s", buf_cstr(&need));
     if (v->claim.is_set)
         report_advise(r,
-                      "Bring the node back, or if its data is lost with it: berth delete pvc %s -n %s, then "
+                      "Add a node labelled %s, or if its data is lost: berth delete pvc %s -n %s, then "
                       "berth delete pv %s",
-                      v->claim.name, v->claim.ns, v->obj.name);
+                      buf_cstr(&labels), v->claim.name, v->claim.ns, v->obj.name);
     else
-        report_advise(r, "Bring the node back, or if it is gone for good: berth delete pv %s", v->obj.name);
-    report_next(r, "it can be used again when a node with its labels is there");
+        report_advise(r, "Add a node labelled %s, or if there will be none: berth delete pv %s",
+                      buf_cstr(&labels), v->obj.name);
+    report_next(r, "it can be used when a node with its labels is there");
     return false;
 }
 
@@ -541,5 +549,5 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
     if (v->message[0])
         report_fact(r, "its status says: %s", v->message);
     why_add_operations(w, r, volume);
-    why_add_events(w, r, volume);
+    why_add_events(w, r, volume, /* over= */ NULL);
 }

@@ -181,7 +181,7 @@ TEST(updates_of_pods_keep_what_was_filled_in)
 
     served_init(&w);
     ASSERT_SENT(&w, 201, "POST", PODS, POD_OF_IMAGE("i:1", ""));
-    ASSERT_SENT(&w, 200, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ""));
+    ASSERT_SENT(&w, 200, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ",'serviceAccountName':'default'"));
     ASSERT_GOT(&w, "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "spec/tolerations");
     ASSERT_GOT(&w, "0", "spec/priority");
     ASSERT_GOT(&w, "PreemptLowerPriority", "spec/preemptionPolicy");
@@ -196,7 +196,7 @@ TEST(updates_of_pods_keep_what_was_filled_in)
     "{'metadata':{'name':'" name "','annotations':{'kubernetes.io/config.mirror':'x'}}," \
     "'spec':{" more "'containers':[{'name':'c','image':'i:1'}]}}"
 
-/* Under both names, by nobody's will: no manager owns it, no writer takes it away, and mirrors go without. */
+/* Under both names, by nobody's will: no manager owns it. Writers name it again, and mirrors go without. */
 TEST(pods_run_as_the_default_account)
 {
     _cleanup_(served_done) struct served w;

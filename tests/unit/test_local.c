@@ -237,6 +237,25 @@ TEST(local_hears_of_mounts_and_links)
     finish(&w);
 }
 
+/* A class that comes after its entries does not wait for the next pass. */
+TEST(local_hears_of_classes)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", CLASSES "/fast", NULL);
+    mount_tmpfs("fast/v1", "size=20m");
+    put_node(&w);
+    pass(&w, 12);
+    ASSERT_GONE(&w, path_of("v1", "fast"));
+    ASSERT_SENT(&w.served, 201, "POST", CLASSES,
+                "{'metadata':{'name':'fast'},'provisioner':'kubernetes.io/no-provisioner'}");
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    finish(&w);
+}
+
 TEST(local_waits_for_its_node)
 {
     skip_without_private_mounts();

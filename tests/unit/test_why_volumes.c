@@ -128,8 +128,8 @@ TEST(a_bound_volume_says_who_has_it)
         "{'persistentVolumeName':'pv-db'}},'status':{'attached':true}}");
     scene_open(&x);
     scene_ask(&x, KIND_VOLUME, "pv-db");
-    ASSERT_SAID(WHY_NOTHING, "claim default/db has it");
-    ASSERT_TEXT("pv pv-db: Bound to default/db; claim default/db has it\n");
+    ASSERT_SAID(WHY_NOTHING, "nothing is wrong");
+    ASSERT_TEXT("pv pv-db: Bound to default/db; nothing is wrong\n");
     ASSERT_TEXT("used by pods: web on n1\n");
     ASSERT_TEXT("attached to: n1\n");
     scene_close(&x);
@@ -161,8 +161,10 @@ TEST(stuck_local_volume_without_its_node)
     put_pair(&x, "db", ONCE, ON_NODE("n9"));
     scene_open(&x);
     scene_ask(&x, KIND_VOLUME, "pv-db");
-    ASSERT_SAID("node-gone", "no node matches its node affinity: its data cannot be reached");
-    ASSERT_TEXT("claim default/db has it\n");
+    ASSERT_SAID("node-gone",
+                "no node matches its node affinity: it needs a node labelled kubernetes.io/hostname=n9; the "
+                "only node here is n1");
+    ASSERT_TEXT("pv pv-db: Bound to default/db, but no node matches");
     ASSERT_TEXT("berth delete pvc db -n default");
     scene_close(&x);
 }
@@ -302,7 +304,7 @@ TEST(a_local_volume_on_a_grown_disk)
     put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'",
               "Bound");
     put_volume(&x, "pv", DISK("-capacity", "3Gi"), ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Bound");
-    assert_volume(&x, WHY_NOTHING, "claim default/db has it");
+    assert_volume(&x, WHY_NOTHING, "nothing is wrong");
     ASSERT_TEXT("its disk holds 3Gi\n");
     ASSERT_TEXT("berth patch pv pv --type=merge -p '{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}'");
     scene_close(&x);

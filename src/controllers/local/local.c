@@ -375,6 +375,14 @@ static void on_volume_delete(void *ctx, const struct object *o, bool is_final_un
         local_wake(l);
 }
 
+/* Entries that were found before their class was there get their volumes now. */
+static void on_class_add(void *ctx, const struct object *o, bool is_initial)
+{
+    (void)o;
+    (void)is_initial;
+    local_wake(ctx);
+}
+
 /* --- Life --- */
 
 static void index_path(const struct object *o, index_emit_fn *emit, void *ctx)
@@ -450,6 +458,8 @@ void local_start(struct local *l)
     if (min_ns)
         l->volumes_handler.resync_ns = min_ns + rng_below(&l->rng, min_ns + 1);
     informer_add_handler(l->volumes, &l->volumes_handler);
+    l->classes_handler = (struct informer_handler){ .on_add = on_class_add, .ctx = l };
+    informer_add_handler(l->classes, &l->classes_handler);
     timer_arm_after(&l->timer, 0);
 }
 
@@ -458,6 +468,7 @@ struct local *local_free(struct local *l)
     if (!l)
         return NULL;
     informer_remove_handler(&l->volumes_handler);
+    informer_remove_handler(&l->classes_handler);
     if (l->wipes)
         metric_set_collector(l->wipes, NULL, NULL);
     timer_disarm(&l->timer);

@@ -139,7 +139,7 @@ struct clean_job {
 struct local {
     struct local_options o;
     struct informer *volumes, *classes, *nodes;
-    struct informer_handler volumes_handler;
+    struct informer_handler volumes_handler, classes_handler;
     struct recorder *recorder;
     struct metric_family *wipes; /* NULL: nothing is counted */
     char *identity;              /* "" before the node was seen */
