@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/pod_claims.h"
+#include "base/log.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "controllers/binder/ops.h"
@@ -318,10 +319,26 @@ static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
     on_volume(b, o);
 }
 
+/* When the server has it, whoever wrote it: a write that is refused and repeated is no second change. */
+static void log_volume_phase(const struct binder *b, const struct volume *old, const struct volume *v)
+{
+    if (b->is_started && old->phase != v->phase)
+        log_info("volume entered phase", LOG_STR("volume", v->obj.name),
+                 LOG_STR("phase", volume_phase_name((enum volume_phase)v->phase)));
+}
+
+static void log_claim_phase(const struct binder *b, const struct claim *old, const struct claim *c)
+{
+    if (b->is_started && old->phase != c->phase)
+        log_info("claim entered phase", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
+                 LOG_STR("phase", claim_phase_name((enum claim_phase)c->phase)));
+}
+
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
     struct binder *b = ctx;
 
+    log_volume_phase(b, volume_of(old), volume_of(o));
     binder_metrics_volume(b->metrics, volume_of(old), volume_of(o));
     on_volume(b, o);
 }
@@ -389,6 +406,7 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
 {
     struct binder *b = ctx;
 
+    log_claim_phase(b, claim_of(old), claim_of(o));
     binder_metrics_claim(b->metrics, claim_of(old), claim_of(o));
     if (strcmp(old->uid, o->uid) != 0)
         note_new(b, claim_of(o));

@@ -29,8 +29,6 @@ bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase
         round_fail(r);
         return false;
     }
-    log_info("volume entered phase", LOG_STR("volume", v->obj.name),
-             LOG_STR("phase", volume_phase_name(phase)));
     round_patch(r, &v->obj, "status", &body, "volume-status", then, ctx);
     return true;
 }
@@ -240,9 +238,6 @@ bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase p
     }
     if (!differs)
         return false;
-    if (c->phase != phase)
-        log_info("claim entered phase", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
-                 LOG_STR("phase", claim_phase_name(phase)));
     round_patch(r, &c->obj, "status", &body, "claim-status", then, ctx);
     return true;
 }
