@@ -12,6 +12,8 @@
 #include "host/mount_watch.h"
 #include "io/dirwatch.h"
 
+/* How long the node may be missing before that is an error. */
+#define NODE_WAIT_NS (10 * NS_PER_S)
 #define PASS_NS (10 * NS_PER_S)
 #define SOON_NS (100 * NS_PER_MS) /* several changes are one */
 #define VOLUMES_BY_PATH "local-path"
@@ -30,11 +32,18 @@ const struct node *local_own_node(const struct local *l)
     return o ? node_of(o) : NULL;
 }
 
+/* A node agent that starts beside this registers its node within moments: that is no trouble yet. */
 static bool refuse(struct local *l, const char *why)
 {
-    if (!l->has_told)
-        log_error("local volumes wait", LOG_STR("node", l->o.node_name), LOG_STR("reason", why));
-    l->has_told = true;
+    uint64_t now_ns = loop_now_ns(l->o.part.loop);
+
+    if (!l->waits_since_ns)
+        l->waits_since_ns = now_ns;
+    if (!l->has_told && now_ns - l->waits_since_ns >= NODE_WAIT_NS) {
+        log_error("no local volumes: the node cannot be used", LOG_STR("node", l->o.node_name),
+                  LOG_STR("reason", why));
+        l->has_told = true;
+    }
     return false;
 }
 
@@ -50,6 +59,7 @@ static bool know_node(struct local *l)
     if (!host || host[0] == '\0')
         return refuse(l, "the node has no label " LABEL_HOSTNAME);
     l->has_told = false;
+    l->waits_since_ns = 0;
     if (asprintf(&identity, "local-volume-provisioner-%s%s%s", n->obj.name,
                  l->o.config->uses_node_name_only ? "" : "-",
                  l->o.config->uses_node_name_only ? "" : n->obj.uid) < 0)

@@ -158,9 +158,10 @@ struct local {
     LIST_HEAD(, cleaning) cleanings;
     struct write untaint;
     bool is_untainted;
-    bool is_awake; /* the timer fires soon */
-    bool is_dirty; /* something happened during the pass */
-    bool has_told; /* why nothing is done */
+    bool is_awake;           /* the timer fires soon */
+    bool is_dirty;           /* something happened during the pass */
+    bool has_told;           /* why nothing is done */
+    uint64_t waits_since_ns; /* for the node; 0: it does not */
 };
 
 /* A pass is to come soon. */
