@@ -5,6 +5,8 @@
         assert berth("version").stdout == "berth 0.1.0\\n"
     main(globals())
 
+With an argument only the tests whose name contains it run: tests/integration/test_cli version
+
 BERTH and BERTH_ROOT come from scripts/test; by hand the release build of this checkout serves.
 """
 
@@ -70,7 +72,8 @@ def run_test(number, name, function):
 def main(names):
     # Where tests are run in the background it may be ignored, and what is started here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tests = [name for name in names if name.startswith("test_")]
+    case = sys.argv[1] if len(sys.argv) > 1 else ""
+    tests = [name for name in names if name.startswith("test_") and case in name]
     print(f"1..{len(tests)}", flush=True)
     passed = [run_test(number, name[len("test_") :], names[name]) for number, name in enumerate(tests, 1)]
     sys.exit(0 if all(passed) else 1)
