@@ -76,6 +76,8 @@ soak: program
 	@BERTH_CRASHES=100 tests/integration/test_node_crash
 	@scripts/build $(RELEASE) tests/unit/test_path_races
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
+	@tests/distro/first_steps bookworm
+	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_server_life
 
 ## make bench        benchmarks, among them the server under wrk
 bench: program
