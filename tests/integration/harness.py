@@ -11,6 +11,7 @@ BERTH and BERTH_ROOT come from scripts/test; by hand the release build of this c
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import signal
@@ -22,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.environ.get("BERTH_ROOT") or os.path.dirname(os.path.dirname(HERE))
 BERTH = os.environ.get("BERTH") or os.path.join(ROOT, "build", "release", "src", "berth")
 SECONDS_MAX = 120
+CLONE_NEWNS = 0x00020000
 
 
 class Skip(Exception):
@@ -52,6 +54,17 @@ def alone_with_the_build():
         yield
     finally:
         os.close(folder)
+
+
+def enter_own_mounts():
+    """A mount namespace for this process and those it starts. A Skip where there can be none."""
+    if os.geteuid() != 0:
+        raise Skip("mounting needs root")
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
+        raise Skip("no mount namespace of our own")
+    done = run("mount", "--make-rprivate", "/")
+    if done.returncode != 0:  # in a chroot that is no mount point, for example
+        raise Skip(f"no private mounts: {done.stderr.strip().splitlines()[0]}")
 
 
 def run_test(number, name, function):
