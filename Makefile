@@ -77,7 +77,7 @@ soak: program
 	@scripts/build $(RELEASE) tests/unit/test_path_races
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
 	@tests/distro/first_steps bookworm
-	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_slow_clients test_unread_lists
+	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_slow_clients test_client_network
 
 ## make bench        benchmarks, among them the server under wrk
 bench: program
