@@ -1,75 +1,109 @@
-# A thin front for Meson and Ninja: `make run` to try Berth, `make test` to prove it.
+# A thin front end for Meson, Ninja and scripts/test. `make help` prints the lines that begin with ##.
 
 PREFIX ?= /usr/local
 FUZZ_RUNS ?= 1000000
 DATA ?= data
 BERTH_FLAGS ?=
+T ?=
 
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build deps run demo test asan tsan fuzz soak bench lint format docs install deb clean
+.PHONY: build program run demo install deb check test-quick test asan tsan fuzz soak bench lint format docs
+.PHONY: clean help
 
-build: deps
-	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE)
-	@ninja --quiet -C $(RELEASE)
+## make              build the release program and print its size
+build: program
 	@strip -o $(RELEASE)/berth.stripped $(BERTH)
 	@echo "$(BERTH): $$(stat -c %s $(RELEASE)/berth.stripped) bytes stripped"
 
-deps:
-	@scripts/deps
+# Installs missing packages (scripts/deps says which) and compiles what has changed.
+program:
+	@scripts/deps build
+	@scripts/build $(RELEASE)
 
-# In the foreground, until Ctrl-C. BERTH_FLAGS="--listen 127.0.0.1:8000" for another address.
-run: build
-	@echo "$(BERTH) get pv,pvc --data $(DATA)    # in another terminal; or kubectl, with $(DATA)/kubeconfig"
+## make run          build, then run the server in the foreground; DATA=DIR, BERTH_FLAGS="--listen ADDR:PORT"
+run: program
 	@exec $(BERTH) serve --data $(DATA) $(BERTH_FLAGS)
 
-# What Berth does, in a minute and in a temporary directory. DEMO_PACE=5 to read slowly, 0 not to wait.
-demo: build
+## make demo         a narrated tour in a temporary directory; DEMO_PACE=SECONDS per step
+demo: program
 	@scripts/demo
 
-test: deps
+## make install      install below PREFIX (default /usr/local); DESTDIR for staging
+install: program
+	@scripts/install $(RELEASE) $(PREFIX) $(if $(DESTDIR),$(abspath $(DESTDIR)))
+
+## make deb          build the Debian package, build/deb/berth_*.deb; DEB_REVISION=N
+deb: program
+	@scripts/deps deb
+	@deploy/debian/build
+
+## make check T=X    build and run one test: T=tree, T=test_tree, T="base_text NAME" for some of its cases
+check:
+	@scripts/deps test
+	@scripts/test --only $(or $(T),$(error make check needs T=NAME, for example: make check T=base_text))
+
+## make test-quick   unit tests, rules of tests/tidy, clang-format, some integration tests: 2 minutes
+test-quick:
+	@scripts/deps test
+	@scripts/test quick
+
+## make test         build and test everything: 25 minutes on two cores, less when little has changed
+test:
+	@scripts/deps test
 	@scripts/test
 
-asan: deps
+## make asan, tsan   unit tests under the address and undefined-behaviour, or the thread sanitizer
+asan:
+	@scripts/deps test
 	@scripts/test unit
 
-tsan: deps
+tsan:
+	@scripts/deps test
 	@scripts/test tsan
 
-fuzz: deps
+## make fuzz         run each fuzz target FUZZ_RUNS times (default 1000000)
+fuzz:
+	@scripts/deps test
 	@scripts/test fuzz --fuzz-runs $(FUZZ_RUNS)
 
-# The tests under load, at full size: some minutes.
-soak: build
+## make soak         load tests at full size; builds on bare Debian 12 and 13: half an hour, root
+soak: program
+	@scripts/deps test
 	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 	@BERTH_CRASHES=100 tests/integration/test_node_crash
+	@scripts/build $(RELEASE) tests/unit/test_path_races
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
+	@tests/distro/first_steps bookworm
+	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_slow_clients test_client_network
 
-bench: build
+## make bench        benchmarks, among them the server under wrk
+bench: program
 	@scripts/deps bench
 	@$(BERTH) bench micro
 	@BERTH=$(abspath $(BERTH)) tests/bench/apiserver
 	@BERTH=$(abspath $(BERTH)) tests/bench/node
 
-lint: deps
+## make lint         clang-format, clang-tidy, cppcheck and the rules of tests/tidy on all files
+lint:
+	@scripts/deps test
 	@LINT_DEEP=1 scripts/test lint tidy
 
-format: deps
+## make format       reformat the C files
+format:
+	@scripts/deps test
 	@find src tests -name '*.[ch]' -exec clang-format -i {} +
 
-# docs/reference.md and the manual pages, from the program's own tables.
-docs: build
+## make docs         regenerate docs/reference.md and the manual pages
+docs: program
 	@scripts/docs $(BERTH)
 
-install: build
-	@meson configure $(RELEASE) -Dprefix=$(PREFIX)
-	@meson install -C $(RELEASE) --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
-
-# A package of this tree, build/deb/berth_*.deb. DEB_REVISION=2 for another of the same version.
-deb: build
-	@deploy/debian/build
-
+## make clean        remove build/
 clean:
 	rm -rf build
+
+## make help         print this list
+help:
+	@sed -n 's/^## //p' Makefile

@@ -42,7 +42,7 @@ int wire_varint(struct wire *w, uint64_t *ret)
 /* The number and type of the next field. */
 static int wire_tag(struct wire *w, struct wire_value *ret)
 {
-    uint64_t tag;
+    uint64_t tag = 0;
     int r = wire_varint(w, &tag);
 
     if (r < 0)
@@ -61,7 +61,7 @@ static int wire_tag(struct wire *w, struct wire_value *ret)
 static int wire_payload(struct wire *w, struct wire_value *v)
 {
     struct str fixed;
-    uint64_t len;
+    uint64_t len = 0;
     int r = 0;
 
     switch (v->type) {

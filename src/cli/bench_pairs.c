@@ -239,9 +239,10 @@ static void add_old_volume(struct batch *b, uint64_t n, bool is_bound)
 {
     char name[NAME_BYTES], claim[NAME_BYTES], uid[UID_BYTES], claim_uid[UID_BYTES], meta[512];
     char body[PAIRS_BODY_BYTES];
+    const uint64_t tail = n & 0xFFFFFFFFFFFF; /* the twelve digits of a uid */
 
-    (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, n);
-    (void)snprintf(claim_uid, sizeof claim_uid, "00000000-0000-4000-9000-%012" PRIx64, n);
+    (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, tail);
+    (void)snprintf(claim_uid, sizeof claim_uid, "00000000-0000-4000-9000-%012" PRIx64, tail);
     (void)snprintf(name, sizeof name, "old-%s-%" PRIu64, is_bound ? "bound" : "released", n);
     (void)snprintf(claim, sizeof claim, "old-%" PRIu64, n);
     stored_meta(b->p, meta, uid, KIND_VOLUME);

@@ -103,11 +103,12 @@ static void on_version(void *ctx, const struct client_answer *a)
     }
 }
 
+/* By the client of the caches, which learns from the answer whether its watches can share a connection. */
 static void ask_version(void *ctx)
 {
     struct cluster *c = ctx;
 
-    client_send(c->own, &c->call,
+    client_send(c->client, &c->call,
                 &(struct client_request){
                     .verb = CLIENT_RAW, .path = "/version", .deadline_ns = VERSION_DEADLINE_NS },
                 on_version, c);

@@ -126,6 +126,7 @@ struct http_client {
     struct answer_reader reader;
     size_t answer_bytes_max;
     size_t line_bytes_max;
+    bool has_http2;               /* the last answer came by HTTP/2 */
     TAILQ_HEAD(, transfer) ready; /* something is to be told */
     struct transfer *teller;      /* whose news are being told */
     bool teller_is_gone;          /* it was cancelled meanwhile */

@@ -31,6 +31,9 @@ static const struct {
     { GNUTLS_CERT_PURPOSE_MISMATCH, "it is not meant for servers" },
 };
 
+/* CURLE_TOO_LARGE, which the headers of libcurl before 8.6 do not have. */
+#define HTTP_CURLE_TOO_LARGE ((CURLcode)100)
+
 /* The codes that have words of their own; for the rest libcurl's must do. */
 static const struct {
     CURLcode code;
@@ -45,6 +48,7 @@ static const struct {
     { CURLE_ABORTED_BY_CALLBACK, ERR_UNAVAILABLE,
       "the connection was lost and the request is not sent twice" },
     { CURLE_OUT_OF_MEMORY, ERR_NO_MEMORY, "out of memory, or the answer's head is too large" },
+    { HTTP_CURLE_TOO_LARGE, ERR_UNAVAILABLE, "the answer's head is too large" },
     { CURLE_SSL_CACERT_BADFILE, ERR_UNAVAILABLE, "the authorities' certificates cannot be read" },
     { CURLE_BAD_CONTENT_ENCODING, ERR_UNAVAILABLE, "the answer cannot be decompressed" },
 };

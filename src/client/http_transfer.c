@@ -138,6 +138,14 @@ static bool transfer_add_body(struct transfer *t, int http_status, const char *d
     return false;
 }
 
+static void transfer_note_http_version(struct transfer *t)
+{
+    long version = 0;
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+    t->client->has_http2 = version >= CURL_HTTP_VERSION_2_0;
+}
+
 static size_t transfer_on_data(char *data, size_t size, size_t count, void *ctx)
 {
     struct transfer *t = ctx;
@@ -147,6 +155,7 @@ static size_t transfer_on_data(char *data, size_t size, size_t count, void *ctx)
                   ? transfer_add_lines(t, data, len)
                   : transfer_add_body(t, http_status, data, len);
 
+    transfer_note_http_version(t);
     return ok ? len : 0;
 }
 
@@ -200,9 +209,10 @@ static bool set_fixed(struct transfer *t)
 {
     bool ok = set_callbacks(t);
 
-    /* Better to share a connection than to be first: the handshake tells whether it can be. Without one only
-     * the first answer would, and all would wait for it. */
-    ok &= curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, t->client->config->is_tls ? 1L : 0L) == CURLE_OK;
+    /* Wait for a connection that can be shared instead of opening another, but only when the server is known
+     * to speak HTTP/2. With HTTP/1.1, libcurl 8 starts one waiting transfer when the first connection turns
+     * out not to be shareable, and the next only when a transfer ends: watches would wait forever. */
+    ok &= curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, t->client->has_http2 ? 1L : 0L) == CURLE_OK;
 
     for (size_t i = 0; i < ARRAY_LEN(transfer_options); i++)
         ok &= curl_easy_setopt(t->easy, transfer_options[i].option, transfer_options[i].value) == CURLE_OK;

@@ -37,10 +37,11 @@ class Machine:
     def __init__(self):
         script = "echo here; exec sleep infinity"
         command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if self.process.stdout.readline() != "here\n":
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = self.process.stdout.readline()
+        if said != "here\n":
             self.end()
-            raise Skip("mounting needs root")
+            raise Skip(f"no mount namespace: {said.strip()}")
 
     def end(self):
         self.process.kill()
@@ -50,7 +51,8 @@ class Machine:
     @property
     def entry(self):
         """The words to start a command there with."""
-        return ("nsenter", f"--mount=/proc/{self.process.pid}/ns/mnt", "--")
+        here = f"/proc/{self.process.pid}"  # with the root, which may be a chroot's
+        return ("nsenter", f"--mount={here}/ns/mnt", f"--root={here}/root", f"--wd={here}/cwd", "--")
 
     def path(self, path):
         """What it sees there, from outside."""

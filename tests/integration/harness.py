@@ -5,10 +5,13 @@
         assert berth("version").stdout == "berth 0.1.0\\n"
     main(globals())
 
+With an argument only the tests whose name contains it run: tests/integration/test_cli version
+
 BERTH and BERTH_ROOT come from scripts/test; by hand the release build of this checkout serves.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import signal
@@ -20,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.environ.get("BERTH_ROOT") or os.path.dirname(os.path.dirname(HERE))
 BERTH = os.environ.get("BERTH") or os.path.join(ROOT, "build", "release", "src", "berth")
 SECONDS_MAX = 120
+CLONE_NEWNS = 0x00020000
 
 
 class Skip(Exception):
@@ -52,6 +56,17 @@ def alone_with_the_build():
         os.close(folder)
 
 
+def enter_own_mounts():
+    """A mount namespace for this process and those it starts. A Skip where there can be none."""
+    if os.geteuid() != 0:
+        raise Skip("mounting needs root")
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
+        raise Skip("no mount namespace of our own")
+    done = run("mount", "--make-rprivate", "/")
+    if done.returncode != 0:  # in a chroot that is no mount point, for example
+        raise Skip(f"no private mounts: {done.stderr.strip().splitlines()[0]}")
+
+
 def run_test(number, name, function):
     """True unless it failed."""
     try:
@@ -70,7 +85,8 @@ def run_test(number, name, function):
 def main(names):
     # Where tests are run in the background it may be ignored, and what is started here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tests = [name for name in names if name.startswith("test_")]
+    case = sys.argv[1] if len(sys.argv) > 1 else ""
+    tests = [name for name in names if name.startswith("test_") and case in name]
     print(f"1..{len(tests)}", flush=True)
     passed = [run_test(number, name[len("test_") :], names[name]) for number, name in enumerate(tests, 1)]
     sys.exit(0 if all(passed) else 1)

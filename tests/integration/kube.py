@@ -5,15 +5,17 @@ outcome needs a controller, the test plays it: bind(), let_go().
 """
 
 import contextlib
+import functools
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 import threading
 
-from harness import HERE, Skip
+from harness import HERE, Skip, run
 from server import KUBECTL, Server, await_that
 
 LP_PATH = os.path.join(HERE, "data", "lp.yaml")
@@ -204,6 +206,24 @@ def let_go(server, kind, name, namespace="default"):
 
 
 # --- kubectl ---
+
+
+@functools.lru_cache(maxsize=None)
+def kubectl_minor(program=KUBECTL):
+    """NN of a kubectl 1.NN: 20 in Debian 12, 32 in Debian 13. Tests state what older ones do otherwise."""
+    if not shutil.which(program):
+        raise Skip("there is no kubectl here")
+    text = run(program, "version", "--client", "-o", "json").stdout
+    return int(re.match(r"\d+", json.loads(text)["clientVersion"]["minor"])[0])
+
+
+def is_too_old(server, minor, *arguments, program=KUBECTL, **options):
+    """True when this kubectl is older than 1.MINOR, which introduced these arguments; then it must fail."""
+    if kubectl_minor(program) >= minor:
+        return False
+    result = server.kubectl(*arguments, check=False, program=program, **options)
+    assert result.returncode != 0, f"kubectl {' '.join(arguments)}:\n{result.stdout}{result.stderr}"
+    return True
 
 
 def fails(server, *arguments, code=1, **options):

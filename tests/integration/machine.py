@@ -9,18 +9,15 @@ leaving, also after a failure, goes: processes of the server, mounts, loop devic
 """
 
 import contextlib
-import ctypes
 import glob
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 
-from harness import BERTH, Skip, run
+from harness import BERTH, Skip, enter_own_mounts, run
 from server import Server, await_that
 
-CLONE_NEWNS = 0x00020000
 MIB = 1 << 20
 NODE = "n1"
 PODS = "/api/v1/namespaces/default/pods"
@@ -33,9 +30,7 @@ def enter_private_mounts():
     """Once a process; a Skip where it cannot be done."""
     if enter_private_mounts.is_done:
         return
-    if os.geteuid() != 0 or ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
-        raise Skip("no mount namespace of our own")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    enter_own_mounts()
     enter_private_mounts.is_done = True
 
 

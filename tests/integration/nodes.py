@@ -1,12 +1,11 @@
 """What tests of the node agent share: a mount namespace of their own, a machine with disks and drivers, pods
 with volumes, and what the mount table says.
 
-A test that mounts calls own_mounts() once: everything that it and the programs it starts mount is then theirs
-alone. Loop devices are the whole machine's: a Machine gives back those it had, whatever happened.
+A test that mounts calls enter_own_mounts() once: everything that it and the programs it starts mount is then
+theirs alone. Loop devices are the whole machine's: a Machine gives back those it had, whatever happened.
 """
 
 import contextlib
-import ctypes
 import glob
 import json
 import os
@@ -18,7 +17,6 @@ from harness import BERTH, Skip, run
 from kube import claim, path_of, volume
 from server import Server
 
-CLONE_NEWNS = 0x00020000
 NODE = "here"
 READY = "volumes.berth.io/ready"
 DRIVERS = os.path.join(os.path.dirname(os.path.dirname(BERTH)), "tests", "drivers")
@@ -44,13 +42,6 @@ unmount)
     ;;
 esac
 """
-
-
-def own_mounts():
-    libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() != 0 or libc.unshare(CLONE_NEWNS) != 0:
-        raise Skip("mounting needs root")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
 
 
 def mounts_below(folder):

@@ -9,6 +9,7 @@ are those of this machine's systemd-analyze, the numbers those of its headers.
 """
 
 import ctypes
+import json
 import os
 import re
 import socket
@@ -22,6 +23,9 @@ RET_ALLOW, RET_ERRNO = 0x7FFF0000, 0x00050000
 EPERM, EAFNOSUPPORT = 1, 97
 LOAD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06
 NOBODY = 65534
+
+
+NUMBERS_FILE = "SANDBOX_SYSTEM_CALL_NUMBERS"
 
 
 def read_unit(*paths):
@@ -46,7 +50,8 @@ def system_call_set(name):
     if not name.startswith("@"):
         return {name}
     command = ["systemd-analyze", "syscall-filter", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    env = {n: v for n, v in os.environ.items() if n != "NOTIFY_SOCKET"}  # 257 would write to the server's
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     words = [line.split("#")[0].strip() for line in done.stdout.splitlines()[1:]]
     return set().union(*(system_call_set(word) for word in words if word))
 
@@ -62,6 +67,9 @@ def allowed_system_calls(lines):
 
 
 def system_call_numbers():
+    if NUMBERS_FILE in os.environ:  # the compiler may be hidden where this runs
+        with open(os.environ[NUMBERS_FILE], encoding="utf-8") as file:
+            return json.load(file)
     text = "#include <asm/unistd.h>\n"
     done = subprocess.run(["cc", "-E", "-dM", "-"], input=text, capture_output=True, text=True, check=True)
     return {n: int(v) for n, v in re.findall(r"^#define __NR_(\w+) (\d+)$", done.stdout, re.M)}

@@ -186,6 +186,12 @@ class Server:
         headers = {"Content-Type": kinds[kind], **options.pop("headers", {})}
         return self.request("PATCH", path, json.dumps(body), headers=headers, **options)
 
+    def await_bound(self, *claims):
+        """Until these claims of the namespace default are bound."""
+        for name in claims:
+            path = f"/api/v1/namespaces/default/persistentvolumeclaims/{name}"
+            await_that(lambda: self.get(path).json["status"].get("phase") == "Bound", what=f"bound {name}")
+
     def watch(self, path, timeout=30):
         return Watch(self, path, timeout)
 

@@ -6,11 +6,13 @@ import re
 import shutil
 import tempfile
 
-from harness import HERE, Skip, berth, run
+from harness import HERE, berth, run
 from kube import bind, claim, event, make, make_namespace, node, path_of, pod, storage_class, stored, volume
+from recorded import Recording
 from server import KUBECTL
 
 KUBECTL_VERSION = "1.32"
+recording = Recording()
 
 NFS = {"hostPath": None, "nfs": {"server": "nfs.example", "path": "/export"}}
 
@@ -22,16 +24,15 @@ def without_nulls(thing):
 
 @functools.lru_cache(maxsize=None)
 def theirs():
-    """The kubectl to compare with: words and columns change from version to version."""
+    """The kubectl to compare with: words and columns change from version to version. None: its recorded
+    answers."""
     found = shutil.which(KUBECTL)
     if not found:
-        raise Skip("there is no kubectl here")
+        return None
     beside = os.path.join(os.path.dirname(os.path.realpath(found)), f"kubectl.{KUBECTL_VERSION}")
     program = beside if os.path.exists(beside) else found
     said = run(program, "version", "--client").stdout
-    if f"v{KUBECTL_VERSION}." not in said:
-        raise Skip(f"this kubectl is not {KUBECTL_VERSION}")
-    return program
+    return program if f"v{KUBECTL_VERSION}." in said else None
 
 
 def in_our_name(text):
@@ -65,12 +66,18 @@ def berth_fails(server, *arguments, code=1, **options):
 
 def same(server, *arguments, input=None, tries=8):
     """Both programs say the same, to the byte, and end alike. Ages grow between them: again, then."""
+    key = recording.key(arguments, input)
+    if not theirs():
+        ours = berth_of(server, *arguments, check=False, input=input)
+        recording.compare(key, (ours.returncode, ours.stdout, ours.stderr))
+        return ours.stdout
     for left in range(tries, 0, -1):
         said = server.kubectl(*arguments, check=False, input=input, program=theirs())
         ours = berth_of(server, *arguments, check=False, input=input)
         expected = (said.returncode, said.stdout, in_our_name(said.stderr))
         got = (ours.returncode, ours.stdout, ours.stderr)
         if got == expected:
+            recording.keep(key, expected)
             return ours.stdout
         if left == 1:
             raise AssertionError(
