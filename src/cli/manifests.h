@@ -51,6 +51,9 @@ int manifests_read(const struct manifest_settings *which, const struct session *
                    struct error *err);
 void manifests_done(struct manifests *m);
 
+/* Does a name end as those do that are read from directories: .yaml, .yml, .json? */
+bool manifest_is_file_name(const char *name);
+
 /* The way through all of them, on a terminal, when they are many. The session's questions tick it. */
 void manifests_progress_begin(struct progress *p, struct session *s, const char *verb);
 
