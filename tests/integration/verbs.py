@@ -44,7 +44,7 @@ def in_our_name(text):
 
 def without_hints(text):
     """What berth says on standard error, without what it adds to the words that kubectl has for it."""
-    text = re.sub(r"^hint: .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(hint|waiting): .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r": see 'berth why [^']*'$", "", text, flags=re.MULTILINE)
 
 
