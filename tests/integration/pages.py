@@ -41,7 +41,7 @@ CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 COMMAND_SECONDS_MAX = 120
 PROVISIONED = "/tmp/hostpath_pv"
-NOT_IN_A_WORLD = {".git", "data"}
+NOT_IN_A_WORLD = {".git", "data", "tutorial"}
 
 FENCE = re.compile(r"^(```+|~~~+)\s*(.*)$")
 COMMENT = re.compile(r"^<!-- (.*) -->$")
