@@ -11,8 +11,8 @@
 static const struct schema attachment_source_schema = {
     "VolumeAttachmentSource",
     (const struct field[]){
-        { "persistentVolumeName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "inlineVolumeSpec", FIELD_OBJECT, .sub = &volume_spec_schema },
+        { "persistentVolumeName", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+        { "inlineVolumeSpec", FIELD_OBJECT, .sub = &volume_spec_schema, .number = 2 },
         { 0 },
     },
 };
@@ -20,9 +20,9 @@ static const struct schema attachment_source_schema = {
 static const struct schema attachment_spec_schema = {
     "VolumeAttachmentSpec",
     (const struct field[]){
-        { "attacher", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "source", FIELD_OBJECT, .sub = &attachment_source_schema, .flags = FIELD_ALWAYS },
-        { "nodeName", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "attacher", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "source", FIELD_OBJECT, .sub = &attachment_source_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "nodeName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
 };
@@ -30,9 +30,9 @@ static const struct schema attachment_spec_schema = {
 static const struct schema attachment_error_schema = {
     "VolumeError",
     (const struct field[]){
-        { "time", FIELD_TIME },
-        { "message", FIELD_STRING },
-        { "errorCode", FIELD_INT32, .flags = FIELD_POINTER },
+        { "time", FIELD_TIME, .number = 1 },
+        { "message", FIELD_STRING, .number = 2 },
+        { "errorCode", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
         { 0 },
     },
 };
@@ -40,10 +40,10 @@ static const struct schema attachment_error_schema = {
 static const struct schema attachment_status_schema = {
     "VolumeAttachmentStatus",
     (const struct field[]){
-        { "attached", FIELD_BOOL, .flags = FIELD_ALWAYS },
-        { "attachmentMetadata", FIELD_MAP, .item = FIELD_STRING },
-        { "attachError", FIELD_OBJECT, .sub = &attachment_error_schema },
-        { "detachError", FIELD_OBJECT, .sub = &attachment_error_schema },
+        { "attached", FIELD_BOOL, .flags = FIELD_ALWAYS, .number = 1 },
+        { "attachmentMetadata", FIELD_MAP, .item = FIELD_STRING, .number = 2 },
+        { "attachError", FIELD_OBJECT, .sub = &attachment_error_schema, .number = 3 },
+        { "detachError", FIELD_OBJECT, .sub = &attachment_error_schema, .number = 4 },
         { 0 },
     },
 };
@@ -52,8 +52,8 @@ static const struct schema attachment_schema = {
     "VolumeAttachment",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &attachment_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &attachment_status_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &attachment_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "status", FIELD_OBJECT, .sub = &attachment_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
 };
@@ -151,6 +151,7 @@ static void attachment_decode(struct decoder *x, json_ref object, struct object 
     a->attacher = decode_text(x, spec, "attacher");
     a->node_name = decode_text(x, spec, "nodeName");
     a->volume_name = decode_text(x, source, "persistentVolumeName");
+    a->inline_handle = decode_text(x, json_path(x->d, source, "inlineVolumeSpec", "csi"), "volumeHandle");
     a->has_inline_source = json_get(x->d, source, "inlineVolumeSpec") != 0;
     a->is_attached = decode_bool(x, status, "attached", false);
     a->metadata = decode_map(x, status, "attachmentMetadata");

@@ -19,6 +19,7 @@ struct attachment {
     struct kvs metadata;     /* what the driver wants back when it publishes */
     struct attachment_error attach_error;
     struct attachment_error detach_error;
+    const char *inline_handle; /* of a CSI source that is inline; "" for none */
     bool has_inline_source;
     bool is_attached;
 };

@@ -8,8 +8,8 @@ static const struct schema attributes_class_schema = {
     "VolumeAttributesClass",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "driverName", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "parameters", FIELD_MAP, .item = FIELD_STRING },
+        { "driverName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "parameters", FIELD_MAP, .item = FIELD_STRING, .number = 3 },
         { 0 },
     },
 };

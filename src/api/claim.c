@@ -34,8 +34,8 @@ static_assert(ARRAY_LEN(resize_names) == RESIZE_STATUS_COUNT + 1, "name every st
 static const struct schema claim_resources_schema = {
     "VolumeResourceRequirements",
     (const struct field[]){
-        { "limits", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "requests", FIELD_MAP, .item = FIELD_QUANTITY },
+        { "limits", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
+        { "requests", FIELD_MAP, .item = FIELD_QUANTITY, .number = 2 },
         { 0 },
     },
 };
@@ -43,15 +43,17 @@ static const struct schema claim_resources_schema = {
 const struct schema claim_spec_schema = {
     "PersistentVolumeClaimSpec",
     (const struct field[]){
-        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode" },
-        { "selector", FIELD_OBJECT, .sub = &label_selector_schema },
-        { "resources", FIELD_OBJECT, .sub = &claim_resources_schema, .flags = FIELD_ALWAYS },
-        { "volumeName", FIELD_STRING },
-        { "storageClassName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode" },
-        { "dataSource", FIELD_OBJECT, .sub = &typed_local_reference_schema },
-        { "dataSourceRef", FIELD_OBJECT, .sub = &typed_reference_schema },
-        { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER },
+        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
+          .number = 1 },
+        { "selector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 4 },
+        { "resources", FIELD_OBJECT, .sub = &claim_resources_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "volumeName", FIELD_STRING, .number = 3 },
+        { "storageClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 5 },
+        { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode",
+          .number = 6 },
+        { "dataSource", FIELD_OBJECT, .sub = &typed_local_reference_schema, .number = 7 },
+        { "dataSourceRef", FIELD_OBJECT, .sub = &typed_reference_schema, .number = 8 },
+        { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 9 },
         { 0 },
     },
 };
@@ -59,12 +61,13 @@ const struct schema claim_spec_schema = {
 static const struct schema claim_condition_schema = {
     "PersistentVolumeClaimCondition",
     (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PersistentVolumeClaimConditionType" },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus" },
-        { "lastProbeTime", FIELD_TIME },
-        { "lastTransitionTime", FIELD_TIME },
-        { "reason", FIELD_STRING },
-        { "message", FIELD_STRING },
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PersistentVolumeClaimConditionType",
+          .number = 1 },
+        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+        { "lastProbeTime", FIELD_TIME, .number = 3 },
+        { "lastTransitionTime", FIELD_TIME, .number = 4 },
+        { "reason", FIELD_STRING, .number = 5 },
+        { "message", FIELD_STRING, .number = 6 },
         { 0 },
     },
 };
@@ -72,9 +75,9 @@ static const struct schema claim_condition_schema = {
 static const struct schema modify_status_schema = {
     "ModifyVolumeStatus",
     (const struct field[]){
-        { "targetVolumeAttributesClassName", FIELD_STRING },
+        { "targetVolumeAttributesClassName", FIELD_STRING, .number = 1 },
         { "status", FIELD_STRING, .flags = FIELD_ALWAYS,
-          .go_type = "v1.PersistentVolumeClaimModifyVolumeStatus" },
+          .go_type = "v1.PersistentVolumeClaimModifyVolumeStatus", .number = 2 },
         { 0 },
     },
 };
@@ -82,15 +85,17 @@ static const struct schema modify_status_schema = {
 static const struct schema claim_status_schema = {
     "PersistentVolumeClaimStatus",
     (const struct field[]){
-        { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumeClaimPhase" },
-        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode" },
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &claim_condition_schema,
-          .merge_key = "type" },
-        { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "allocatedResourceStatuses", FIELD_MAP, .item = FIELD_STRING, .go_type = "v1.ClaimResourceStatus" },
-        { "currentVolumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "modifyVolumeStatus", FIELD_OBJECT, .sub = &modify_status_schema },
+        { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumeClaimPhase", .number = 1 },
+        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
+          .number = 2 },
+        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 3 },
+        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &claim_condition_schema, .merge_key = "type",
+          .number = 4 },
+        { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY, .number = 5 },
+        { "allocatedResourceStatuses", FIELD_MAP, .item = FIELD_STRING, .go_type = "v1.ClaimResourceStatus",
+          .number = 7 },
+        { "currentVolumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 8 },
+        { "modifyVolumeStatus", FIELD_OBJECT, .sub = &modify_status_schema, .number = 9 },
         { 0 },
     },
 };
@@ -99,8 +104,8 @@ static const struct schema claim_schema = {
     "PersistentVolumeClaim",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &claim_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &claim_status_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &claim_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "status", FIELD_OBJECT, .sub = &claim_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
 };

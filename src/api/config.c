@@ -111,9 +111,9 @@ static const struct schema config_map_schema = {
     "ConfigMap",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "immutable", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "data", FIELD_MAP, .item = FIELD_STRING },
-        { "binaryData", FIELD_MAP, .item = FIELD_BYTES },
+        { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
+        { "data", FIELD_MAP, .item = FIELD_STRING, .number = 2 },
+        { "binaryData", FIELD_MAP, .item = FIELD_BYTES, .number = 3 },
         { 0 },
     },
 };
@@ -179,11 +179,11 @@ static const struct schema secret_schema = {
     "Secret",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "immutable", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "data", FIELD_MAP, .item = FIELD_BYTES },
-        { "stringData", FIELD_MAP,
-          .item = FIELD_STRING }, /* written, never stored: see secret_merge_strings() */
-        { "type", FIELD_STRING, .go_type = "v1.SecretType" },
+        { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
+        { "data", FIELD_MAP, .item = FIELD_BYTES, .number = 2 },
+        { "stringData", FIELD_MAP, .item = FIELD_STRING,
+          .number = 4 }, /* written, never stored: see secret_merge_strings() */
+        { "type", FIELD_STRING, .go_type = "v1.SecretType", .number = 3 },
         { 0 },
     },
 };
@@ -375,9 +375,11 @@ static const struct schema service_account_schema = {
     "ServiceAccount",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "secrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &object_reference_schema, .merge_key = "name" },
-        { "imagePullSecrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &local_object_reference_schema },
-        { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "secrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &object_reference_schema, .merge_key = "name",
+          .number = 2 },
+        { "imagePullSecrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &local_object_reference_schema,
+          .number = 3 },
+        { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
 };

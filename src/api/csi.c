@@ -25,8 +25,8 @@ static const char *const fs_group_policies[] = {
 static const struct schema token_request_schema = {
     "TokenRequest",
     (const struct field[]){
-        { "audience", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER },
+        { "audience", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 2 },
         { 0 },
     },
 };
@@ -34,18 +34,18 @@ static const struct schema token_request_schema = {
 static const struct schema csi_driver_spec_schema = {
     "CSIDriverSpec",
     (const struct field[]){
-        { "attachRequired", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "podInfoOnMount", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "attachRequired", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
+        { "podInfoOnMount", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
         { "volumeLifecycleModes", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_OWNED_SET,
-          .go_type = "v1.VolumeLifecycleMode" },
-        { "storageCapacity", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "fsGroupPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.FSGroupPolicy" },
-        { "tokenRequests", FIELD_LIST, .item = FIELD_OBJECT, .sub = &token_request_schema },
-        { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
-        { "serviceAccountTokenInSecrets", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "preventPodSchedulingIfMissing", FIELD_BOOL, .flags = FIELD_POINTER },
+          .go_type = "v1.VolumeLifecycleMode", .number = 3 },
+        { "storageCapacity", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
+        { "fsGroupPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.FSGroupPolicy", .number = 5 },
+        { "tokenRequests", FIELD_LIST, .item = FIELD_OBJECT, .sub = &token_request_schema, .number = 6 },
+        { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER, .number = 7 },
+        { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER, .number = 8 },
+        { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 9 },
+        { "serviceAccountTokenInSecrets", FIELD_BOOL, .flags = FIELD_POINTER, .number = 10 },
+        { "preventPodSchedulingIfMissing", FIELD_BOOL, .flags = FIELD_POINTER, .number = 11 },
         { 0 },
     },
 };
@@ -54,7 +54,7 @@ static const struct schema csi_driver_schema = {
     "CSIDriver",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &csi_driver_spec_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &csi_driver_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
 };
@@ -208,7 +208,7 @@ const struct kind_info csi_driver_kind = {
 static const struct schema allocatable_schema = {
     "VolumeNodeResources",
     (const struct field[]){
-        { "count", FIELD_INT32, .flags = FIELD_POINTER },
+        { "count", FIELD_INT32, .flags = FIELD_POINTER, .number = 1 },
         { 0 },
     },
 };
@@ -216,10 +216,10 @@ static const struct schema allocatable_schema = {
 static const struct schema csi_node_driver_schema = {
     "CSINodeDriver",
     (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "nodeID", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "topologyKeys", FIELD_LIST, .item = FIELD_STRING },
-        { "allocatable", FIELD_OBJECT, .sub = &allocatable_schema },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "nodeID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "topologyKeys", FIELD_LIST, .item = FIELD_STRING, .number = 3 },
+        { "allocatable", FIELD_OBJECT, .sub = &allocatable_schema, .number = 4 },
         { 0 },
     },
 };
@@ -228,7 +228,7 @@ static const struct schema csi_node_spec_schema = {
     "CSINodeSpec",
     (const struct field[]){
         { "drivers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &csi_node_driver_schema, .flags = FIELD_ALWAYS,
-          .merge_key = "name" },
+          .merge_key = "name", .number = 1 },
         { 0 },
     },
 };
@@ -237,7 +237,7 @@ static const struct schema csi_node_schema = {
     "CSINode",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &csi_node_spec_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &csi_node_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
 };
@@ -354,10 +354,10 @@ static const struct schema csi_capacity_schema = {
     "CSIStorageCapacity",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "nodeTopology", FIELD_OBJECT, .sub = &label_selector_schema },
-        { "storageClassName", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "capacity", FIELD_QUANTITY },
-        { "maximumVolumeSize", FIELD_QUANTITY },
+        { "nodeTopology", FIELD_OBJECT, .sub = &label_selector_schema, .number = 2 },
+        { "storageClassName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { "capacity", FIELD_QUANTITY, .number = 4 },
+        { "maximumVolumeSize", FIELD_QUANTITY, .number = 5 },
         { 0 },
     },
 };

@@ -14,6 +14,7 @@
 #include "api/namespace.h"
 #include "api/node.h"
 #include "api/pod.h"
+#include "api/service.h"
 #include "api/snapshot.h"
 #include "api/volume.h"
 #include "base/cleanup.h"
@@ -39,6 +40,9 @@ static const struct kind_info *const kinds[] = {
     [KIND_SNAPSHOT] = &snapshot_kind,
     [KIND_SNAPSHOT_CONTENT] = &snapshot_content_kind,
     [KIND_SNAPSHOT_CLASS] = &snapshot_class_kind,
+    [KIND_SERVICE] = &service_kind,
+    [KIND_ENDPOINTS] = &endpoints_kind,
+    [KIND_ENDPOINT_SLICE] = &endpoint_slice_kind,
 };
 static_assert(ARRAY_LEN(kinds) == KIND_COUNT, "a row for every kind");
 

@@ -35,6 +35,9 @@ enum kind {
     KIND_SNAPSHOT,
     KIND_SNAPSHOT_CONTENT,
     KIND_SNAPSHOT_CLASS,
+    KIND_SERVICE,
+    KIND_ENDPOINTS,
+    KIND_ENDPOINT_SLICE,
     KIND_COUNT,
 };
 
@@ -43,6 +46,7 @@ enum {
     KIND_CREATES_ON_UPDATE = 1 << 1,       /* PUT of what is not there makes it */
     KIND_DELETE_ANSWERS_OBJECT = 1 << 2,   /* DELETE answers with the object, not with a Status */
     KIND_IS_CUSTOM = 1 << 3,               /* behaves as a custom resource: the snapshot kinds */
+    KIND_IS_READ_ONLY = 1 << 4,            /* only the server itself writes it: nobody sends it */
 };
 
 /* What is being written. */

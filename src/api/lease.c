@@ -8,13 +8,14 @@
 static const struct schema lease_spec_schema = {
     "LeaseSpec",
     (const struct field[]){
-        { "holderIdentity", FIELD_STRING, .flags = FIELD_POINTER },
-        { "leaseDurationSeconds", FIELD_INT32, .flags = FIELD_POINTER },
-        { "acquireTime", FIELD_MICRO_TIME },
-        { "renewTime", FIELD_MICRO_TIME },
-        { "leaseTransitions", FIELD_INT32, .flags = FIELD_POINTER },
-        { "strategy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.CoordinatedLeaseStrategy" },
-        { "preferredHolder", FIELD_STRING, .flags = FIELD_POINTER },
+        { "holderIdentity", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+        { "leaseDurationSeconds", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
+        { "acquireTime", FIELD_MICRO_TIME, .number = 3 },
+        { "renewTime", FIELD_MICRO_TIME, .number = 4 },
+        { "leaseTransitions", FIELD_INT32, .flags = FIELD_POINTER, .number = 5 },
+        { "strategy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.CoordinatedLeaseStrategy",
+          .number = 6 },
+        { "preferredHolder", FIELD_STRING, .flags = FIELD_POINTER, .number = 7 },
         { 0 },
     },
 };
@@ -23,7 +24,7 @@ static const struct schema lease_schema = {
     "Lease",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &lease_spec_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &lease_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
 };

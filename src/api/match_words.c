@@ -55,10 +55,7 @@ static void add_selector(const struct volume *v, const struct claim *c, struct b
             continue;
         if (count++)
             (void)buf_add_char(out, ',');
-        if (q->op == SELECTOR_IN && q->values_count == 1)
-            (void)buf_addf(out, "%s=%s", q->key, q->values[0]);
-        else
-            (void)label_selector_format(&one, out);
+        requirement_words(q, out);
     }
 }
 

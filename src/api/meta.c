@@ -3,12 +3,12 @@
 static const struct schema owner_reference_schema = {
     "OwnerReference",
     (const struct field[]){
-        { "apiVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "kind", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "uid", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "types.UID" },
-        { "controller", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "blockOwnerDeletion", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "apiVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
+        { "kind", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { "uid", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "types.UID", .number = 4 },
+        { "controller", FIELD_BOOL, .flags = FIELD_POINTER, .number = 6 },
+        { "blockOwnerDeletion", FIELD_BOOL, .flags = FIELD_POINTER, .number = 7 },
         { 0 },
     },
     .atomic = true,
@@ -17,13 +17,13 @@ static const struct schema owner_reference_schema = {
 static const struct schema managed_fields_schema = {
     "ManagedFieldsEntry",
     (const struct field[]){
-        { "manager", FIELD_STRING },
-        { "operation", FIELD_STRING, .go_type = "v1.ManagedFieldsOperationType" },
-        { "apiVersion", FIELD_STRING },
-        { "time", FIELD_TIME },
-        { "fieldsType", FIELD_STRING },
-        { "fieldsV1", FIELD_ANY },
-        { "subresource", FIELD_STRING },
+        { "manager", FIELD_STRING, .number = 1 },
+        { "operation", FIELD_STRING, .go_type = "v1.ManagedFieldsOperationType", .number = 2 },
+        { "apiVersion", FIELD_STRING, .number = 3 },
+        { "time", FIELD_TIME, .number = 4 },
+        { "fieldsType", FIELD_STRING, .number = 6 },
+        { "fieldsV1", FIELD_ANY, .number = 7 },
+        { "subresource", FIELD_STRING, .number = 8 },
         { 0 },
     },
 };
@@ -31,22 +31,22 @@ static const struct schema managed_fields_schema = {
 const struct schema meta_schema = {
     "ObjectMeta",
     (const struct field[]){
-        { "name", FIELD_STRING },
-        { "generateName", FIELD_STRING },
-        { "namespace", FIELD_STRING },
-        { "selfLink", FIELD_STRING, .flags = FIELD_DROPPED },
-        { "uid", FIELD_STRING, .go_type = "types.UID" },
-        { "resourceVersion", FIELD_STRING },
-        { "generation", FIELD_INT64 },
-        { "creationTimestamp", FIELD_TIME },
-        { "deletionTimestamp", FIELD_TIME },
-        { "deletionGracePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
-        { "labels", FIELD_MAP, .item = FIELD_STRING },
-        { "annotations", FIELD_MAP, .item = FIELD_STRING },
+        { "name", FIELD_STRING, .number = 1 },
+        { "generateName", FIELD_STRING, .number = 2 },
+        { "namespace", FIELD_STRING, .number = 3 },
+        { "selfLink", FIELD_STRING, .flags = FIELD_DROPPED, .number = 4 },
+        { "uid", FIELD_STRING, .go_type = "types.UID", .number = 5 },
+        { "resourceVersion", FIELD_STRING, .number = 6 },
+        { "generation", FIELD_INT64, .number = 7 },
+        { "creationTimestamp", FIELD_TIME, .number = 8 },
+        { "deletionTimestamp", FIELD_TIME, .number = 9 },
+        { "deletionGracePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 10 },
+        { "labels", FIELD_MAP, .item = FIELD_STRING, .number = 11 },
+        { "annotations", FIELD_MAP, .item = FIELD_STRING, .number = 12 },
         { "ownerReferences", FIELD_LIST, .item = FIELD_OBJECT, .sub = &owner_reference_schema,
-          .merge_key = "uid" },
-        { "finalizers", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
-        { "managedFields", FIELD_LIST, .item = FIELD_OBJECT, .sub = &managed_fields_schema },
+          .merge_key = "uid", .number = 13 },
+        { "finalizers", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET, .number = 14 },
+        { "managedFields", FIELD_LIST, .item = FIELD_OBJECT, .sub = &managed_fields_schema, .number = 17 },
         { 0 },
     },
 };
@@ -54,13 +54,13 @@ const struct schema meta_schema = {
 const struct schema object_reference_schema = {
     "ObjectReference",
     (const struct field[]){
-        { "kind", FIELD_STRING },
-        { "namespace", FIELD_STRING },
-        { "name", FIELD_STRING },
-        { "uid", FIELD_STRING, .go_type = "types.UID" },
-        { "apiVersion", FIELD_STRING },
-        { "resourceVersion", FIELD_STRING },
-        { "fieldPath", FIELD_STRING },
+        { "kind", FIELD_STRING, .number = 1 },
+        { "namespace", FIELD_STRING, .number = 2 },
+        { "name", FIELD_STRING, .number = 3 },
+        { "uid", FIELD_STRING, .go_type = "types.UID", .number = 4 },
+        { "apiVersion", FIELD_STRING, .number = 5 },
+        { "resourceVersion", FIELD_STRING, .number = 6 },
+        { "fieldPath", FIELD_STRING, .number = 7 },
         { 0 },
     },
     .atomic = true,
@@ -69,7 +69,7 @@ const struct schema object_reference_schema = {
 const struct schema local_object_reference_schema = {
     "LocalObjectReference",
     (const struct field[]){
-        { "name", FIELD_STRING },
+        { "name", FIELD_STRING, .number = 1 },
         { 0 },
     },
     .atomic = true,
@@ -78,8 +78,8 @@ const struct schema local_object_reference_schema = {
 const struct schema secret_reference_schema = {
     "SecretReference",
     (const struct field[]){
-        { "name", FIELD_STRING },
-        { "namespace", FIELD_STRING },
+        { "name", FIELD_STRING, .number = 1 },
+        { "namespace", FIELD_STRING, .number = 2 },
         { 0 },
     },
     .atomic = true,
@@ -88,9 +88,9 @@ const struct schema secret_reference_schema = {
 const struct schema typed_local_reference_schema = {
     "TypedLocalObjectReference",
     (const struct field[]){
-        { "apiGroup", FIELD_STRING, .flags = FIELD_POINTER },
-        { "kind", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "apiGroup", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+        { "kind", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
     .atomic = true,
@@ -99,20 +99,21 @@ const struct schema typed_local_reference_schema = {
 const struct schema typed_reference_schema = {
     "TypedObjectReference",
     (const struct field[]){
-        { "apiGroup", FIELD_STRING, .flags = FIELD_POINTER },
-        { "kind", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "namespace", FIELD_STRING, .flags = FIELD_POINTER },
+        { "apiGroup", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+        { "kind", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { "namespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
 };
 
-static const struct schema label_requirement_schema = {
+const struct schema label_requirement_schema = {
     "LabelSelectorRequirement",
     (const struct field[]){
-        { "key", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "operator", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.LabelSelectorOperator" },
-        { "values", FIELD_LIST, .item = FIELD_STRING },
+        { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "operator", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.LabelSelectorOperator",
+          .number = 2 },
+        { "values", FIELD_LIST, .item = FIELD_STRING, .number = 3 },
         { 0 },
     },
 };
@@ -120,8 +121,9 @@ static const struct schema label_requirement_schema = {
 const struct schema label_selector_schema = {
     "LabelSelector",
     (const struct field[]){
-        { "matchLabels", FIELD_MAP, .item = FIELD_STRING },
-        { "matchExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &label_requirement_schema },
+        { "matchLabels", FIELD_MAP, .item = FIELD_STRING, .number = 1 },
+        { "matchExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &label_requirement_schema,
+          .number = 2 },
         { 0 },
     },
     .atomic = true,
@@ -130,9 +132,10 @@ const struct schema label_selector_schema = {
 static const struct schema node_requirement_schema = {
     "NodeSelectorRequirement",
     (const struct field[]){
-        { "key", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "operator", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeSelectorOperator" },
-        { "values", FIELD_LIST, .item = FIELD_STRING },
+        { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "operator", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeSelectorOperator",
+          .number = 2 },
+        { "values", FIELD_LIST, .item = FIELD_STRING, .number = 3 },
         { 0 },
     },
 };
@@ -140,8 +143,9 @@ static const struct schema node_requirement_schema = {
 const struct schema node_selector_term_schema = {
     "NodeSelectorTerm",
     (const struct field[]){
-        { "matchExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_requirement_schema },
-        { "matchFields", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_requirement_schema },
+        { "matchExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_requirement_schema,
+          .number = 1 },
+        { "matchFields", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_requirement_schema, .number = 2 },
         { 0 },
     },
     .atomic = true,
@@ -151,7 +155,7 @@ const struct schema node_selector_schema = {
     "NodeSelector",
     (const struct field[]){
         { "nodeSelectorTerms", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_selector_term_schema,
-          .flags = FIELD_ALWAYS },
+          .flags = FIELD_ALWAYS, .number = 1 },
         { 0 },
     },
     .atomic = true,
@@ -160,8 +164,8 @@ const struct schema node_selector_schema = {
 static const struct schema topology_requirement_schema = {
     "TopologySelectorLabelRequirement",
     (const struct field[]){
-        { "key", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "values", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "values", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
 };
@@ -169,7 +173,8 @@ static const struct schema topology_requirement_schema = {
 const struct schema topology_term_schema = {
     "TopologySelectorTerm",
     (const struct field[]){
-        { "matchLabelExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &topology_requirement_schema },
+        { "matchLabelExpressions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &topology_requirement_schema,
+          .number = 1 },
         { 0 },
     },
     .atomic = true,

@@ -13,7 +13,7 @@ static_assert(ARRAY_LEN(namespace_phase_names) == NAMESPACE_PHASE_COUNT, "name e
 static const struct schema namespace_spec_schema = {
     "NamespaceSpec",
     (const struct field[]){
-        { "finalizers", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.FinalizerName" },
+        { "finalizers", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.FinalizerName", .number = 1 },
         { 0 },
     },
 };
@@ -21,11 +21,11 @@ static const struct schema namespace_spec_schema = {
 static const struct schema namespace_condition_schema = {
     "NamespaceCondition",
     (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NamespaceConditionType" },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus" },
-        { "lastTransitionTime", FIELD_TIME },
-        { "reason", FIELD_STRING },
-        { "message", FIELD_STRING },
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NamespaceConditionType", .number = 1 },
+        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+        { "lastTransitionTime", FIELD_TIME, .number = 4 },
+        { "reason", FIELD_STRING, .number = 5 },
+        { "message", FIELD_STRING, .number = 6 },
         { 0 },
     },
 };
@@ -33,9 +33,9 @@ static const struct schema namespace_condition_schema = {
 static const struct schema namespace_status_schema = {
     "NamespaceStatus",
     (const struct field[]){
-        { "phase", FIELD_STRING, .go_type = "v1.NamespacePhase" },
+        { "phase", FIELD_STRING, .go_type = "v1.NamespacePhase", .number = 1 },
         { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &namespace_condition_schema,
-          .merge_key = "type" },
+          .merge_key = "type", .number = 2 },
         { 0 },
     },
 };
@@ -44,8 +44,8 @@ static const struct schema namespace_schema = {
     "Namespace",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &namespace_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &namespace_status_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &namespace_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "status", FIELD_OBJECT, .sub = &namespace_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
 };

@@ -5,15 +5,38 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
+static const struct schema config_map_source_schema = {
+    "ConfigMapNodeConfigSource",
+    (const struct field[]){
+        { "namespace", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "uid", FIELD_STRING, .go_type = "types.UID", .number = 3 },
+        { "resourceVersion", FIELD_STRING, .number = 4 },
+        { "kubeletConfigKey", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema config_source_schema = {
+    "NodeConfigSource",
+    (const struct field[]){
+        { "configMap", FIELD_OBJECT, .sub = &config_map_source_schema, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
 static const struct schema node_spec_schema = {
     "NodeSpec",
     (const struct field[]){
-        { "podCIDR", FIELD_STRING },
-        { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
-        { "providerID", FIELD_STRING },
-        { "unschedulable", FIELD_BOOL },
-        { "taints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &taint_schema },
-        { "externalID", FIELD_STRING },
+        { "podCIDR", FIELD_STRING, .number = 1 },
+        { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET, .number = 7 },
+        { "providerID", FIELD_STRING, .number = 3 },
+        { "unschedulable", FIELD_BOOL, .number = 4 },
+        { "taints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &taint_schema, .number = 5 },
+        { "configSource", FIELD_OBJECT, .sub = &config_source_schema, .number = 6 },
+        { "externalID", FIELD_STRING, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -22,12 +45,12 @@ static const struct schema node_spec_schema = {
 static const struct schema node_condition_schema = {
     "NodeCondition",
     (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeConditionType" },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus" },
-        { "lastHeartbeatTime", FIELD_TIME },
-        { "lastTransitionTime", FIELD_TIME },
-        { "reason", FIELD_STRING },
-        { "message", FIELD_STRING },
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeConditionType", .number = 1 },
+        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+        { "lastHeartbeatTime", FIELD_TIME, .number = 3 },
+        { "lastTransitionTime", FIELD_TIME, .number = 4 },
+        { "reason", FIELD_STRING, .number = 5 },
+        { "message", FIELD_STRING, .number = 6 },
         { 0 },
     },
     .open = true,
@@ -36,8 +59,8 @@ static const struct schema node_condition_schema = {
 static const struct schema node_address_schema = {
     "NodeAddress",
     (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeAddressType" },
-        { "address", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeAddressType", .number = 1 },
+        { "address", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -46,7 +69,7 @@ static const struct schema node_address_schema = {
 static const struct schema daemon_endpoint_schema = {
     "DaemonEndpoint",
     (const struct field[]){
-        { "Port", FIELD_INT32, .flags = FIELD_ALWAYS },
+        { "Port", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -55,7 +78,17 @@ static const struct schema daemon_endpoint_schema = {
 static const struct schema daemon_endpoints_schema = {
     "NodeDaemonEndpoints",
     (const struct field[]){
-        { "kubeletEndpoint", FIELD_OBJECT, .sub = &daemon_endpoint_schema, .flags = FIELD_ALWAYS },
+        { "kubeletEndpoint", FIELD_OBJECT, .sub = &daemon_endpoint_schema, .flags = FIELD_ALWAYS,
+          .number = 1 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema swap_schema = {
+    "NodeSwapStatus",
+    (const struct field[]){
+        { "capacity", FIELD_INT64, .flags = FIELD_POINTER, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -64,16 +97,17 @@ static const struct schema daemon_endpoints_schema = {
 static const struct schema node_system_schema = {
     "NodeSystemInfo",
     (const struct field[]){
-        { "machineID", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "systemUUID", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "bootID", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "kernelVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "osImage", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "containerRuntimeVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "kubeletVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "kubeProxyVersion", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "operatingSystem", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "architecture", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "machineID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "systemUUID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "bootID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { "kernelVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 4 },
+        { "osImage", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
+        { "containerRuntimeVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 6 },
+        { "kubeletVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 7 },
+        { "kubeProxyVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 8 },
+        { "operatingSystem", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 9 },
+        { "architecture", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 10 },
+        { "swap", FIELD_OBJECT, .sub = &swap_schema, .number = 11 },
         { 0 },
     },
     .open = true,
@@ -82,8 +116,8 @@ static const struct schema node_system_schema = {
 static const struct schema container_image_schema = {
     "ContainerImage",
     (const struct field[]){
-        { "names", FIELD_LIST, .item = FIELD_STRING },
-        { "sizeBytes", FIELD_INT64 },
+        { "names", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        { "sizeBytes", FIELD_INT64, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -92,8 +126,49 @@ static const struct schema container_image_schema = {
 static const struct schema attached_volume_schema = {
     "AttachedVolume",
     (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.UniqueVolumeName" },
-        { "devicePath", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.UniqueVolumeName", .number = 1 },
+        { "devicePath", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema config_status_schema = {
+    "NodeConfigStatus",
+    (const struct field[]){
+        { "assigned", FIELD_OBJECT, .sub = &config_source_schema, .number = 1 },
+        { "active", FIELD_OBJECT, .sub = &config_source_schema, .number = 2 },
+        { "lastKnownGood", FIELD_OBJECT, .sub = &config_source_schema, .number = 3 },
+        { "error", FIELD_STRING, .number = 4 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema handler_features_schema = {
+    "NodeRuntimeHandlerFeatures",
+    (const struct field[]){
+        { "recursiveReadOnlyMounts", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
+        { "userNamespaces", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema runtime_handler_schema = {
+    "NodeRuntimeHandler",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "features", FIELD_OBJECT, .sub = &handler_features_schema, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema node_features_schema = {
+    "NodeFeatures",
+    (const struct field[]){
+        { "supplementalGroupsPolicy", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -102,17 +177,23 @@ static const struct schema attached_volume_schema = {
 static const struct schema node_status_schema = {
     "NodeStatus",
     (const struct field[]){
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "allocatable", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "phase", FIELD_STRING, .go_type = "v1.NodePhase" },
-        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_condition_schema,
-          .merge_key = "type" },
-        { "addresses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_address_schema, .merge_key = "type" },
-        { "daemonEndpoints", FIELD_OBJECT, .sub = &daemon_endpoints_schema, .flags = FIELD_ALWAYS },
-        { "nodeInfo", FIELD_OBJECT, .sub = &node_system_schema, .flags = FIELD_ALWAYS },
-        { "images", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_image_schema },
-        { "volumesInUse", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.UniqueVolumeName" },
-        { "volumesAttached", FIELD_LIST, .item = FIELD_OBJECT, .sub = &attached_volume_schema },
+        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
+        { "allocatable", FIELD_MAP, .item = FIELD_QUANTITY, .number = 2 },
+        { "phase", FIELD_STRING, .go_type = "v1.NodePhase", .number = 3 },
+        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_condition_schema, .merge_key = "type",
+          .number = 4 },
+        { "addresses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_address_schema, .merge_key = "type",
+          .number = 5 },
+        { "daemonEndpoints", FIELD_OBJECT, .sub = &daemon_endpoints_schema, .flags = FIELD_ALWAYS,
+          .number = 6 },
+        { "nodeInfo", FIELD_OBJECT, .sub = &node_system_schema, .flags = FIELD_ALWAYS, .number = 7 },
+        { "images", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_image_schema, .number = 8 },
+        { "volumesInUse", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.UniqueVolumeName", .number = 9 },
+        { "volumesAttached", FIELD_LIST, .item = FIELD_OBJECT, .sub = &attached_volume_schema, .number = 10 },
+        { "config", FIELD_OBJECT, .sub = &config_status_schema, .number = 11 },
+        { "runtimeHandlers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &runtime_handler_schema, .number = 12 },
+        { "features", FIELD_OBJECT, .sub = &node_features_schema, .number = 13 },
+        { "declaredFeatures", FIELD_LIST, .item = FIELD_STRING, .number = 14 },
         { 0 },
     },
     .open = true,
@@ -122,8 +203,8 @@ static const struct schema node_schema = {
     "Node",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &node_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &node_status_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &node_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "status", FIELD_OBJECT, .sub = &node_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
     .open = true,

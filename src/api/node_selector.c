@@ -8,6 +8,8 @@
 
 #define FIELD_OP_COUNT SELECTOR_EXISTS /* In and NotIn */
 #define PATH_BYTES_MAX 96
+/* Of those that are shown to people. */
+#define TERMS_SHOWN 3
 
 int node_selector_add_term(struct node_selector *sel, struct arena *a, struct error *err)
 {
@@ -190,4 +192,21 @@ bool topology_selector_matches(const struct topology_selector *sel, const struct
             return true;
     }
     return sel->count == 0;
+}
+
+void node_selector_words(const struct node_selector *sel, struct buf *out)
+{
+    for (size_t i = 0; i < sel->count && i < TERMS_SHOWN; i++) {
+        const struct node_term *t = &sel->terms[i];
+
+        (void)buf_add_cstr(out, i ? " or " : "");
+        for (size_t k = 0; k < t->labels.count; k++) {
+            (void)buf_add_cstr(out, k ? "," : "");
+            requirement_words(&t->labels.items[k], out);
+        }
+        if (t->labels.count == 0)
+            (void)buf_add_cstr(out, "(nothing)");
+    }
+    if (sel->count > TERMS_SHOWN)
+        (void)buf_add_cstr(out, " or others");
 }

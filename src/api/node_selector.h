@@ -45,6 +45,10 @@ int node_selector_add_field(struct node_selector *sel, struct arena *a, const st
 int node_selector_matches(const struct node_selector *sel, const struct kv *labels, size_t count,
                           const char *node_name, struct error *err);
 
+/* The labels that it asks for, for people: "kubernetes.io/hostname=n1", "disk=ssd,zone in (a,b)". Of many
+ * terms the first few. */
+void node_selector_words(const struct node_selector *sel, struct buf *out);
+
 /* A volume's node affinity against a node's labels. required is NULL when the volume has none. 0 when the
  * volume can be used there, -ERR_UNAVAILABLE "no matching NodeSelectorTerms" when it cannot, -ERR_INVALID
  * as above. */

@@ -362,18 +362,21 @@ static json_ref json_new_zero(struct json *d, enum field_type type)
 static int normalize_items(struct normalizer *n, const struct schema *s, const struct field *f,
                            json_ref container)
 {
+    bool is_list_in_map = f->type == FIELD_MAP && json_type(n->d, container) == JSON_ARRAY;
+    enum field_type type = is_list_in_map ? FIELD_STRING : f->item;
+
     for (json_ref item = json_first(n->d, container); item; item = json_next(n->d, item)) {
-        if (json_type(n->d, item) == JSON_NULL && f->item != FIELD_ANY) {
-            json_ref zero = json_new_zero(n->d, f->item);
+        if (json_type(n->d, item) == JSON_NULL && type != FIELD_ANY) {
+            json_ref zero = json_new_zero(n->d, type);
             if (!zero)
                 return json_check(n->d, n->err);
             json_become(n->d, item, zero);
-            if (f->item == FIELD_LIST || f->item == FIELD_MAP)
+            if (type == FIELD_LIST || type == FIELD_MAP)
                 normalize_set_done(n, item);
-            if (f->item != FIELD_OBJECT)
+            if (type != FIELD_OBJECT)
                 continue;
         }
-        int r = normalize_value(n, s, f, f->item, item);
+        int r = normalize_value(n, s, f, type, item);
         if (r < 0)
             return r;
     }

@@ -6,6 +6,7 @@
 
 #include "api/pod_int.h"
 #include "api/validate.h"
+#include "api/warnings.h"
 
 const char *const pod_phase_names[] = {
     [POD_PHASE_UNSET] = "",        [POD_PENDING] = "Pending", [POD_RUNNING] = "Running",
@@ -357,6 +358,7 @@ const struct kind_info pod_kind = {
     .prepare_update = pod_prepare_update,
     .validate = pod_validate,
     .validate_update = pod_validate_update,
+    .warn = pod_warn_volumes,
     .decode = pod_decode,
     .selectable =
         (const struct selectable[]){

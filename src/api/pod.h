@@ -13,6 +13,8 @@
 
 /* Marks mirror pods: the API objects that a node creates for its static pods. Immutable. */
 #define ANN_CONFIG_MIRROR "kubernetes.io/config.mirror"
+/* The condition of Berth's nodes: the volumes of the pod are mounted. */
+#define POD_READY_CONDITION "volumes.berth.io/ready"
 
 enum pod_phase {
     POD_PHASE_UNSET,

@@ -12,6 +12,14 @@ extern const struct schema pod_schema;
 extern const struct schema pod_spec_schema;
 extern const struct schema pod_volume_schema;
 extern const struct schema object_field_selector_schema;
+extern const struct schema resource_field_selector_schema;
+extern const struct schema container_schema;
+extern const struct schema ephemeral_container_schema;
+extern const struct schema resources_schema; /* ResourceRequirements */
+extern const struct schema se_linux_schema;
+extern const struct schema windows_schema;
+extern const struct schema seccomp_schema;
+extern const struct schema app_armor_schema;
 
 /* --- pod_volume.c --- */
 

@@ -1,162 +1,16 @@
-/* The fields of pods that Berth knows. Every table is open: fields that are not here are kept as they
- * came. */
+/* The fields of pods that Berth knows: all of Kubernetes 1.36. Every table is open: fields that are not here
+ * are kept as they came. Containers are in pod_container_schema.c, volumes in pod_volume_schema.c. */
 #include "api/pod_int.h"
 
 #include "api/meta.h"
-
-static const struct schema se_linux_schema = {
-    "SELinuxOptions",
-    (const struct field[]){
-        { "user", FIELD_STRING },
-        { "role", FIELD_STRING },
-        { "type", FIELD_STRING },
-        { "level", FIELD_STRING },
-        { 0 },
-    },
-    .open = true,
-};
-
-/* --- Containers --- */
-
-static const struct schema container_port_schema = {
-    "ContainerPort",
-    (const struct field[]){
-        { "name", FIELD_STRING },
-        { "hostPort", FIELD_INT32 },
-        { "containerPort", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "protocol", FIELD_STRING, .go_type = "v1.Protocol" },
-        { "hostIP", FIELD_STRING },
-        { 0 },
-    },
-    .open = true,
-};
-
-const struct schema object_field_selector_schema = {
-    "ObjectFieldSelector",
-    (const struct field[]){
-        { "apiVersion", FIELD_STRING },
-        { "fieldPath", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
-    .open = true,
-    .atomic = true,
-};
-
-static const struct schema env_source_schema = {
-    "EnvVarSource",
-    (const struct field[]){
-        { "fieldRef", FIELD_OBJECT, .sub = &object_field_selector_schema },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema env_schema = {
-    "EnvVar",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "value", FIELD_STRING },
-        { "valueFrom", FIELD_OBJECT, .sub = &env_source_schema },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema resources_schema = {
-    "ResourceRequirements",
-    (const struct field[]){
-        { "limits", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "requests", FIELD_MAP, .item = FIELD_QUANTITY },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema volume_mount_schema = {
-    "VolumeMount",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "readOnly", FIELD_BOOL },
-        { "recursiveReadOnly", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.RecursiveReadOnlyMode" },
-        { "mountPath", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "subPath", FIELD_STRING },
-        { "mountPropagation", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.MountPropagationMode" },
-        { "subPathExpr", FIELD_STRING },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema volume_device_schema = {
-    "VolumeDevice",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "devicePath", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema security_context_schema = {
-    "SecurityContext",
-    (const struct field[]){
-        { "privileged", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "seLinuxOptions", FIELD_OBJECT, .sub = &se_linux_schema },
-        { "runAsUser", FIELD_INT64, .flags = FIELD_POINTER },
-        { "runAsGroup", FIELD_INT64, .flags = FIELD_POINTER },
-        { "runAsNonRoot", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "readOnlyRootFilesystem", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "allowPrivilegeEscalation", FIELD_BOOL, .flags = FIELD_POINTER },
-        { 0 },
-    },
-    .open = true,
-};
-
-/* Of all three kinds of containers. */
-/* clang-format off */
-#define CONTAINER_FIELDS                                                                                     \
-    { "name", FIELD_STRING, .flags = FIELD_ALWAYS },                                                         \
-    { "image", FIELD_STRING },                                                                               \
-    { "command", FIELD_LIST, .item = FIELD_STRING },                                                         \
-    { "args", FIELD_LIST, .item = FIELD_STRING },                                                            \
-    { "workingDir", FIELD_STRING },                                                                          \
-    { "ports", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_port_schema,                              \
-      .merge_key = "containerPort", .owned_keys = "containerPort protocol=TCP" },                            \
-    { "env", FIELD_LIST, .item = FIELD_OBJECT, .sub = &env_schema, .merge_key = "name" },                    \
-    { "resources", FIELD_OBJECT, .sub = &resources_schema, .flags = FIELD_ALWAYS },                          \
-    { "restartPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.ContainerRestartPolicy" },       \
-    { "volumeMounts", FIELD_LIST, .item = FIELD_OBJECT, .sub = &volume_mount_schema,                         \
-      .merge_key = "mountPath" },                                                                            \
-    { "volumeDevices", FIELD_LIST, .item = FIELD_OBJECT, .sub = &volume_device_schema,                       \
-      .merge_key = "devicePath" },                                                                           \
-    { "terminationMessagePath", FIELD_STRING },                                                              \
-    { "terminationMessagePolicy", FIELD_STRING, .go_type = "v1.TerminationMessagePolicy" },                  \
-    { "imagePullPolicy", FIELD_STRING, .go_type = "v1.PullPolicy" },                                         \
-    { "securityContext", FIELD_OBJECT, .sub = &security_context_schema },                                    \
-    { "stdin", FIELD_BOOL },                                                                                 \
-    { "stdinOnce", FIELD_BOOL },                                                                             \
-    { "tty", FIELD_BOOL }
-/* clang-format on */
-
-static const struct schema container_schema = {
-    "Container",
-    (const struct field[]){ CONTAINER_FIELDS, { 0 } },
-    .open = true,
-};
-
-static const struct schema ephemeral_container_schema = {
-    "EphemeralContainer",
-    (const struct field[]){ CONTAINER_FIELDS, { "targetContainerName", FIELD_STRING }, { 0 } },
-    .open = true,
-};
 
 /* --- Spec --- */
 
 static const struct schema preferred_term_schema = {
     "PreferredSchedulingTerm",
     (const struct field[]){
-        { "weight", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "preference", FIELD_OBJECT, .sub = &node_selector_term_schema, .flags = FIELD_ALWAYS },
+        { "weight", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
+        { "preference", FIELD_OBJECT, .sub = &node_selector_term_schema, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -165,9 +19,59 @@ static const struct schema preferred_term_schema = {
 static const struct schema node_affinity_schema = {
     "NodeAffinity",
     (const struct field[]){
-        { "requiredDuringSchedulingIgnoredDuringExecution", FIELD_OBJECT, .sub = &node_selector_schema },
+        { "requiredDuringSchedulingIgnoredDuringExecution", FIELD_OBJECT, .sub = &node_selector_schema,
+          .number = 1 },
         { "preferredDuringSchedulingIgnoredDuringExecution", FIELD_LIST, .item = FIELD_OBJECT,
-          .sub = &preferred_term_schema },
+          .sub = &preferred_term_schema, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema pod_affinity_term_schema = {
+    "PodAffinityTerm",
+    (const struct field[]){
+        { "labelSelector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 1 },
+        { "namespaces", FIELD_LIST, .item = FIELD_STRING, .number = 2 },
+        { "topologyKey", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { "namespaceSelector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 4 },
+        { "matchLabelKeys", FIELD_LIST, .item = FIELD_STRING, .number = 5 },
+        { "mismatchLabelKeys", FIELD_LIST, .item = FIELD_STRING, .number = 6 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema weighted_term_schema = {
+    "WeightedPodAffinityTerm",
+    (const struct field[]){
+        { "weight", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
+        { "podAffinityTerm", FIELD_OBJECT, .sub = &pod_affinity_term_schema, .flags = FIELD_ALWAYS,
+          .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema pod_affinity_schema = {
+    "PodAffinity",
+    (const struct field[]){
+        { "requiredDuringSchedulingIgnoredDuringExecution", FIELD_LIST, .item = FIELD_OBJECT,
+          .sub = &pod_affinity_term_schema, .number = 1 },
+        { "preferredDuringSchedulingIgnoredDuringExecution", FIELD_LIST, .item = FIELD_OBJECT,
+          .sub = &weighted_term_schema, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema pod_anti_affinity_schema = {
+    "PodAntiAffinity",
+    (const struct field[]){
+        { "requiredDuringSchedulingIgnoredDuringExecution", FIELD_LIST, .item = FIELD_OBJECT,
+          .sub = &pod_affinity_term_schema, .number = 1 },
+        { "preferredDuringSchedulingIgnoredDuringExecution", FIELD_LIST, .item = FIELD_OBJECT,
+          .sub = &weighted_term_schema, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -176,7 +80,19 @@ static const struct schema node_affinity_schema = {
 static const struct schema affinity_schema = {
     "Affinity",
     (const struct field[]){
-        { "nodeAffinity", FIELD_OBJECT, .sub = &node_affinity_schema },
+        { "nodeAffinity", FIELD_OBJECT, .sub = &node_affinity_schema, .number = 1 },
+        { "podAffinity", FIELD_OBJECT, .sub = &pod_affinity_schema, .number = 2 },
+        { "podAntiAffinity", FIELD_OBJECT, .sub = &pod_anti_affinity_schema, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema sysctl_schema = {
+    "Sysctl",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "value", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -185,18 +101,22 @@ static const struct schema affinity_schema = {
 static const struct schema pod_security_context_schema = {
     "PodSecurityContext",
     (const struct field[]){
-        { "seLinuxOptions", FIELD_OBJECT, .sub = &se_linux_schema },
-        { "runAsUser", FIELD_INT64, .flags = FIELD_POINTER },
-        { "runAsGroup", FIELD_INT64, .flags = FIELD_POINTER },
-        { "runAsNonRoot", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "supplementalGroups", FIELD_LIST, .item = FIELD_INT64 },
+        { "seLinuxOptions", FIELD_OBJECT, .sub = &se_linux_schema, .number = 1 },
+        { "windowsOptions", FIELD_OBJECT, .sub = &windows_schema, .number = 8 },
+        { "runAsUser", FIELD_INT64, .flags = FIELD_POINTER, .number = 2 },
+        { "runAsGroup", FIELD_INT64, .flags = FIELD_POINTER, .number = 6 },
+        { "runAsNonRoot", FIELD_BOOL, .flags = FIELD_POINTER, .number = 3 },
+        { "supplementalGroups", FIELD_LIST, .item = FIELD_INT64, .number = 4 },
         { "supplementalGroupsPolicy", FIELD_STRING, .flags = FIELD_POINTER,
-          .go_type = "v1.SupplementalGroupsPolicy" },
-        { "fsGroup", FIELD_INT64, .flags = FIELD_POINTER },
-        { "fsGroupChangePolicy", FIELD_STRING, .flags = FIELD_POINTER,
-          .go_type = "v1.PodFSGroupChangePolicy" },
-        { "seLinuxChangePolicy", FIELD_STRING, .flags = FIELD_POINTER,
-          .go_type = "v1.PodSELinuxChangePolicy" },
+          .go_type = "v1.SupplementalGroupsPolicy", .number = 12 },
+        { "fsGroup", FIELD_INT64, .flags = FIELD_POINTER, .number = 5 },
+        { "sysctls", FIELD_LIST, .item = FIELD_OBJECT, .sub = &sysctl_schema, .number = 7 },
+        { "fsGroupChangePolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PodFSGroupChangePolicy",
+          .number = 9 },
+        { "seccompProfile", FIELD_OBJECT, .sub = &seccomp_schema, .number = 10 },
+        { "appArmorProfile", FIELD_OBJECT, .sub = &app_armor_schema, .number = 11 },
+        { "seLinuxChangePolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PodSELinuxChangePolicy",
+          .number = 13 },
         { 0 },
     },
     .open = true,
@@ -205,8 +125,8 @@ static const struct schema pod_security_context_schema = {
 static const struct schema host_alias_schema = {
     "HostAlias",
     (const struct field[]){
-        { "ip", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "hostnames", FIELD_LIST, .item = FIELD_STRING },
+        { "ip", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "hostnames", FIELD_LIST, .item = FIELD_STRING, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -215,7 +135,8 @@ static const struct schema host_alias_schema = {
 static const struct schema readiness_gate_schema = {
     "PodReadinessGate",
     (const struct field[]){
-        { "conditionType", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PodConditionType" },
+        { "conditionType", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PodConditionType",
+          .number = 1 },
         { 0 },
     },
     .open = true,
@@ -224,7 +145,7 @@ static const struct schema readiness_gate_schema = {
 static const struct schema scheduling_gate_schema = {
     "PodSchedulingGate",
     (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -233,11 +154,67 @@ static const struct schema scheduling_gate_schema = {
 static const struct schema spread_constraint_schema = {
     "TopologySpreadConstraint",
     (const struct field[]){
-        { "maxSkew", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "topologyKey", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "maxSkew", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
+        { "topologyKey", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
         { "whenUnsatisfiable", FIELD_STRING, .flags = FIELD_ALWAYS,
-          .go_type = "v1.UnsatisfiableConstraintAction" },
-        { "labelSelector", FIELD_OBJECT, .sub = &label_selector_schema },
+          .go_type = "v1.UnsatisfiableConstraintAction", .number = 3 },
+        { "labelSelector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 4 },
+        { "minDomains", FIELD_INT32, .flags = FIELD_POINTER, .number = 5 },
+        { "nodeAffinityPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.NodeInclusionPolicy",
+          .number = 6 },
+        { "nodeTaintsPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.NodeInclusionPolicy",
+          .number = 7 },
+        { "matchLabelKeys", FIELD_LIST, .item = FIELD_STRING, .number = 8 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema dns_option_schema = {
+    "PodDNSConfigOption",
+    (const struct field[]){
+        { "name", FIELD_STRING, .number = 1 },
+        { "value", FIELD_STRING, .flags = FIELD_POINTER, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema dns_config_schema = {
+    "PodDNSConfig",
+    (const struct field[]){
+        { "nameservers", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        { "searches", FIELD_LIST, .item = FIELD_STRING, .number = 2 },
+        { "options", FIELD_LIST, .item = FIELD_OBJECT, .sub = &dns_option_schema, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema pod_os_schema = {
+    "PodOS",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.OSName", .number = 1 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema pod_resource_claim_schema = {
+    "PodResourceClaim",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "resourceClaimName", FIELD_STRING, .flags = FIELD_POINTER, .number = 3 },
+        { "resourceClaimTemplateName", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema scheduling_group_schema = {
+    "PodSchedulingGroup",
+    (const struct field[]){
+        { "podGroupName", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -247,46 +224,57 @@ const struct schema pod_spec_schema = {
     "PodSpec",
     (const struct field[]){
         { "volumes", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_volume_schema, .flags = FIELD_RETAIN_KEYS,
-          .merge_key = "name" },
-        { "initContainers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_schema, .merge_key = "name" },
+          .merge_key = "name", .number = 1 },
+        { "initContainers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_schema, .merge_key = "name",
+          .number = 20 },
         { "containers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_schema, .flags = FIELD_ALWAYS,
-          .merge_key = "name" },
+          .merge_key = "name", .number = 2 },
         { "ephemeralContainers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &ephemeral_container_schema,
-          .merge_key = "name" },
-        { "restartPolicy", FIELD_STRING, .go_type = "v1.RestartPolicy" },
-        { "terminationGracePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER },
-        { "activeDeadlineSeconds", FIELD_INT64, .flags = FIELD_POINTER },
-        { "dnsPolicy", FIELD_STRING, .go_type = "v1.DNSPolicy" },
-        { "nodeSelector", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_ATOMIC },
-        { "serviceAccountName", FIELD_STRING },
-        { "serviceAccount", FIELD_STRING },
-        { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "nodeName", FIELD_STRING },
-        { "hostNetwork", FIELD_BOOL },
-        { "hostPID", FIELD_BOOL },
-        { "hostIPC", FIELD_BOOL },
-        { "shareProcessNamespace", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "securityContext", FIELD_OBJECT, .sub = &pod_security_context_schema },
+          .merge_key = "name", .number = 34 },
+        { "restartPolicy", FIELD_STRING, .go_type = "v1.RestartPolicy", .number = 3 },
+        { "terminationGracePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 4 },
+        { "activeDeadlineSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 5 },
+        { "dnsPolicy", FIELD_STRING, .go_type = "v1.DNSPolicy", .number = 6 },
+        { "nodeSelector", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_ATOMIC, .number = 7 },
+        { "serviceAccountName", FIELD_STRING, .number = 8 },
+        { "serviceAccount", FIELD_STRING, .number = 9 },
+        { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER, .number = 21 },
+        { "nodeName", FIELD_STRING, .number = 10 },
+        { "hostNetwork", FIELD_BOOL, .number = 11 },
+        { "hostPID", FIELD_BOOL, .number = 12 },
+        { "hostIPC", FIELD_BOOL, .number = 13 },
+        { "shareProcessNamespace", FIELD_BOOL, .flags = FIELD_POINTER, .number = 27 },
+        { "securityContext", FIELD_OBJECT, .sub = &pod_security_context_schema, .number = 14 },
         { "imagePullSecrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &local_object_reference_schema,
-          .merge_key = "name" },
-        { "hostname", FIELD_STRING },
-        { "subdomain", FIELD_STRING },
-        { "affinity", FIELD_OBJECT, .sub = &affinity_schema },
-        { "schedulerName", FIELD_STRING },
-        { "tolerations", FIELD_LIST, .item = FIELD_OBJECT, .sub = &toleration_schema },
-        { "hostAliases", FIELD_LIST, .item = FIELD_OBJECT, .sub = &host_alias_schema, .merge_key = "ip" },
-        { "priorityClassName", FIELD_STRING },
-        { "priority", FIELD_INT32, .flags = FIELD_POINTER },
-        { "readinessGates", FIELD_LIST, .item = FIELD_OBJECT, .sub = &readiness_gate_schema },
-        { "runtimeClassName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "enableServiceLinks", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "preemptionPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PreemptionPolicy" },
-        { "overhead", FIELD_MAP, .item = FIELD_QUANTITY },
+          .merge_key = "name", .number = 15 },
+        { "hostname", FIELD_STRING, .number = 16 },
+        { "subdomain", FIELD_STRING, .number = 17 },
+        { "affinity", FIELD_OBJECT, .sub = &affinity_schema, .number = 18 },
+        { "schedulerName", FIELD_STRING, .number = 19 },
+        { "tolerations", FIELD_LIST, .item = FIELD_OBJECT, .sub = &toleration_schema, .number = 22 },
+        { "hostAliases", FIELD_LIST, .item = FIELD_OBJECT, .sub = &host_alias_schema, .merge_key = "ip",
+          .number = 23 },
+        { "priorityClassName", FIELD_STRING, .number = 24 },
+        { "priority", FIELD_INT32, .flags = FIELD_POINTER, .number = 25 },
+        { "dnsConfig", FIELD_OBJECT, .sub = &dns_config_schema, .number = 26 },
+        { "readinessGates", FIELD_LIST, .item = FIELD_OBJECT, .sub = &readiness_gate_schema, .number = 28 },
+        { "runtimeClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 29 },
+        { "enableServiceLinks", FIELD_BOOL, .flags = FIELD_POINTER, .number = 30 },
+        { "preemptionPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PreemptionPolicy",
+          .number = 31 },
+        { "overhead", FIELD_MAP, .item = FIELD_QUANTITY, .number = 32 },
         { "topologySpreadConstraints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &spread_constraint_schema,
-          .merge_key = "topologyKey", .owned_keys = "topologyKey whenUnsatisfiable" },
+          .merge_key = "topologyKey", .owned_keys = "topologyKey whenUnsatisfiable", .number = 33 },
+        { "setHostnameAsFQDN", FIELD_BOOL, .flags = FIELD_POINTER, .number = 35 },
+        { "os", FIELD_OBJECT, .sub = &pod_os_schema, .number = 36 },
+        { "hostUsers", FIELD_BOOL, .flags = FIELD_POINTER, .number = 37 },
         { "schedulingGates", FIELD_LIST, .item = FIELD_OBJECT, .sub = &scheduling_gate_schema,
-          .merge_key = "name" },
-        { "resources", FIELD_OBJECT, .sub = &resources_schema },
+          .merge_key = "name", .number = 38 },
+        { "resourceClaims", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_resource_claim_schema,
+          .flags = FIELD_RETAIN_KEYS, .merge_key = "name", .number = 39 },
+        { "resources", FIELD_OBJECT, .sub = &resources_schema, .number = 40 },
+        { "hostnameOverride", FIELD_STRING, .flags = FIELD_POINTER, .number = 41 },
+        { "schedulingGroup", FIELD_OBJECT, .sub = &scheduling_group_schema, .number = 43 },
         { 0 },
     },
     .open = true,
@@ -297,13 +285,13 @@ const struct schema pod_spec_schema = {
 static const struct schema pod_condition_schema = {
     "PodCondition",
     (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PodConditionType" },
-        { "observedGeneration", FIELD_INT64 },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus" },
-        { "lastProbeTime", FIELD_TIME },
-        { "lastTransitionTime", FIELD_TIME },
-        { "reason", FIELD_STRING },
-        { "message", FIELD_STRING },
+        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PodConditionType", .number = 1 },
+        { "observedGeneration", FIELD_INT64, .number = 7 },
+        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+        { "lastProbeTime", FIELD_TIME, .number = 3 },
+        { "lastTransitionTime", FIELD_TIME, .number = 4 },
+        { "reason", FIELD_STRING, .number = 5 },
+        { "message", FIELD_STRING, .number = 6 },
         { 0 },
     },
     .open = true,
@@ -311,21 +299,21 @@ static const struct schema pod_condition_schema = {
 
 static const struct schema pod_ip_schema = {
     "PodIP",
-    (const struct field[]){ { "ip", FIELD_STRING, .flags = FIELD_ALWAYS }, { 0 } },
+    (const struct field[]){ { "ip", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 }, { 0 } },
     .open = true,
 };
 
 static const struct schema host_ip_schema = {
     "HostIP",
-    (const struct field[]){ { "ip", FIELD_STRING, .flags = FIELD_ALWAYS }, { 0 } },
+    (const struct field[]){ { "ip", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 }, { 0 } },
     .open = true,
 };
 
 static const struct schema waiting_schema = {
     "ContainerStateWaiting",
     (const struct field[]){
-        { "reason", FIELD_STRING },
-        { "message", FIELD_STRING },
+        { "reason", FIELD_STRING, .number = 1 },
+        { "message", FIELD_STRING, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -333,20 +321,20 @@ static const struct schema waiting_schema = {
 
 static const struct schema running_schema = {
     "ContainerStateRunning",
-    (const struct field[]){ { "startedAt", FIELD_TIME }, { 0 } },
+    (const struct field[]){ { "startedAt", FIELD_TIME, .number = 1 }, { 0 } },
     .open = true,
 };
 
 static const struct schema terminated_schema = {
     "ContainerStateTerminated",
     (const struct field[]){
-        { "exitCode", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "signal", FIELD_INT32 },
-        { "reason", FIELD_STRING },
-        { "message", FIELD_STRING },
-        { "startedAt", FIELD_TIME },
-        { "finishedAt", FIELD_TIME },
-        { "containerID", FIELD_STRING },
+        { "exitCode", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
+        { "signal", FIELD_INT32, .number = 2 },
+        { "reason", FIELD_STRING, .number = 3 },
+        { "message", FIELD_STRING, .number = 4 },
+        { "startedAt", FIELD_TIME, .number = 5 },
+        { "finishedAt", FIELD_TIME, .number = 6 },
+        { "containerID", FIELD_STRING, .number = 7 },
         { 0 },
     },
     .open = true,
@@ -355,9 +343,83 @@ static const struct schema terminated_schema = {
 static const struct schema container_state_schema = {
     "ContainerState",
     (const struct field[]){
-        { "waiting", FIELD_OBJECT, .sub = &waiting_schema },
-        { "running", FIELD_OBJECT, .sub = &running_schema },
-        { "terminated", FIELD_OBJECT, .sub = &terminated_schema },
+        { "waiting", FIELD_OBJECT, .sub = &waiting_schema, .number = 1 },
+        { "running", FIELD_OBJECT, .sub = &running_schema, .number = 2 },
+        { "terminated", FIELD_OBJECT, .sub = &terminated_schema, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema image_status_schema = {
+    "ImageVolumeStatus",
+    (const struct field[]){
+        { "imageRef", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema mounted_volume_schema = {
+    "VolumeStatus",
+    (const struct field[]){
+        { "image", FIELD_OBJECT, .sub = &image_status_schema, .number = 1 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema volume_mount_status_schema = {
+    "VolumeMountStatus",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "mountPath", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { "recursiveReadOnly", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.RecursiveReadOnlyMode",
+          .number = 4 },
+        { "volumeStatus", FIELD_OBJECT, .sub = &mounted_volume_schema, .number = 5 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema linux_user_schema = {
+    "LinuxContainerUser",
+    (const struct field[]){
+        { "uid", FIELD_INT64, .flags = FIELD_ALWAYS, .number = 1 },
+        { "gid", FIELD_INT64, .flags = FIELD_ALWAYS, .number = 2 },
+        { "supplementalGroups", FIELD_LIST, .item = FIELD_INT64, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema container_user_schema = {
+    "ContainerUser",
+    (const struct field[]){
+        { "linux", FIELD_OBJECT, .sub = &linux_user_schema, .number = 1 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema resource_health_schema = {
+    "ResourceHealth",
+    (const struct field[]){
+        { "resourceID", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ResourceID", .number = 1 },
+        { "health", FIELD_STRING, .go_type = "v1.ResourceHealthStatus", .number = 2 },
+        { "message", FIELD_STRING, .flags = FIELD_POINTER, .number = 6 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema resource_status_schema = {
+    "ResourceStatus",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ResourceName", .number = 1 },
+        { "resources", FIELD_LIST, .item = FIELD_OBJECT, .sub = &resource_health_schema,
+          .owned_keys = "resourceID", .number = 2 },
         { 0 },
     },
     .open = true,
@@ -366,17 +428,66 @@ static const struct schema container_state_schema = {
 static const struct schema container_status_schema = {
     "ContainerStatus",
     (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "state", FIELD_OBJECT, .sub = &container_state_schema, .flags = FIELD_ALWAYS },
-        { "lastState", FIELD_OBJECT, .sub = &container_state_schema, .flags = FIELD_ALWAYS },
-        { "ready", FIELD_BOOL, .flags = FIELD_ALWAYS },
-        { "restartCount", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "image", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "imageID", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "containerID", FIELD_STRING },
-        { "started", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "resources", FIELD_OBJECT, .sub = &resources_schema },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "state", FIELD_OBJECT, .sub = &container_state_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "lastState", FIELD_OBJECT, .sub = &container_state_schema, .flags = FIELD_ALWAYS, .number = 3 },
+        { "ready", FIELD_BOOL, .flags = FIELD_ALWAYS, .number = 4 },
+        { "restartCount", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 5 },
+        { "image", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 6 },
+        { "imageID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 7 },
+        { "containerID", FIELD_STRING, .number = 8 },
+        { "started", FIELD_BOOL, .flags = FIELD_POINTER, .number = 9 },
+        { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY, .number = 10 },
+        { "resources", FIELD_OBJECT, .sub = &resources_schema, .number = 11 },
+        { "volumeMounts", FIELD_LIST, .item = FIELD_OBJECT, .sub = &volume_mount_status_schema,
+          .number = 12 },
+        { "user", FIELD_OBJECT, .sub = &container_user_schema, .number = 13 },
+        { "allocatedResourcesStatus", FIELD_LIST, .item = FIELD_OBJECT, .sub = &resource_status_schema,
+          .number = 14 },
+        { "stopSignal", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.Signal", .number = 15 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema claim_status_schema = {
+    "PodResourceClaimStatus",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "resourceClaimName", FIELD_STRING, .flags = FIELD_POINTER, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema extended_request_schema = {
+    "ContainerExtendedResourceRequest",
+    (const struct field[]){
+        { "containerName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "resourceName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "requestName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema extended_claim_schema = {
+    "PodExtendedResourceClaimStatus",
+    (const struct field[]){
+        { "requestMappings", FIELD_LIST, .item = FIELD_OBJECT, .sub = &extended_request_schema,
+          .flags = FIELD_ALWAYS, .number = 1 },
+        { "resourceClaimName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema allocatable_claim_schema = {
+    "NodeAllocatableResourceClaimStatus",
+    (const struct field[]){
+        { "resourceClaimName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "containers", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_OWNED_SET, .number = 2 },
+        { "resources", FIELD_MAP, .item = FIELD_QUANTITY, .number = 3 },
         { 0 },
     },
     .open = true,
@@ -385,22 +496,35 @@ static const struct schema container_status_schema = {
 static const struct schema pod_status_schema = {
     "PodStatus",
     (const struct field[]){
-        { "observedGeneration", FIELD_INT64 },
-        { "phase", FIELD_STRING, .go_type = "v1.PodPhase" },
-        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_condition_schema, .merge_key = "type" },
-        { "message", FIELD_STRING },
-        { "reason", FIELD_STRING },
-        { "nominatedNodeName", FIELD_STRING },
-        { "hostIP", FIELD_STRING },
+        { "observedGeneration", FIELD_INT64, .number = 17 },
+        { "phase", FIELD_STRING, .go_type = "v1.PodPhase", .number = 1 },
+        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_condition_schema, .merge_key = "type",
+          .number = 2 },
+        { "message", FIELD_STRING, .number = 3 },
+        { "reason", FIELD_STRING, .number = 4 },
+        { "nominatedNodeName", FIELD_STRING, .number = 11 },
+        { "hostIP", FIELD_STRING, .number = 5 },
         { "hostIPs", FIELD_LIST, .item = FIELD_OBJECT, .sub = &host_ip_schema, .flags = FIELD_ATOMIC,
-          .merge_key = "ip" },
-        { "podIP", FIELD_STRING },
-        { "podIPs", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_ip_schema, .merge_key = "ip" },
-        { "startTime", FIELD_TIME },
-        { "initContainerStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_status_schema },
-        { "containerStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_status_schema },
-        { "qosClass", FIELD_STRING, .go_type = "v1.PodQOSClass" },
-        { "ephemeralContainerStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_status_schema },
+          .merge_key = "ip", .number = 16 },
+        { "podIP", FIELD_STRING, .number = 6 },
+        { "podIPs", FIELD_LIST, .item = FIELD_OBJECT, .sub = &pod_ip_schema, .merge_key = "ip",
+          .number = 12 },
+        { "startTime", FIELD_TIME, .number = 7 },
+        { "initContainerStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_status_schema,
+          .number = 10 },
+        { "containerStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_status_schema,
+          .number = 8 },
+        { "qosClass", FIELD_STRING, .go_type = "v1.PodQOSClass", .number = 9 },
+        { "ephemeralContainerStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_status_schema,
+          .number = 13 },
+        { "resize", FIELD_STRING, .go_type = "v1.PodResizeStatus", .number = 14 },
+        { "resourceClaimStatuses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &claim_status_schema,
+          .flags = FIELD_RETAIN_KEYS, .merge_key = "name", .number = 15 },
+        { "extendedResourceClaimStatus", FIELD_OBJECT, .sub = &extended_claim_schema, .number = 18 },
+        { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY, .number = 19 },
+        { "resources", FIELD_OBJECT, .sub = &resources_schema, .number = 20 },
+        { "nodeAllocatableResourceClaimStatuses", FIELD_LIST, .item = FIELD_OBJECT,
+          .sub = &allocatable_claim_schema, .number = 21 },
         { 0 },
     },
     .open = true,
@@ -410,8 +534,8 @@ const struct schema pod_schema = {
     "Pod",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &pod_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &pod_status_schema, .flags = FIELD_ALWAYS },
+        { "spec", FIELD_OBJECT, .sub = &pod_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+        { "status", FIELD_OBJECT, .sub = &pod_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
     .open = true,

@@ -1,52 +1,16 @@
-/* The fields of a pod's volumes. Open tables, like all of a pod's: see pod_schema.c. */
+/* The fields of a pod's volumes. Open tables, like all of a pod's: see pod_schema.c. The sources that
+ * PersistentVolumes have in the same form are those of volume_source.c, which are closed. */
 #include "api/pod_int.h"
 
 #include "api/claim.h"
 #include "api/meta.h"
-
-/* Sources that Berth only carries: they are objects, and whatever is in them stays. */
-#define CARRIED_SOURCE(go_name) \
-    (&(const struct schema){ go_name, (const struct field[]){ { 0 } }, .open = true })
-
-static const struct schema host_path_schema = {
-    "HostPathVolumeSource",
-    (const struct field[]){
-        { "path", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "type", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.HostPathType" },
-        { 0 },
-    },
-    .open = true,
-};
+#include "api/volume_source.h"
 
 static const struct schema empty_dir_schema = {
     "EmptyDirVolumeSource",
     (const struct field[]){
-        { "medium", FIELD_STRING, .go_type = "v1.StorageMedium" },
-        { "sizeLimit", FIELD_QUANTITY, .flags = FIELD_POINTER },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema gce_disk_schema = {
-    "GCEPersistentDiskVolumeSource",
-    (const struct field[]){
-        { "pdName", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "fsType", FIELD_STRING },
-        { "partition", FIELD_INT32 },
-        { "readOnly", FIELD_BOOL },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema aws_disk_schema = {
-    "AWSElasticBlockStoreVolumeSource",
-    (const struct field[]){
-        { "volumeID", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "fsType", FIELD_STRING },
-        { "partition", FIELD_INT32 },
-        { "readOnly", FIELD_BOOL },
+        { "medium", FIELD_STRING, .go_type = "v1.StorageMedium", .number = 1 },
+        { "sizeLimit", FIELD_QUANTITY, .flags = FIELD_POINTER, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -55,9 +19,9 @@ static const struct schema aws_disk_schema = {
 static const struct schema git_repo_schema = {
     "GitRepoVolumeSource",
     (const struct field[]){
-        { "repository", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "revision", FIELD_STRING },
-        { "directory", FIELD_STRING },
+        { "repository", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "revision", FIELD_STRING, .number = 2 },
+        { "directory", FIELD_STRING, .number = 3 },
         { 0 },
     },
     .open = true,
@@ -66,9 +30,9 @@ static const struct schema git_repo_schema = {
 static const struct schema key_to_path_schema = {
     "KeyToPath",
     (const struct field[]){
-        { "key", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "path", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "mode", FIELD_INT32, .flags = FIELD_POINTER },
+        { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "path", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "mode", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
         { 0 },
     },
     .open = true,
@@ -77,21 +41,10 @@ static const struct schema key_to_path_schema = {
 static const struct schema secret_source_schema = {
     "SecretVolumeSource",
     (const struct field[]){
-        { "secretName", FIELD_STRING },
-        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema },
-        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER },
-        { "optional", FIELD_BOOL, .flags = FIELD_POINTER },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema nfs_schema = {
-    "NFSVolumeSource",
-    (const struct field[]){
-        { "server", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "path", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "readOnly", FIELD_BOOL },
+        { "secretName", FIELD_STRING, .number = 1 },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema, .number = 2 },
+        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
+        { "optional", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
     .open = true,
@@ -100,17 +53,17 @@ static const struct schema nfs_schema = {
 static const struct schema iscsi_schema = {
     "ISCSIVolumeSource",
     (const struct field[]){
-        { "targetPortal", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "iqn", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "lun", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "iscsiInterface", FIELD_STRING },
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
-        { "portals", FIELD_LIST, .item = FIELD_STRING },
-        { "chapAuthDiscovery", FIELD_BOOL },
-        { "chapAuthSession", FIELD_BOOL },
-        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema },
-        { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER },
+        { "targetPortal", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "iqn", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "lun", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 3 },
+        { "iscsiInterface", FIELD_STRING, .number = 4 },
+        { "fsType", FIELD_STRING, .number = 5 },
+        { "readOnly", FIELD_BOOL, .number = 6 },
+        { "portals", FIELD_LIST, .item = FIELD_STRING, .number = 7 },
+        { "chapAuthDiscovery", FIELD_BOOL, .number = 8 },
+        { "chapAuthSession", FIELD_BOOL, .number = 11 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 10 },
+        { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER, .number = 12 },
         { 0 },
     },
     .open = true,
@@ -119,8 +72,8 @@ static const struct schema iscsi_schema = {
 static const struct schema claim_source_schema = {
     "PersistentVolumeClaimVolumeSource",
     (const struct field[]){
-        { "claimName", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "readOnly", FIELD_BOOL },
+        { "claimName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "readOnly", FIELD_BOOL, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -129,14 +82,14 @@ static const struct schema claim_source_schema = {
 static const struct schema rbd_schema = {
     "RBDVolumeSource",
     (const struct field[]){
-        { "monitors", FIELD_LIST, .item = FIELD_STRING },
-        { "image", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "fsType", FIELD_STRING },
-        { "pool", FIELD_STRING },
-        { "user", FIELD_STRING },
-        { "keyring", FIELD_STRING },
-        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema },
-        { "readOnly", FIELD_BOOL },
+        { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        { "image", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "fsType", FIELD_STRING, .number = 3 },
+        { "pool", FIELD_STRING, .number = 4 },
+        { "user", FIELD_STRING, .number = 5 },
+        { "keyring", FIELD_STRING, .number = 6 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 7 },
+        { "readOnly", FIELD_BOOL, .number = 8 },
         { 0 },
     },
     .open = true,
@@ -145,22 +98,22 @@ static const struct schema rbd_schema = {
 static const struct schema flex_schema = {
     "FlexVolumeSource",
     (const struct field[]){
-        { "driver", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "fsType", FIELD_STRING },
-        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema },
-        { "readOnly", FIELD_BOOL },
-        { "options", FIELD_MAP, .item = FIELD_STRING },
+        { "driver", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 3 },
+        { "readOnly", FIELD_BOOL, .number = 4 },
+        { "options", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
         { 0 },
     },
     .open = true,
 };
 
-static const struct schema resource_ref_schema = {
+const struct schema resource_field_selector_schema = {
     "ResourceFieldSelector",
     (const struct field[]){
-        { "containerName", FIELD_STRING },
-        { "resource", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "divisor", FIELD_QUANTITY, .flags = FIELD_ALWAYS },
+        { "containerName", FIELD_STRING, .number = 1 },
+        { "resource", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "divisor", FIELD_QUANTITY, .flags = FIELD_ALWAYS, .number = 3 },
         { 0 },
     },
     .open = true,
@@ -170,10 +123,10 @@ static const struct schema resource_ref_schema = {
 static const struct schema downward_file_schema = {
     "DownwardAPIVolumeFile",
     (const struct field[]){
-        { "path", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "fieldRef", FIELD_OBJECT, .sub = &object_field_selector_schema },
-        { "resourceFieldRef", FIELD_OBJECT, .sub = &resource_ref_schema },
-        { "mode", FIELD_INT32, .flags = FIELD_POINTER },
+        { "path", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "fieldRef", FIELD_OBJECT, .sub = &object_field_selector_schema, .number = 2 },
+        { "resourceFieldRef", FIELD_OBJECT, .sub = &resource_field_selector_schema, .number = 3 },
+        { "mode", FIELD_INT32, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
     .open = true,
@@ -182,21 +135,8 @@ static const struct schema downward_file_schema = {
 static const struct schema downward_source_schema = {
     "DownwardAPIVolumeSource",
     (const struct field[]){
-        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &downward_file_schema },
-        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER },
-        { 0 },
-    },
-    .open = true,
-};
-
-static const struct schema fc_schema = {
-    "FCVolumeSource",
-    (const struct field[]){
-        { "targetWWNs", FIELD_LIST, .item = FIELD_STRING },
-        { "lun", FIELD_INT32, .flags = FIELD_POINTER },
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
-        { "wwids", FIELD_LIST, .item = FIELD_STRING },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &downward_file_schema, .number = 1 },
+        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -205,10 +145,91 @@ static const struct schema fc_schema = {
 static const struct schema config_map_source_schema = {
     "ConfigMapVolumeSource",
     (const struct field[]){
-        { "name", FIELD_STRING },
-        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema },
-        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER },
-        { "optional", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "name", FIELD_STRING, .number = 1, .within = 1 },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema, .number = 2 },
+        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
+        { "optional", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
+        { 0 },
+    },
+    .open = true,
+};
+
+/* --- Sources that Berth only carries --- */
+
+static const struct schema glusterfs_schema = {
+    "GlusterfsVolumeSource",
+    (const struct field[]){
+        { "endpoints", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "path", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema cinder_schema = {
+    "CinderVolumeSource",
+    (const struct field[]){
+        { "volumeID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 4 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema cephfs_schema = {
+    "CephFSVolumeSource",
+    (const struct field[]){
+        { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        { "path", FIELD_STRING, .number = 2 },
+        { "user", FIELD_STRING, .number = 3 },
+        { "secretFile", FIELD_STRING, .number = 4 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 5 },
+        { "readOnly", FIELD_BOOL, .number = 6 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema azure_file_schema = {
+    "AzureFileVolumeSource",
+    (const struct field[]){
+        { "secretName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "shareName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema scale_io_schema = {
+    "ScaleIOVolumeSource",
+    (const struct field[]){
+        { "gateway", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "system", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 3 },
+        { "sslEnabled", FIELD_BOOL, .number = 4 },
+        { "protectionDomain", FIELD_STRING, .number = 5 },
+        { "storagePool", FIELD_STRING, .number = 6 },
+        { "storageMode", FIELD_STRING, .number = 7 },
+        { "volumeName", FIELD_STRING, .number = 8 },
+        { "fsType", FIELD_STRING, .number = 9 },
+        { "readOnly", FIELD_BOOL, .number = 10 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema storage_os_schema = {
+    "StorageOSVolumeSource",
+    (const struct field[]){
+        { "volumeName", FIELD_STRING, .number = 1 },
+        { "volumeNamespace", FIELD_STRING, .number = 2 },
+        { "fsType", FIELD_STRING, .number = 3 },
+        { "readOnly", FIELD_BOOL, .number = 4 },
+        { "secretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 5 },
         { 0 },
     },
     .open = true,
@@ -219,9 +240,9 @@ static const struct schema config_map_source_schema = {
 static const struct schema secret_projection_schema = {
     "SecretProjection",
     (const struct field[]){
-        { "name", FIELD_STRING },
-        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema },
-        { "optional", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "name", FIELD_STRING, .number = 1, .within = 1 },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema, .number = 2 },
+        { "optional", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
     .open = true,
@@ -230,7 +251,7 @@ static const struct schema secret_projection_schema = {
 static const struct schema downward_projection_schema = {
     "DownwardAPIProjection",
     (const struct field[]){
-        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &downward_file_schema },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &downward_file_schema, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -239,9 +260,9 @@ static const struct schema downward_projection_schema = {
 static const struct schema config_map_projection_schema = {
     "ConfigMapProjection",
     (const struct field[]){
-        { "name", FIELD_STRING },
-        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema },
-        { "optional", FIELD_BOOL, .flags = FIELD_POINTER },
+        { "name", FIELD_STRING, .number = 1, .within = 1 },
+        { "items", FIELD_LIST, .item = FIELD_OBJECT, .sub = &key_to_path_schema, .number = 2 },
+        { "optional", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
     .open = true,
@@ -250,9 +271,37 @@ static const struct schema config_map_projection_schema = {
 static const struct schema token_projection_schema = {
     "ServiceAccountTokenProjection",
     (const struct field[]){
-        { "audience", FIELD_STRING },
-        { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER },
-        { "path", FIELD_STRING, .flags = FIELD_ALWAYS },
+        { "audience", FIELD_STRING, .number = 1 },
+        { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 2 },
+        { "path", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema trust_bundle_schema = {
+    "ClusterTrustBundleProjection",
+    (const struct field[]){
+        { "name", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+        { "signerName", FIELD_STRING, .flags = FIELD_POINTER, .number = 2 },
+        { "labelSelector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 3 },
+        { "optional", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
+        { "path", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 4 },
+        { 0 },
+    },
+    .open = true,
+};
+
+static const struct schema pod_certificate_schema = {
+    "PodCertificateProjection",
+    (const struct field[]){
+        { "signerName", FIELD_STRING, .number = 1 },
+        { "keyType", FIELD_STRING, .number = 2 },
+        { "maxExpirationSeconds", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
+        { "credentialBundlePath", FIELD_STRING, .number = 4 },
+        { "keyPath", FIELD_STRING, .number = 5 },
+        { "certificateChainPath", FIELD_STRING, .number = 6 },
+        { "userAnnotations", FIELD_MAP, .item = FIELD_STRING, .number = 7 },
         { 0 },
     },
     .open = true,
@@ -261,10 +310,12 @@ static const struct schema token_projection_schema = {
 static const struct schema projection_schema = {
     "VolumeProjection",
     (const struct field[]){
-        { "secret", FIELD_OBJECT, .sub = &secret_projection_schema },
-        { "downwardAPI", FIELD_OBJECT, .sub = &downward_projection_schema },
-        { "configMap", FIELD_OBJECT, .sub = &config_map_projection_schema },
-        { "serviceAccountToken", FIELD_OBJECT, .sub = &token_projection_schema },
+        { "secret", FIELD_OBJECT, .sub = &secret_projection_schema, .number = 1 },
+        { "downwardAPI", FIELD_OBJECT, .sub = &downward_projection_schema, .number = 2 },
+        { "configMap", FIELD_OBJECT, .sub = &config_map_projection_schema, .number = 3 },
+        { "serviceAccountToken", FIELD_OBJECT, .sub = &token_projection_schema, .number = 4 },
+        { "clusterTrustBundle", FIELD_OBJECT, .sub = &trust_bundle_schema, .number = 5 },
+        { "podCertificate", FIELD_OBJECT, .sub = &pod_certificate_schema, .number = 6 },
         { 0 },
     },
     .open = true,
@@ -273,8 +324,8 @@ static const struct schema projection_schema = {
 static const struct schema projected_schema = {
     "ProjectedVolumeSource",
     (const struct field[]){
-        { "sources", FIELD_LIST, .item = FIELD_OBJECT, .sub = &projection_schema },
-        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER },
+        { "sources", FIELD_LIST, .item = FIELD_OBJECT, .sub = &projection_schema, .number = 1 },
+        { "defaultMode", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -285,11 +336,11 @@ static const struct schema projected_schema = {
 static const struct schema csi_schema = {
     "CSIVolumeSource",
     (const struct field[]){
-        { "driver", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "fsType", FIELD_STRING, .flags = FIELD_POINTER },
-        { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING },
-        { "nodePublishSecretRef", FIELD_OBJECT, .sub = &local_object_reference_schema },
+        { "driver", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
+        { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 3 },
+        { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING, .number = 4 },
+        { "nodePublishSecretRef", FIELD_OBJECT, .sub = &local_object_reference_schema, .number = 5 },
         { 0 },
     },
     .open = true,
@@ -298,8 +349,8 @@ static const struct schema csi_schema = {
 static const struct schema claim_template_schema = {
     "PersistentVolumeClaimTemplate",
     (const struct field[]){
-        { "metadata", FIELD_OBJECT, .sub = &meta_schema, .flags = FIELD_ALWAYS },
-        { "spec", FIELD_OBJECT, .sub = &claim_spec_schema, .flags = FIELD_ALWAYS },
+        { "metadata", FIELD_OBJECT, .sub = &meta_schema, .flags = FIELD_ALWAYS, .number = 1 },
+        { "spec", FIELD_OBJECT, .sub = &claim_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
         { 0 },
     },
     .open = true,
@@ -308,7 +359,7 @@ static const struct schema claim_template_schema = {
 static const struct schema ephemeral_schema = {
     "EphemeralVolumeSource",
     (const struct field[]){
-        { "volumeClaimTemplate", FIELD_OBJECT, .sub = &claim_template_schema },
+        { "volumeClaimTemplate", FIELD_OBJECT, .sub = &claim_template_schema, .number = 1 },
         { 0 },
     },
     .open = true,
@@ -317,8 +368,8 @@ static const struct schema ephemeral_schema = {
 static const struct schema image_schema = {
     "ImageVolumeSource",
     (const struct field[]){
-        { "reference", FIELD_STRING },
-        { "pullPolicy", FIELD_STRING, .go_type = "v1.PullPolicy" },
+        { "reference", FIELD_STRING, .number = 1 },
+        { "pullPolicy", FIELD_STRING, .go_type = "v1.PullPolicy", .number = 2 },
         { 0 },
     },
     .open = true,
@@ -327,37 +378,37 @@ static const struct schema image_schema = {
 const struct schema pod_volume_schema = {
     "Volume",
     (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "hostPath", FIELD_OBJECT, .sub = &host_path_schema },
-        { "emptyDir", FIELD_OBJECT, .sub = &empty_dir_schema },
-        { "gcePersistentDisk", FIELD_OBJECT, .sub = &gce_disk_schema },
-        { "awsElasticBlockStore", FIELD_OBJECT, .sub = &aws_disk_schema },
-        { "gitRepo", FIELD_OBJECT, .sub = &git_repo_schema },
-        { "secret", FIELD_OBJECT, .sub = &secret_source_schema },
-        { "nfs", FIELD_OBJECT, .sub = &nfs_schema },
-        { "iscsi", FIELD_OBJECT, .sub = &iscsi_schema },
-        { "glusterfs", FIELD_OBJECT, .sub = CARRIED_SOURCE("GlusterfsVolumeSource") },
-        { "persistentVolumeClaim", FIELD_OBJECT, .sub = &claim_source_schema },
-        { "rbd", FIELD_OBJECT, .sub = &rbd_schema },
-        { "flexVolume", FIELD_OBJECT, .sub = &flex_schema },
-        { "cinder", FIELD_OBJECT, .sub = CARRIED_SOURCE("CinderVolumeSource") },
-        { "cephfs", FIELD_OBJECT, .sub = CARRIED_SOURCE("CephFSVolumeSource") },
-        { "flocker", FIELD_OBJECT, .sub = CARRIED_SOURCE("FlockerVolumeSource") },
-        { "downwardAPI", FIELD_OBJECT, .sub = &downward_source_schema },
-        { "fc", FIELD_OBJECT, .sub = &fc_schema },
-        { "azureFile", FIELD_OBJECT, .sub = CARRIED_SOURCE("AzureFileVolumeSource") },
-        { "configMap", FIELD_OBJECT, .sub = &config_map_source_schema },
-        { "vsphereVolume", FIELD_OBJECT, .sub = CARRIED_SOURCE("VsphereVirtualDiskVolumeSource") },
-        { "quobyte", FIELD_OBJECT, .sub = CARRIED_SOURCE("QuobyteVolumeSource") },
-        { "azureDisk", FIELD_OBJECT, .sub = CARRIED_SOURCE("AzureDiskVolumeSource") },
-        { "photonPersistentDisk", FIELD_OBJECT, .sub = CARRIED_SOURCE("PhotonPersistentDiskVolumeSource") },
-        { "projected", FIELD_OBJECT, .sub = &projected_schema },
-        { "portworxVolume", FIELD_OBJECT, .sub = CARRIED_SOURCE("PortworxVolumeSource") },
-        { "scaleIO", FIELD_OBJECT, .sub = CARRIED_SOURCE("ScaleIOVolumeSource") },
-        { "storageos", FIELD_OBJECT, .sub = CARRIED_SOURCE("StorageOSVolumeSource") },
-        { "csi", FIELD_OBJECT, .sub = &csi_schema },
-        { "ephemeral", FIELD_OBJECT, .sub = &ephemeral_schema },
-        { "image", FIELD_OBJECT, .sub = &image_schema },
+        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "hostPath", FIELD_OBJECT, .sub = &host_path_source_schema, .number = 1, .within = 2 },
+        { "emptyDir", FIELD_OBJECT, .sub = &empty_dir_schema, .number = 2, .within = 2 },
+        { "gcePersistentDisk", FIELD_OBJECT, .sub = &gce_disk_source_schema, .number = 3, .within = 2 },
+        { "awsElasticBlockStore", FIELD_OBJECT, .sub = &aws_disk_source_schema, .number = 4, .within = 2 },
+        { "gitRepo", FIELD_OBJECT, .sub = &git_repo_schema, .number = 5, .within = 2 },
+        { "secret", FIELD_OBJECT, .sub = &secret_source_schema, .number = 6, .within = 2 },
+        { "nfs", FIELD_OBJECT, .sub = &nfs_source_schema, .number = 7, .within = 2 },
+        { "iscsi", FIELD_OBJECT, .sub = &iscsi_schema, .number = 8, .within = 2 },
+        { "glusterfs", FIELD_OBJECT, .sub = &glusterfs_schema, .number = 9, .within = 2 },
+        { "persistentVolumeClaim", FIELD_OBJECT, .sub = &claim_source_schema, .number = 10, .within = 2 },
+        { "rbd", FIELD_OBJECT, .sub = &rbd_schema, .number = 11, .within = 2 },
+        { "flexVolume", FIELD_OBJECT, .sub = &flex_schema, .number = 12, .within = 2 },
+        { "cinder", FIELD_OBJECT, .sub = &cinder_schema, .number = 13, .within = 2 },
+        { "cephfs", FIELD_OBJECT, .sub = &cephfs_schema, .number = 14, .within = 2 },
+        { "flocker", FIELD_OBJECT, .sub = &flocker_source_schema, .number = 15, .within = 2 },
+        { "downwardAPI", FIELD_OBJECT, .sub = &downward_source_schema, .number = 16, .within = 2 },
+        { "fc", FIELD_OBJECT, .sub = &fc_source_schema, .number = 17, .within = 2 },
+        { "azureFile", FIELD_OBJECT, .sub = &azure_file_schema, .number = 18, .within = 2 },
+        { "configMap", FIELD_OBJECT, .sub = &config_map_source_schema, .number = 19, .within = 2 },
+        { "vsphereVolume", FIELD_OBJECT, .sub = &vsphere_source_schema, .number = 20, .within = 2 },
+        { "quobyte", FIELD_OBJECT, .sub = &quobyte_source_schema, .number = 21, .within = 2 },
+        { "azureDisk", FIELD_OBJECT, .sub = &azure_disk_source_schema, .number = 22, .within = 2 },
+        { "photonPersistentDisk", FIELD_OBJECT, .sub = &photon_source_schema, .number = 23, .within = 2 },
+        { "projected", FIELD_OBJECT, .sub = &projected_schema, .number = 26, .within = 2 },
+        { "portworxVolume", FIELD_OBJECT, .sub = &portworx_source_schema, .number = 24, .within = 2 },
+        { "scaleIO", FIELD_OBJECT, .sub = &scale_io_schema, .number = 25, .within = 2 },
+        { "storageos", FIELD_OBJECT, .sub = &storage_os_schema, .number = 27, .within = 2 },
+        { "csi", FIELD_OBJECT, .sub = &csi_schema, .number = 28, .within = 2 },
+        { "ephemeral", FIELD_OBJECT, .sub = &ephemeral_schema, .number = 29, .within = 2 },
+        { "image", FIELD_OBJECT, .sub = &image_schema, .number = 30, .within = 2 },
         { 0 },
     },
     .open = true,

@@ -1,6 +1,6 @@
-/* The walk over a message, led by the tables. The wire is read in protobuf_wire.c.
+/* The walk over a message, led by the kind's schema. The wire is read in protobuf_wire.c.
  *
- * Recursion follows the tables, in which no message contains itself: bodies cannot make it deeper. */
+ * Recursion follows the schemas, in which no struct contains itself: bodies cannot make it deeper. */
 #include "api/protobuf.h"
 
 #include <assert.h>
@@ -9,7 +9,9 @@
 
 #include "api/base64.h"
 #include "api/json_int.h"
+#include "api/kind.h"
 #include "api/protobuf_int.h"
+#include "api/request_kind.h"
 #include "api/times.h"
 #include "base/civil.h"
 #include "base/cleanup.h"
@@ -36,12 +38,15 @@ struct place {
 
 static int refuse(struct decoder *x, struct place at, const char *why)
 {
-    return error_set(x->err, ERR_BAD_REQUEST, "protobuf: %s.%s: %s", at.schema->go_name, at.field->name, why);
+    return error_set(x->err, ERR_BAD_REQUEST, "proto: %s.%s: %s", at.schema->go_name, at.field->name, why);
 }
 
 static int expect_type(struct decoder *x, struct place at, const struct wire_value *v, enum wire_type type)
 {
-    return v->type == type ? 0 : refuse(x, at, "the field is sent with the wrong wire type");
+    if (v->type == type)
+        return 0;
+    return error_set(x->err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %s.%s", (int)v->type,
+                     at.schema->go_name, at.field->name);
 }
 
 static int check_utf8(struct decoder *x, struct place at, struct str text)
@@ -147,15 +152,7 @@ static int decode_raw_json(struct decoder *x, struct place at, struct str messag
     if (text.len == 0)
         return 0;
     r = json_parse(x->d, text, ret, x->err);
-    return r < 0 ? error_wrap(x->err, "protobuf: %s.%s", at.schema->go_name, at.field->name) : 0;
-}
-
-static int decode_bytes(struct decoder *x, struct str bytes, json_ref *ret)
-{
-    buf_clear(&x->text);
-    base64_encode(bytes, &x->text);
-    *ret = new_scratch_string(x);
-    return 0;
+    return r < 0 ? error_wrap(x->err, "proto: %s.%s", at.schema->go_name, at.field->name) : 0;
 }
 
 static int decode_string(struct decoder *x, struct place at, struct str text, json_ref *ret)
@@ -167,13 +164,79 @@ static int decode_string(struct decoder *x, struct place at, struct str text, js
     return r;
 }
 
+/* A number or a text, and which of the two it is. */
+static int decode_int_or_string(struct decoder *x, struct place at, struct str message, json_ref *ret)
+{
+    uint64_t is_text = 0, number = 0;
+    struct str text = STR_LIT("");
+    struct wire w = { message, x->err };
+    struct wire_value v;
+    int r;
+
+    while ((r = wire_next(&w, &v)) > 0) {
+        if (v.number > 3)
+            continue;
+        r = expect_type(x, at, &v, v.number == 3 ? WIRE_BYTES : WIRE_VARINT);
+        if (r < 0)
+            return r;
+        if (v.number == 1)
+            is_text = v.varint;
+        else if (v.number == 2)
+            number = v.varint;
+        else
+            text = v.bytes;
+    }
+    if (r < 0)
+        return r;
+    if (is_text > 1)
+        return refuse(x, at, "neither a number nor a string");
+    if (is_text)
+        return decode_string(x, at, text, ret);
+    *ret = json_new_int(x->d, (int32_t)(uint32_t)number);
+    return 0;
+}
+
+static int decode_bytes(struct decoder *x, struct str bytes, json_ref *ret)
+{
+    buf_clear(&x->text);
+    base64_encode(bytes, &x->text);
+    *ret = new_scratch_string(x);
+    return 0;
+}
+
+static int decode_texts(struct decoder *x, struct place at, struct str message, json_ref *ret)
+{
+    struct wire w = { message, x->err };
+    struct wire_value v;
+    int r;
+
+    *ret = json_new_array(x->d);
+    while ((r = wire_next(&w, &v)) > 0) {
+        json_ref item = 0;
+
+        if (v.number != 1)
+            continue;
+        r = expect_type(x, at, &v, WIRE_BYTES);
+        if (r == 0)
+            r = decode_string(x, at, v.bytes, &item);
+        if (r < 0)
+            return r;
+        json_append(x->d, *ret, item);
+    }
+    return r < 0 ? r : json_check(x->d, x->err);
+}
+
+static bool is_number(enum field_type type)
+{
+    return type == FIELD_BOOL || type == FIELD_INT32 || type == FIELD_INT64;
+}
+
 /* A value that is neither an object nor a container. *ret stays 0 for one that means "not set", whatever the
  * field. */
 static int decode_scalar(struct decoder *x, struct place at, enum field_type type, const struct wire_value *v,
                          json_ref *ret)
 {
-    bool is_number = type == FIELD_BOOL || type == FIELD_INT32 || type == FIELD_INT64;
-    int r = expect_type(x, at, v, is_number ? WIRE_VARINT : WIRE_BYTES);
+    int r = expect_type(x, at, v, is_number(type) ? WIRE_VARINT : WIRE_BYTES);
 
     if (r < 0)
         return r;
@@ -199,19 +262,21 @@ static int decode_scalar(struct decoder *x, struct place at, enum field_type typ
     case FIELD_ANY:
         return decode_raw_json(x, at, v->bytes, ret);
     case FIELD_INT_OR_STRING:
+        return decode_int_or_string(x, at, v->bytes, ret);
+    case FIELD_LIST: /* inside a map: of texts */
+        return decode_texts(x, at, v->bytes, ret);
     case FIELD_OBJECT:
-    case FIELD_LIST:
     case FIELD_MAP:
     case FIELD_TYPE_COUNT:
-        assert(!"not in a table");
+        assert(!"no single value");
     }
     return 0;
 }
 
 /* --- Messages --- */
 
-static int decode_message(struct decoder *x, const struct proto_field *fields, const struct schema *s,
-                          struct str message, json_ref object);
+static int decode_message(struct decoder *x, const struct schema *s, unsigned within, struct str message,
+                          json_ref object);
 
 /* The member, made first where there is none. 0 when the document has failed. */
 static json_ref ensure_member(struct decoder *x, json_ref object, const struct field *f)
@@ -252,17 +317,37 @@ static int decode_plain(struct decoder *x, struct place at, const struct wire_va
     return json_check(x->d, x->err);
 }
 
-static int decode_item(struct decoder *x, struct place at, const struct proto_field *p,
-                       const struct wire_value *v, json_ref object)
+/* Several numbers in one field. */
+static int decode_packed(struct decoder *x, struct place at, struct str packed, json_ref list)
+{
+    struct wire w = { packed, x->err };
+    struct wire_value v = { .type = WIRE_VARINT };
+
+    while (w.rest.len) {
+        json_ref item = 0;
+        int r = wire_varint(&w, &v.varint);
+
+        if (r == 0)
+            r = decode_scalar(x, at, at.field->item, &v, &item);
+        if (r < 0)
+            return r;
+        json_append(x->d, list, item);
+    }
+    return json_check(x->d, x->err);
+}
+
+static int decode_item(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
 {
     json_ref list = ensure_member(x, object, at.field), item = 0;
     int r;
 
+    if (is_number(at.field->item) && v->type == WIRE_BYTES)
+        return decode_packed(x, at, v->bytes, list);
     if (at.field->item == FIELD_OBJECT) {
         item = json_new_object(x->d);
         r = expect_type(x, at, v, WIRE_BYTES);
         if (r == 0 && item)
-            r = decode_message(x, p->sub, at.field->sub, v->bytes, item);
+            r = decode_message(x, at.field->sub, /* within= */ 0, v->bytes, item);
     } else {
         r = decode_scalar(x, at, at.field->item, v, &item);
     }
@@ -292,53 +377,60 @@ static int decode_entry(struct decoder *x, struct place at, const struct wire_va
     return json_check(x->d, x->err);
 }
 
-static int decode_nested(struct decoder *x, struct place at, const struct proto_field *p,
-                         const struct wire_value *v, json_ref object)
+static int decode_nested(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
 {
     int r = expect_type(x, at, v, WIRE_BYTES);
     json_ref inner = r < 0 ? 0 : ensure_member(x, object, at.field);
 
     if (r < 0)
         return r;
-    return inner ? decode_message(x, p->sub, at.field->sub, v->bytes, inner) : json_check(x->d, x->err);
+    if (!inner)
+        return json_check(x->d, x->err);
+    return decode_message(x, at.field->sub, /* within= */ 0, v->bytes, inner);
 }
 
-static int decode_field(struct decoder *x, const struct proto_field *p, const struct schema *s,
-                        const struct wire_value *v, json_ref object)
+static int decode_field(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
 {
-    struct place at = { s, schema_field(s, str_of(p->name)) };
-
-    assert(at.field);
     if (at.field->type == FIELD_OBJECT)
-        return decode_nested(x, at, p, v, object);
+        return decode_nested(x, at, v, object);
     if (at.field->type == FIELD_LIST)
-        return decode_item(x, at, p, v, object);
+        return decode_item(x, at, v, object);
     if (at.field->type == FIELD_MAP)
         return decode_entry(x, at, v, object);
     return decode_plain(x, at, v, object);
 }
 
-static int decode_message(struct decoder *x, const struct proto_field *fields, const struct schema *s,
-                          struct str message, json_ref object)
+/* The field of that number, or the first field of the embedded struct that has the number; NULL for a number
+ * that is not known. */
+static const struct field *field_of_number(const struct schema *s, unsigned within, uint32_t number)
+{
+    for (const struct field *f = s->fields; f->name; f++)
+        if ((f->number == number && f->within == within) || (!within && f->within == number))
+            return f;
+    return NULL;
+}
+
+/* The fields of one message: of the struct itself, or of the struct that it embeds under the number within.
+ * Both are members of the same object. */
+static int decode_message(struct decoder *x, const struct schema *s, unsigned within, struct str message,
+                          json_ref object)
 {
     struct wire w = { message, x->err };
     struct wire_value v;
     int r;
 
     while ((r = wire_next(&w, &v)) > 0) {
-        const struct proto_field *p = fields;
+        struct place at = { s, field_of_number(s, within, v.number) };
 
-        while (p->number && p->number != v.number)
-            p++;
-        if (!p->number)
+        if (!at.field)
             continue;
-        if (p->name)
-            r = decode_field(x, p, s, &v, object);
+        if (at.field->within == within)
+            r = decode_field(x, at, &v, object);
         else if (v.type == WIRE_BYTES)
-            r = decode_message(x, p->sub, s, v.bytes, object);
+            r = decode_message(x, s, v.number, v.bytes, object);
         else
-            r = error_set(x->err, ERR_BAD_REQUEST, "protobuf: %s: field %u is no message", s->go_name,
-                          v.number);
+            r = error_set(x->err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %u of %s",
+                          (int)v.type, v.number, s->go_name);
         if (r < 0)
             return r;
     }
@@ -364,82 +456,105 @@ static int settle_map(struct decoder *x, json_ref map)
 /* --- The envelope --- */
 
 struct envelope {
-    struct str api_version;
-    struct str kind;
-    struct str raw;
+    struct protobuf_body *body;
     struct str content_encoding;
     struct str content_type;
 };
 
-static int read_type_meta(struct str message, struct envelope *e, struct error *err)
+static int expect_text(const struct wire_value *v, const char *name, struct str *ret, struct error *err)
+{
+    if (v->type != WIRE_BYTES)
+        return error_set(err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %s", (int)v->type, name);
+    if (!str_is_utf8(v->bytes))
+        return error_set(err, ERR_BAD_REQUEST, "proto: %s: not valid UTF-8", name);
+    *ret = v->bytes;
+    return 0;
+}
+
+static int read_type_meta(struct str message, struct protobuf_body *b, struct error *err)
 {
     struct wire w = { message, err };
     struct wire_value v;
     int r;
 
     while ((r = wire_next(&w, &v)) > 0) {
-        if (v.type == WIRE_BYTES && v.number == 1)
-            e->api_version = v.bytes;
-        if (v.type == WIRE_BYTES && v.number == 2)
-            e->kind = v.bytes;
-    }
-    return r;
-}
-
-static int read_envelope(struct str body, struct envelope *e, struct error *err)
-{
-    struct wire w = { .err = err };
-    struct wire_value v;
-    int r;
-
-    if (body.len < sizeof magic || memcmp(body.s, magic, sizeof magic) != 0)
-        return error_set(err, ERR_BAD_REQUEST, "protobuf: the body does not begin with 6b 38 73 00");
-    w.rest = (struct str){ body.s + sizeof magic, body.len - sizeof magic };
-    while ((r = wire_next(&w, &v)) > 0) {
-        if (v.type != WIRE_BYTES)
-            continue;
         if (v.number == 1)
-            r = read_type_meta(v.bytes, e, err);
+            r = expect_text(&v, "APIVersion", &b->api_version, err);
         else if (v.number == 2)
-            e->raw = v.bytes;
-        else if (v.number == 3)
-            e->content_encoding = v.bytes;
-        else if (v.number == 4)
-            e->content_type = v.bytes;
+            r = expect_text(&v, "Kind", &b->kind, err);
         if (r < 0)
             return r;
     }
     return r;
 }
 
-static int check_envelope(const struct envelope *e, struct error *err)
+static int read_envelope_field(const struct wire_value *v, struct envelope *e, struct error *err)
 {
-    if (!str_is_utf8(e->api_version) || !str_is_utf8(e->kind))
-        return error_set(err, ERR_BAD_REQUEST, "protobuf: the name of the kind is not valid UTF-8");
-    if (e->kind.len == 0 || e->api_version.len == 0)
-        return error_set(err, ERR_BAD_REQUEST, "protobuf: the body does not say its kind and apiVersion");
-    if (e->content_encoding.len || e->content_type.len)
-        return error_set(err, ERR_UNSUPPORTED, "protobuf: the object inside is encoded once more");
+    if (v->number > 4)
+        return 0;
+    if (v->number == 3)
+        return expect_text(v, "ContentEncoding", &e->content_encoding, err);
+    if (v->number == 4)
+        return expect_text(v, "ContentType", &e->content_type, err);
+    if (v->type != WIRE_BYTES)
+        return error_set(err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %s", (int)v->type,
+                         v->number == 1 ? "TypeMeta" : "Raw");
+    if (v->number == 1)
+        return read_type_meta(v->bytes, e->body, err);
+    e->body->raw = v->bytes;
     return 0;
 }
 
-static int decode_object(struct decoder *x, const struct envelope *e, json_ref *ret)
+int protobuf_open(struct str body, struct protobuf_body *ret, struct error *err)
 {
-    const struct schema *s = NULL;
-    const struct proto_kind *k = proto_kind(e->api_version, e->kind, &s);
-    json_ref root;
+    struct protobuf_body b = { STR_LIT(""), STR_LIT(""), STR_LIT("") };
+    struct envelope e = { &b, STR_LIT(""), STR_LIT("") };
+    struct wire w = { .err = err };
+    struct wire_value v;
     int r;
 
+    if (body.len == 0)
+        return error_set(err, ERR_BAD_REQUEST, "empty data");
+    if (body.len < sizeof magic || memcmp(body.s, magic, sizeof magic) != 0)
+        return error_set(err, ERR_BAD_REQUEST,
+                         "provided data does not appear to be a protobuf message, expected prefix [107 56 "
+                         "115 0]");
+    w.rest = (struct str){ body.s + sizeof magic, body.len - sizeof magic };
+    while ((r = wire_next(&w, &v)) > 0) {
+        r = read_envelope_field(&v, &e, err);
+        if (r < 0)
+            return r;
+    }
+    if (r < 0)
+        return r;
+    if (e.content_encoding.len || (e.content_type.len && !str_is(e.content_type, PROTOBUF_MEDIA_TYPE)))
+        return error_set(err, ERR_UNSUPPORTED, "the object inside is encoded once more");
+    *ret = b;
+    return 0;
+}
+
+/* --- Objects --- */
+
+const struct schema *protobuf_schema(struct str api_version, struct str kind)
+{
+    const struct kind_info *k = kind_by_api_version(api_version, kind);
+
     if (!k)
-        return error_set(x->err, ERR_UNSUPPORTED, "protobuf: no form is known for kind '%.*s' of '%.*s'",
-                         STR_ARG(e->kind), STR_ARG(e->api_version));
-    assert(s);
-    root = json_new_object(x->d);
-    json_set(x->d, root, "kind", json_new_string(x->d, e->kind));
-    json_set(x->d, root, "apiVersion", json_new_string(x->d, e->api_version));
+        return request_kind_schema(api_version, kind);
+    return k->flags & (KIND_IS_CUSTOM | KIND_IS_READ_ONLY) ? NULL : k->schema;
+}
+
+static int decode_object(struct decoder *x, const struct schema *s, const struct protobuf_body *b,
+                         json_ref *ret)
+{
+    json_ref root = json_new_object(x->d);
+    int r;
+
+    json_set(x->d, root, "kind", json_new_string(x->d, b->kind));
+    json_set(x->d, root, "apiVersion", json_new_string(x->d, b->api_version));
     r = json_check(x->d, x->err);
     if (r == 0)
-        r = decode_message(x, k->fields, s, e->raw, root);
+        r = decode_message(x, s, /* within= */ 0, b->raw, root);
     for (size_t i = 0; i < x->maps.count && r == 0; i++)
         r = settle_map(x, x->maps.items[i]);
     if (r < 0)
@@ -454,27 +569,14 @@ static void decoder_done(struct decoder *x)
     vec_done(&x->maps);
 }
 
-int protobuf_decode(struct json *d, struct str body, json_ref *ret, struct str *ret_api_version,
-                    struct str *ret_kind, struct error *err)
+int protobuf_decode(struct json *d, const struct schema *s, const struct protobuf_body *b, json_ref *ret,
+                    struct error *err)
 {
     _cleanup_(decoder_done) struct decoder x = { .d = d, .err = err };
-    struct envelope e = { STR_LIT(""), STR_LIT(""), STR_LIT(""), STR_LIT(""), STR_LIT("") };
-    json_ref root = 0;
-    int r;
 
-    if (body.len > d->bytes_max)
-        return error_set(err, ERR_TOO_LARGE, "protobuf: the body has %zu bytes, the limit is %zu", body.len,
+    if (b->raw.len > d->bytes_max)
+        return error_set(err, ERR_TOO_LARGE, "the message has %zu bytes, the limit is %zu", b->raw.len,
                          d->bytes_max);
     buf_init(&x.text, d->bytes_max * 2); /* base64 makes four bytes of three */
-    r = read_envelope(body, &e, err);
-    if (r == 0)
-        r = check_envelope(&e, err);
-    if (r == 0)
-        r = decode_object(&x, &e, &root);
-    if (r < 0)
-        return r;
-    *ret = root;
-    *ret_api_version = json_get_text(d, root, "apiVersion");
-    *ret_kind = json_get_text(d, root, "kind");
-    return 0;
+    return decode_object(&x, s, b, ret);
 }

@@ -1,10 +1,9 @@
-/* The wire, and the numbers of protobuf's fields: for protobuf*.c and their tests. */
+/* The wire form of protobuf: for protobuf*.c. */
 #ifndef BERTH_API_PROTOBUF_INT_H
 #define BERTH_API_PROTOBUF_INT_H
 
 #include <stdint.h>
 
-#include "api/schema.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -33,24 +32,7 @@ struct wire_value {
 /* The next field: 1; 0 at the end of the message. The texts are part of the message. */
 int wire_next(struct wire *w, struct wire_value *ret);
 
-/* One field of a message; an array of them ends with number 0. The type is that of the field of the same name
- * in the kind's schema, which is walked side by side. */
-struct proto_field {
-    uint32_t number;
-    const char *name;              /* in JSON; NULL: the fields of sub stand in the outer object itself */
-    const struct proto_field *sub; /* of an object, or of a list's items */
-};
-
-struct proto_kind {
-    const char *api_version; /* NULL: any */
-    const char *kind;
-    const struct proto_field *fields;
-};
-
-extern const struct proto_kind proto_kinds[]; /* ends with a NULL kind */
-
-/* The kind's message and schema; NULL for a kind whose protobuf form is not known here. */
-const struct proto_kind *proto_kind(struct str api_version, struct str kind,
-                                    const struct schema **ret_schema);
+/* The next number of a message that has nothing else. */
+int wire_varint(struct wire *w, uint64_t *ret);
 
 #endif

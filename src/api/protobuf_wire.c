@@ -8,7 +8,7 @@
 
 static int wire_cut_short(struct wire *w)
 {
-    return error_set(w->err, ERR_BAD_REQUEST, "protobuf: the message ends in the middle of a field");
+    return error_set(w->err, ERR_BAD_REQUEST, "unexpected EOF");
 }
 
 static int wire_take(struct wire *w, uint64_t len, struct str *ret)
@@ -20,7 +20,7 @@ static int wire_take(struct wire *w, uint64_t len, struct str *ret)
     return 0;
 }
 
-static int wire_varint(struct wire *w, uint64_t *ret)
+int wire_varint(struct wire *w, uint64_t *ret)
 {
     uint64_t value = 0;
 
@@ -28,7 +28,7 @@ static int wire_varint(struct wire *w, uint64_t *ret)
         unsigned char byte = (unsigned char)w->rest.s[i];
 
         if (i == 9 && byte > 1) /* the tenth byte has room for the last of 64 bits */
-            return error_set(w->err, ERR_BAD_REQUEST, "protobuf: a number has more than 64 bits");
+            return error_set(w->err, ERR_BAD_REQUEST, "proto: integer overflow");
         value |= (uint64_t)(byte & 0x7F) << (7 * i);
         if (byte < 0x80) {
             w->rest = (struct str){ w->rest.s + i + 1, w->rest.len - i - 1 };
@@ -47,9 +47,11 @@ static int wire_tag(struct wire *w, struct wire_value *ret)
 
     if (r < 0)
         return r;
-    if (tag >> 3 == 0 || tag >> 3 > FIELD_NUMBER_MAX || (tag & 7) > WIRE_FIXED32)
-        return error_set(w->err, ERR_BAD_REQUEST, "protobuf: no field has the tag %#llx",
-                         (unsigned long long)tag);
+    if (tag >> 3 == 0 || tag >> 3 > FIELD_NUMBER_MAX)
+        return error_set(w->err, ERR_BAD_REQUEST, "proto: illegal tag %llu (wire type %u)",
+                         (unsigned long long)(tag >> 3), (unsigned)(tag & 7));
+    if ((tag & 7) > WIRE_FIXED32)
+        return error_set(w->err, ERR_BAD_REQUEST, "proto: illegal wireType %u", (unsigned)(tag & 7));
     ret->number = (uint32_t)(tag >> 3);
     ret->type = (enum wire_type)(tag & 7);
     return 0;
@@ -71,6 +73,8 @@ static int wire_payload(struct wire *w, struct wire_value *v)
         return wire_take(w, 4, &fixed);
     case WIRE_BYTES:
         r = wire_varint(w, &len);
+        if (r == 0 && len > INT64_MAX)
+            return error_set(w->err, ERR_BAD_REQUEST, "proto: negative length found during unmarshaling");
         return r < 0 ? r : wire_take(w, len, &v->bytes);
     case WIRE_GROUP:
     case WIRE_GROUP_END:
@@ -93,7 +97,7 @@ static int wire_skip_group(struct wire *w)
         if (r < 0)
             return r;
         if (v.type == WIRE_GROUP && ++depth > PROTOBUF_GROUP_DEPTH_MAX)
-            return error_set(w->err, ERR_BAD_REQUEST, "protobuf: groups nest deeper than %d",
+            return error_set(w->err, ERR_BAD_REQUEST, "proto: groups nest deeper than %d",
                              PROTOBUF_GROUP_DEPTH_MAX);
         if (v.type == WIRE_GROUP_END)
             depth--;
@@ -112,7 +116,7 @@ int wire_next(struct wire *w, struct wire_value *ret)
     if (r < 0)
         return r;
     if (ret->type == WIRE_GROUP_END)
-        return error_set(w->err, ERR_BAD_REQUEST, "protobuf: a group ends that never began");
+        return error_set(w->err, ERR_BAD_REQUEST, "proto: wiretype end group for non-group");
     r = ret->type == WIRE_GROUP ? wire_skip_group(w) : wire_payload(w, ret);
     return r < 0 ? r : 1;
 }

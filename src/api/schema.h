@@ -2,7 +2,7 @@
  *
  * One table a Go struct of Kubernetes' API. The same tables serve to check types on the way in, to find
  * unknown and duplicate fields, to bring objects into one canonical form, to tell the strategic merge patch
- * how lists merge, and to tell field ownership what has an owner of its own.
+ * how lists merge, to tell field ownership what has an owner of its own, and to read protobuf.
  *
  * Canonical form: known fields in the table's order, then unknown ones in the order they came; keys of maps
  * sorted; nulls gone; empty optional fields gone; quantities and times in their canonical text. Two objects
@@ -29,7 +29,7 @@ enum field_type {
     FIELD_INT_OR_STRING,
     FIELD_OBJECT, /* .sub */
     FIELD_LIST,   /* of .item; .sub when those are objects */
-    FIELD_MAP,    /* from strings to .item */
+    FIELD_MAP,    /* from strings to .item; FIELD_LIST there is one of strings */
     FIELD_ANY,    /* whatever JSON it is, kept as it is */
     FIELD_TYPE_COUNT,
 };
@@ -48,12 +48,19 @@ enum {
 
 struct schema;
 
+/* Small on purpose: there are more than a thousand, and what has pointers is written when the program is
+ * loaded. */
 struct field {
     const char *name;
-    enum field_type type;
-    enum field_type item;
+    enum field_type type : 8;
+    enum field_type item : 8;
+    uint8_t flags;
+    /* Protobuf: the field's number in the kind's message; 0 for what is never sent so. A struct that Go
+     * embeds is a message of its own there: within is the number of that message, 0 for the object's own
+     * fields. */
+    uint8_t number;
+    uint8_t within;
     const struct schema *sub;
-    unsigned flags;
     const char *merge_key; /* strategic merge: the key that tells the items of a list apart */
     /* ownership: the keys, where they are others than merge_key: sorted, a blank between them, "=" and what
      * it defaults to behind one that may be left out */

@@ -323,3 +323,14 @@ int label_selector_format(const struct label_selector *sel, struct buf *out)
     }
     return -(int)out->failed;
 }
+
+void requirement_words(const struct requirement *q, struct buf *out)
+{
+    struct requirement copy = *q;
+    const struct label_selector one = { .items = &copy, .count = 1 };
+
+    if (q->op == SELECTOR_IN && q->values_count == 1)
+        (void)buf_addf(out, "%s=%s", q->key, q->values[0]);
+    else
+        (void)label_selector_format(&one, out);
+}

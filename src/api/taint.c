@@ -19,10 +19,10 @@ static const char *const operators_supported[] = { "Equal", "Exists", NULL };
 const struct schema taint_schema = {
     "Taint",
     (const struct field[]){
-        { "key", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "value", FIELD_STRING },
-        { "effect", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.TaintEffect" },
-        { "timeAdded", FIELD_TIME },
+        { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+        { "value", FIELD_STRING, .number = 2 },
+        { "effect", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.TaintEffect", .number = 3 },
+        { "timeAdded", FIELD_TIME, .number = 4 },
         { 0 },
     },
     .open = true,
@@ -31,11 +31,11 @@ const struct schema taint_schema = {
 const struct schema toleration_schema = {
     "Toleration",
     (const struct field[]){
-        { "key", FIELD_STRING },
-        { "operator", FIELD_STRING, .go_type = "v1.TolerationOperator" },
-        { "value", FIELD_STRING },
-        { "effect", FIELD_STRING, .go_type = "v1.TaintEffect" },
-        { "tolerationSeconds", FIELD_INT64, .flags = FIELD_POINTER },
+        { "key", FIELD_STRING, .number = 1 },
+        { "operator", FIELD_STRING, .go_type = "v1.TolerationOperator", .number = 2 },
+        { "value", FIELD_STRING, .number = 3 },
+        { "effect", FIELD_STRING, .go_type = "v1.TaintEffect", .number = 4 },
+        { "tolerationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 5 },
         { 0 },
     },
     .open = true,

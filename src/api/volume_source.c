@@ -8,20 +8,20 @@
 
 /* --- Schemas, in the API's own order of fields --- */
 
-#define SECRET_REF(name)                                    \
-    {                                                       \
-        name, FIELD_OBJECT, .sub = &secret_reference_schema \
+#define SECRET_REF(name, number_)                                                \
+    {                                                                            \
+        name, FIELD_OBJECT, .sub = &secret_reference_schema, .number = (number_) \
     }
-#define MUST(name)                                \
-    {                                             \
-        name, FIELD_STRING, .flags = FIELD_ALWAYS \
+#define MUST(name, number_)                                            \
+    {                                                                  \
+        name, FIELD_STRING, .flags = FIELD_ALWAYS, .number = (number_) \
     }
 
 const struct schema host_path_source_schema = {
     "HostPathVolumeSource",
     (const struct field[]){
-        MUST("path"),
-        { "type", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.HostPathType" },
+        MUST("path", 1),
+        { "type", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.HostPathType", .number = 2 },
         { 0 },
     },
 };
@@ -29,10 +29,10 @@ const struct schema host_path_source_schema = {
 const struct schema gce_disk_source_schema = {
     "GCEPersistentDiskVolumeSource",
     (const struct field[]){
-        MUST("pdName"),
-        { "fsType", FIELD_STRING },
-        { "partition", FIELD_INT32 },
-        { "readOnly", FIELD_BOOL },
+        MUST("pdName", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "partition", FIELD_INT32, .number = 3 },
+        { "readOnly", FIELD_BOOL, .number = 4 },
         { 0 },
     },
 };
@@ -40,10 +40,10 @@ const struct schema gce_disk_source_schema = {
 const struct schema aws_disk_source_schema = {
     "AWSElasticBlockStoreVolumeSource",
     (const struct field[]){
-        MUST("volumeID"),
-        { "fsType", FIELD_STRING },
-        { "partition", FIELD_INT32 },
-        { "readOnly", FIELD_BOOL },
+        MUST("volumeID", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "partition", FIELD_INT32, .number = 3 },
+        { "readOnly", FIELD_BOOL, .number = 4 },
         { 0 },
     },
 };
@@ -51,10 +51,10 @@ const struct schema aws_disk_source_schema = {
 const struct schema glusterfs_source_schema = {
     "GlusterfsPersistentVolumeSource",
     (const struct field[]){
-        MUST("endpoints"),
-        MUST("path"),
-        { "readOnly", FIELD_BOOL },
-        { "endpointsNamespace", FIELD_STRING, .flags = FIELD_POINTER },
+        MUST("endpoints", 1),
+        MUST("path", 2),
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { "endpointsNamespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
 };
@@ -62,8 +62,8 @@ const struct schema glusterfs_source_schema = {
 const struct schema flocker_source_schema = {
     "FlockerVolumeSource",
     (const struct field[]){
-        { "datasetName", FIELD_STRING },
-        { "datasetUUID", FIELD_STRING },
+        { "datasetName", FIELD_STRING, .number = 1 },
+        { "datasetUUID", FIELD_STRING, .number = 2 },
         { 0 },
     },
 };
@@ -71,9 +71,9 @@ const struct schema flocker_source_schema = {
 const struct schema nfs_source_schema = {
     "NFSVolumeSource",
     (const struct field[]){
-        MUST("server"),
-        MUST("path"),
-        { "readOnly", FIELD_BOOL },
+        MUST("server", 1),
+        MUST("path", 2),
+        { "readOnly", FIELD_BOOL, .number = 3 },
         { 0 },
     },
 };
@@ -81,14 +81,14 @@ const struct schema nfs_source_schema = {
 const struct schema rbd_source_schema = {
     "RBDPersistentVolumeSource",
     (const struct field[]){
-        { "monitors", FIELD_LIST, .item = FIELD_STRING },
-        MUST("image"),
-        { "fsType", FIELD_STRING },
-        { "pool", FIELD_STRING },
-        { "user", FIELD_STRING },
-        { "keyring", FIELD_STRING },
-        SECRET_REF("secretRef"),
-        { "readOnly", FIELD_BOOL },
+        { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        MUST("image", 2),
+        { "fsType", FIELD_STRING, .number = 3 },
+        { "pool", FIELD_STRING, .number = 4 },
+        { "user", FIELD_STRING, .number = 5 },
+        { "keyring", FIELD_STRING, .number = 6 },
+        SECRET_REF("secretRef", 7),
+        { "readOnly", FIELD_BOOL, .number = 8 },
         { 0 },
     },
 };
@@ -96,12 +96,12 @@ const struct schema rbd_source_schema = {
 const struct schema quobyte_source_schema = {
     "QuobyteVolumeSource",
     (const struct field[]){
-        MUST("registry"),
-        MUST("volume"),
-        { "readOnly", FIELD_BOOL },
-        { "user", FIELD_STRING },
-        { "group", FIELD_STRING },
-        { "tenant", FIELD_STRING },
+        MUST("registry", 1),
+        MUST("volume", 2),
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { "user", FIELD_STRING, .number = 4 },
+        { "group", FIELD_STRING, .number = 5 },
+        { "tenant", FIELD_STRING, .number = 6 },
         { 0 },
     },
 };
@@ -109,12 +109,12 @@ const struct schema quobyte_source_schema = {
 const struct schema cephfs_source_schema = {
     "CephFSPersistentVolumeSource",
     (const struct field[]){
-        { "monitors", FIELD_LIST, .item = FIELD_STRING },
-        { "path", FIELD_STRING },
-        { "user", FIELD_STRING },
-        { "secretFile", FIELD_STRING },
-        SECRET_REF("secretRef"),
-        { "readOnly", FIELD_BOOL },
+        { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        { "path", FIELD_STRING, .number = 2 },
+        { "user", FIELD_STRING, .number = 3 },
+        { "secretFile", FIELD_STRING, .number = 4 },
+        SECRET_REF("secretRef", 5),
+        { "readOnly", FIELD_BOOL, .number = 6 },
         { 0 },
     },
 };
@@ -122,17 +122,17 @@ const struct schema cephfs_source_schema = {
 const struct schema iscsi_source_schema = {
     "ISCSIPersistentVolumeSource",
     (const struct field[]){
-        MUST("targetPortal"),
-        MUST("iqn"),
-        { "lun", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "iscsiInterface", FIELD_STRING },
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
-        { "portals", FIELD_LIST, .item = FIELD_STRING },
-        { "chapAuthDiscovery", FIELD_BOOL },
-        { "chapAuthSession", FIELD_BOOL },
-        SECRET_REF("secretRef"),
-        { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER },
+        MUST("targetPortal", 1),
+        MUST("iqn", 2),
+        { "lun", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 3 },
+        { "iscsiInterface", FIELD_STRING, .number = 4 },
+        { "fsType", FIELD_STRING, .number = 5 },
+        { "readOnly", FIELD_BOOL, .number = 6 },
+        { "portals", FIELD_LIST, .item = FIELD_STRING, .number = 7 },
+        { "chapAuthDiscovery", FIELD_BOOL, .number = 8 },
+        { "chapAuthSession", FIELD_BOOL, .number = 11 },
+        SECRET_REF("secretRef", 10),
+        { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER, .number = 12 },
         { 0 },
     },
 };
@@ -140,10 +140,10 @@ const struct schema iscsi_source_schema = {
 const struct schema cinder_source_schema = {
     "CinderPersistentVolumeSource",
     (const struct field[]){
-        MUST("volumeID"),
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
-        SECRET_REF("secretRef"),
+        MUST("volumeID", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        SECRET_REF("secretRef", 4),
         { 0 },
     },
 };
@@ -151,11 +151,11 @@ const struct schema cinder_source_schema = {
 const struct schema fc_source_schema = {
     "FCVolumeSource",
     (const struct field[]){
-        { "targetWWNs", FIELD_LIST, .item = FIELD_STRING },
-        { "lun", FIELD_INT32, .flags = FIELD_POINTER },
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
-        { "wwids", FIELD_LIST, .item = FIELD_STRING },
+        { "targetWWNs", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+        { "lun", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
+        { "fsType", FIELD_STRING, .number = 3 },
+        { "readOnly", FIELD_BOOL, .number = 4 },
+        { "wwids", FIELD_LIST, .item = FIELD_STRING, .number = 5 },
         { 0 },
     },
 };
@@ -163,11 +163,11 @@ const struct schema fc_source_schema = {
 const struct schema flex_source_schema = {
     "FlexPersistentVolumeSource",
     (const struct field[]){
-        MUST("driver"),
-        { "fsType", FIELD_STRING },
-        SECRET_REF("secretRef"),
-        { "readOnly", FIELD_BOOL },
-        { "options", FIELD_MAP, .item = FIELD_STRING },
+        MUST("driver", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
+        SECRET_REF("secretRef", 3),
+        { "readOnly", FIELD_BOOL, .number = 4 },
+        { "options", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
         { 0 },
     },
 };
@@ -175,10 +175,10 @@ const struct schema flex_source_schema = {
 const struct schema azure_file_source_schema = {
     "AzureFilePersistentVolumeSource",
     (const struct field[]){
-        MUST("secretName"),
-        MUST("shareName"),
-        { "readOnly", FIELD_BOOL },
-        { "secretNamespace", FIELD_STRING, .flags = FIELD_POINTER },
+        MUST("secretName", 1),
+        MUST("shareName", 2),
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { "secretNamespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
         { 0 },
     },
 };
@@ -186,10 +186,10 @@ const struct schema azure_file_source_schema = {
 const struct schema vsphere_source_schema = {
     "VsphereVirtualDiskVolumeSource",
     (const struct field[]){
-        MUST("volumePath"),
-        { "fsType", FIELD_STRING },
-        { "storagePolicyName", FIELD_STRING },
-        { "storagePolicyID", FIELD_STRING },
+        MUST("volumePath", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "storagePolicyName", FIELD_STRING, .number = 3 },
+        { "storagePolicyID", FIELD_STRING, .number = 4 },
         { 0 },
     },
 };
@@ -197,8 +197,8 @@ const struct schema vsphere_source_schema = {
 const struct schema photon_source_schema = {
     "PhotonPersistentDiskVolumeSource",
     (const struct field[]){
-        MUST("pdID"),
-        { "fsType", FIELD_STRING },
+        MUST("pdID", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
         { 0 },
     },
 };
@@ -206,9 +206,9 @@ const struct schema photon_source_schema = {
 const struct schema portworx_source_schema = {
     "PortworxVolumeSource",
     (const struct field[]){
-        MUST("volumeID"),
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
+        MUST("volumeID", 1),
+        { "fsType", FIELD_STRING, .number = 2 },
+        { "readOnly", FIELD_BOOL, .number = 3 },
         { 0 },
     },
 };
@@ -216,12 +216,13 @@ const struct schema portworx_source_schema = {
 const struct schema azure_disk_source_schema = {
     "AzureDiskVolumeSource",
     (const struct field[]){
-        MUST("diskName"),
-        MUST("diskURI"),
-        { "cachingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskCachingMode" },
-        { "fsType", FIELD_STRING, .flags = FIELD_POINTER },
-        { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "kind", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskKind" },
+        MUST("diskName", 1),
+        MUST("diskURI", 2),
+        { "cachingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskCachingMode",
+          .number = 3 },
+        { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
+        { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
+        { "kind", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskKind", .number = 6 },
         { 0 },
     },
 };
@@ -229,16 +230,16 @@ const struct schema azure_disk_source_schema = {
 const struct schema scale_io_source_schema = {
     "ScaleIOPersistentVolumeSource",
     (const struct field[]){
-        MUST("gateway"),
-        MUST("system"),
-        SECRET_REF("secretRef"),
-        { "sslEnabled", FIELD_BOOL },
-        { "protectionDomain", FIELD_STRING },
-        { "storagePool", FIELD_STRING },
-        { "storageMode", FIELD_STRING },
-        { "volumeName", FIELD_STRING },
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
+        MUST("gateway", 1),
+        MUST("system", 2),
+        SECRET_REF("secretRef", 3),
+        { "sslEnabled", FIELD_BOOL, .number = 4 },
+        { "protectionDomain", FIELD_STRING, .number = 5 },
+        { "storagePool", FIELD_STRING, .number = 6 },
+        { "storageMode", FIELD_STRING, .number = 7 },
+        { "volumeName", FIELD_STRING, .number = 8 },
+        { "fsType", FIELD_STRING, .number = 9 },
+        { "readOnly", FIELD_BOOL, .number = 10 },
         { 0 },
     },
 };
@@ -246,8 +247,8 @@ const struct schema scale_io_source_schema = {
 const struct schema local_source_schema = {
     "LocalVolumeSource",
     (const struct field[]){
-        MUST("path"),
-        { "fsType", FIELD_STRING, .flags = FIELD_POINTER },
+        MUST("path", 1),
+        { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 2 },
         { 0 },
     },
 };
@@ -255,11 +256,11 @@ const struct schema local_source_schema = {
 const struct schema storage_os_source_schema = {
     "StorageOSPersistentVolumeSource",
     (const struct field[]){
-        { "volumeName", FIELD_STRING },
-        { "volumeNamespace", FIELD_STRING },
-        { "fsType", FIELD_STRING },
-        { "readOnly", FIELD_BOOL },
-        { "secretRef", FIELD_OBJECT, .sub = &object_reference_schema },
+        { "volumeName", FIELD_STRING, .number = 1 },
+        { "volumeNamespace", FIELD_STRING, .number = 2 },
+        { "fsType", FIELD_STRING, .number = 3 },
+        { "readOnly", FIELD_BOOL, .number = 4 },
+        { "secretRef", FIELD_OBJECT, .sub = &object_reference_schema, .number = 5 },
         { 0 },
     },
 };
@@ -267,16 +268,16 @@ const struct schema storage_os_source_schema = {
 const struct schema csi_source_schema = {
     "CSIPersistentVolumeSource",
     (const struct field[]){
-        MUST("driver"),
-        MUST("volumeHandle"),
-        { "readOnly", FIELD_BOOL },
-        { "fsType", FIELD_STRING },
-        { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING },
-        SECRET_REF("controllerPublishSecretRef"),
-        SECRET_REF("nodeStageSecretRef"),
-        SECRET_REF("nodePublishSecretRef"),
-        SECRET_REF("controllerExpandSecretRef"),
-        SECRET_REF("nodeExpandSecretRef"),
+        MUST("driver", 1),
+        MUST("volumeHandle", 2),
+        { "readOnly", FIELD_BOOL, .number = 3 },
+        { "fsType", FIELD_STRING, .number = 4 },
+        { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
+        SECRET_REF("controllerPublishSecretRef", 6),
+        SECRET_REF("nodeStageSecretRef", 7),
+        SECRET_REF("nodePublishSecretRef", 8),
+        SECRET_REF("controllerExpandSecretRef", 9),
+        SECRET_REF("nodeExpandSecretRef", 10),
         { 0 },
     },
 };

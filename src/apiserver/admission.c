@@ -197,6 +197,29 @@ static void add_toleration(struct write *w, const char *key)
     json_append(w->d, list, t);
 }
 
+/* A pod runs as an account, under both names; one that only mirrors what a node runs has none. */
+static bool admit_account(struct write *w)
+{
+    static const char *const names[] = { "serviceAccountName", "serviceAccount" };
+    json_ref spec = json_ensure_object(w->d, w->object, "spec");
+    bool has_account = json_get_text(w->d, spec, names[0]).len > 0;
+    struct str name = json_text(w->d, json_path(w->d, w->object, "metadata", "name"));
+    struct error err;
+
+    if (!json_path(w->d, w->object, "metadata", "annotations", ANN_CONFIG_MIRROR)) {
+        for (size_t i = 0; i < ARRAY_LEN(names) && !has_account; i++)
+            json_set_string(w->d, spec, names[i], "default");
+        return true;
+    }
+    if (!has_account)
+        return true;
+    (void)error_set(&err, ERR_DENIED,
+                    "pods \"%.*s\" is forbidden: a mirror pod may not reference service accounts",
+                    STR_ARG(name));
+    call_fail_resource(w->c, &err, name);
+    return false;
+}
+
 /* What a pod gets that does not say it. On updates too: a writer that leaves out what was added here does not
  * mean to take it away, and could not. */
 static void fill_in_pod(struct write *w)
@@ -223,9 +246,10 @@ bool admit_create(struct write *w)
     }
     if (w->kind->kind == KIND_ATTRIBUTES_CLASS)
         add_finalizer(w, FINALIZER_ATTRIBUTES_CLASS_PROTECTION);
-    if (w->kind->kind == KIND_POD)
-        fill_in_pod(w);
-    return true;
+    if (w->kind->kind != KIND_POD)
+        return true;
+    fill_in_pod(w);
+    return admit_account(w);
 }
 
 bool admit_update(struct write *w)

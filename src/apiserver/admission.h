@@ -7,8 +7,8 @@
 
 #include "apiserver/write.h"
 
-/* Namespace there and alive, restrictions of nodes and CSI sidecars, then what is filled in: tolerations,
- * protection finalizers, the default class. */
+/* Namespace there and alive, restrictions of nodes and CSI sidecars, then what is filled in: tolerations
+ * and the account of pods, protection finalizers, the default class. */
 bool admit_create(struct write *w);
 /* Before a patch is applied to w->old_object and before preconditions are compared with it: the part of node
  * restriction that the old object decides. */

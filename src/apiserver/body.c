@@ -9,7 +9,8 @@
 #include "apiserver/negotiate.h"
 
 #define SUMMARY_BYTES 30
-#define BODY_MEDIA "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+#define BODY_MEDIA_CUSTOM "application/json, application/yaml" /* of custom kinds */
+#define BODY_MEDIA BODY_MEDIA_CUSTOM ", " PROTOBUF_MEDIA_TYPE
 
 enum body_media { BODY_JSON, BODY_YAML, BODY_PROTOBUF, BODY_OTHER };
 
@@ -26,7 +27,7 @@ static enum body_media media_of(const struct call *c)
         return BODY_JSON;
     if (str_is(m.type, "application/yaml"))
         return BODY_YAML;
-    return str_is(m.type, "application/vnd.kubernetes.protobuf") ? BODY_PROTOBUF : BODY_OTHER;
+    return str_is(m.type, PROTOBUF_MEDIA_TYPE) ? BODY_PROTOBUF : BODY_OTHER;
 }
 
 void body_fail_media(struct call *c, const char *accepted)
@@ -99,20 +100,41 @@ static const char *expected_api_version(struct call *c)
     return group[0] ? call_text(c, "%s/%s", group, version) : version;
 }
 
-/* Kinds that are sent and never stored have their types checked here. */
+static bool fail_not_registered(struct call *c, const struct body *b, const char *expected)
+{
+    return fail_cannot_handle(c, b->kind, b->api_version, expected,
+                              call_text(c,
+                                        "no kind \"%.*s\" is registered for version \"%.*s\" in scheme "
+                                        "\"pkg/api/legacyscheme/scheme.go:30\"",
+                                        STR_ARG(b->kind), STR_ARG(b->api_version)));
+}
+
+/* What a body does not say of itself it is taken to be. */
+static void fill_in_kind(struct call *c, const char *expected, struct body *b)
+{
+    if (b->kind.len == 0)
+        b->kind = str_of(expected);
+    if (b->api_version.len == 0)
+        b->api_version = str_of(expected_api_version(c));
+}
+
+/* Kinds that are sent and never stored are checked here: that it is the kind, and its types. */
 static bool check_request_kind(struct call *c, const char *expected, struct json *d, struct body *b)
 {
-    const struct schema *s;
+    const struct schema *s = request_kind_schema(str_of(expected_api_version(c)), str_of(expected));
     struct error err;
 
-    if (b->kind.len == 0 && request_kind_schema(str_of(expected_api_version(c)), str_of(expected))) {
-        b->kind = str_of(expected);
-        b->api_version = str_of(expected_api_version(c));
-    }
-    s = request_kind_schema(b->api_version, b->kind);
-    if (!s || schema_normalize(s, d, b->root, SCHEMA_DROP_UNKNOWN, NULL, &err) == 0)
+    if (!s)
         return true;
-    return fail_cannot_handle(c, b->kind, b->api_version, s->go_name, err.msg);
+    fill_in_kind(c, expected, b);
+    if (request_kind_schema(b->api_version, b->kind) != s)
+        return protobuf_schema(b->api_version, b->kind)
+                   ? fail_cannot_handle(c, b->kind, b->api_version, expected,
+                                        call_text(c, "a %.*s is no %s", STR_ARG(b->kind), expected))
+                   : fail_not_registered(c, b, expected);
+    if (schema_normalize(s, d, b->root, SCHEMA_DROP_UNKNOWN, NULL, &err) == 0)
+        return true;
+    return fail_cannot_handle(c, b->kind, b->api_version, expected, err.msg);
 }
 
 /* What a body says of itself is text, or is not said. */
@@ -133,16 +155,28 @@ static bool check_is_text(struct call *c, const char *expected, const struct jso
 
 static bool read_protobuf(struct call *c, const char *expected, struct json *d, struct body *ret)
 {
+    struct protobuf_body inside;
+    const struct schema *s;
     struct error err;
-    int r = protobuf_decode(d, c->body, &ret->root, &ret->api_version, &ret->kind, &err);
+    int r = protobuf_open(c->body, &inside, &err);
 
-    if (r == 0)
-        return check_request_kind(c, expected, d, ret);
-    if (r == -ERR_UNSUPPORTED)
-        body_fail_media(c, "application/json, application/yaml");
-    else
-        (void)fail_unrecognized(c, expected, err.msg);
-    return false;
+    if (r == -ERR_UNSUPPORTED || !protobuf_schema(str_of(expected_api_version(c)), str_of(expected))) {
+        body_fail_media(c, BODY_MEDIA_CUSTOM);
+        return false;
+    }
+    if (r < 0)
+        return fail_unrecognized(c, expected, err.msg);
+    ret->kind = inside.kind;
+    ret->api_version = inside.api_version;
+    fill_in_kind(c, expected, ret);
+    s = protobuf_schema(ret->api_version, ret->kind);
+    if (!s)
+        return fail_not_registered(c, ret, expected);
+    inside.kind = ret->kind;
+    inside.api_version = ret->api_version;
+    if (protobuf_decode(d, s, &inside, &ret->root, &err) < 0)
+        return fail_cannot_handle(c, ret->kind, ret->api_version, expected, err.msg);
+    return check_request_kind(c, expected, d, ret);
 }
 
 bool body_read(struct call *c, const char *expected, bool may_be_empty, struct json *d, struct body *ret)
@@ -224,11 +258,7 @@ static bool check_kind(struct call *c, const struct kind_info *k, struct json *d
     if (kind_by_api_version(b->api_version, b->kind))
         return fail_cannot_handle(c, b->kind, b->api_version, k->name,
                                   call_text(c, "a %.*s is no %s", STR_ARG(b->kind), k->name));
-    return fail_cannot_handle(c, b->kind, b->api_version, k->name,
-                              call_text(c,
-                                        "no kind \"%.*s\" is registered for version \"%.*s\" in scheme "
-                                        "\"pkg/api/legacyscheme/scheme.go:30\"",
-                                        STR_ARG(b->kind), STR_ARG(b->api_version)));
+    return fail_not_registered(c, b, k->name);
 }
 
 void field_report_join(const struct field_report *r, struct buf *out)

@@ -10,8 +10,9 @@ enum field_validation { VALIDATION_WARN, VALIDATION_IGNORE, VALIDATION_STRICT };
 /* These answer the call themselves when they fail, and say so with false: the words depend on too much for a
  * struct error. */
 
-/* The body as a tree, whatever it is; 0 for an empty body when that is allowed. JSON, YAML or protobuf, by
- * the Content-Type. ret_kind and ret_api_version are what it says of itself ("" when it does not). */
+/* The body as a tree; 0 for an empty body when that is allowed. JSON, YAML or protobuf, by the Content-Type.
+ * kind and api_version are what it says of itself ("" when it does not). A kind that is sent and never stored
+ * is checked: that it is the one expected, and its types. */
 struct body {
     json_ref root;
     struct str kind;

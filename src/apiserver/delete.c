@@ -114,13 +114,6 @@ static bool read_options(struct call *c, struct delete_options *ret)
     json_clear(d);
     if (!body_read(c, "DeleteOptions", true, d, &body))
         return false;
-    if (body.kind.len && !str_is(body.kind, "DeleteOptions")) {
-        (void)error_set(&err, ERR_BAD_REQUEST,
-                        "%.*s in version \"%.*s\" cannot be handled as a DeleteOptions", STR_ARG(body.kind),
-                        STR_ARG(body.api_version));
-        call_fail(c, &err, NULL);
-        return false;
-    }
     if (body.root) {
         read_from_tree(c, d, body.root, ret, &errors);
     } else if (read_from_query(c, ret, &errors, &err) < 0) {

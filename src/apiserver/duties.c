@@ -5,7 +5,8 @@
 #include "apiserver/own_call.h"
 
 static const struct duty *const all_duties[] = {
-    &duty_accounts, &duty_expiry, &duty_garbage, &duty_namespaces, &duty_pods,
+    &duty_accounts, &duty_expiry,  &duty_garbage,      &duty_namespaces,
+    &duty_pods,     &duty_root_ca, &duty_self_service,
 };
 #define DUTIES_COUNT (sizeof all_duties / sizeof *all_duties)
 
@@ -60,6 +61,11 @@ int duties_new(struct apiserver *s, struct duties **ret, struct error *err)
     d->is_watching = true;
     *ret = d;
     return 0;
+}
+
+int duties_look_again(struct duties *d, enum kind k, struct error *err)
+{
+    return d->is_watching ? see_kind(d, k, err) : 0;
 }
 
 void duties_stop(struct duties *d)

@@ -1,6 +1,6 @@
 /* What the server does without being asked: it empties namespaces that are being deleted, deletes what has
- * lost its owners, lets events expire, ends pods whose node is gone, and makes the namespaces and accounts
- * that everybody expects.
+ * lost its owners, lets events expire, ends pods whose node is gone, and makes the namespaces, accounts,
+ * certificates and the Service that everybody expects.
  *
  * Each duty looks at what commits, notes what may need doing, and does it in a deferred callback through
  * calls of the server to itself (own_call.h). Notes are kept in memory alone: at the start every object is
@@ -14,6 +14,8 @@
 /* Looks at everything that is there, and from now on at what commits. */
 int duties_new(struct apiserver *s, struct duties **ret, struct error *err);
 struct duties *duties_free(struct duties *d);
+/* Has every object of a kind looked at once more, as at the start. Nothing after duties_stop(). */
+int duties_look_again(struct duties *d, enum kind k, struct error *err);
 /* Starts nothing more. */
 void duties_stop(struct duties *d);
 
@@ -25,11 +27,13 @@ struct duty {
     void (*stop)(void *duty); /* frees it; calls under way may still be answered */
 };
 
-extern const struct duty duty_accounts;   /* accounts.c: predefined namespaces, default service accounts */
-extern const struct duty duty_expiry;     /* expiry.c: events past their time */
-extern const struct duty duty_garbage;    /* garbage.c: dependents of what is gone */
-extern const struct duty duty_namespaces; /* namespaces.c: contents of namespaces that are being deleted */
-extern const struct duty duty_pods;       /* pods.c: deleted pods whose node is not there to end them */
+extern const struct duty duty_accounts;     /* accounts.c: predefined namespaces, default service accounts */
+extern const struct duty duty_expiry;       /* expiry.c: events past their time */
+extern const struct duty duty_garbage;      /* garbage.c: dependents of what is gone */
+extern const struct duty duty_namespaces;   /* namespaces.c: contents of namespaces that are being deleted */
+extern const struct duty duty_pods;         /* pods.c: deleted pods whose node is not there to end them */
+extern const struct duty duty_root_ca;      /* root_ca.c: kube-root-ca.crt in every namespace */
+extern const struct duty duty_self_service; /* self_service.c: Service default/kubernetes, its endpoints */
 
 /* "/api/v1/namespaces/NS/pods/NAME": the path of an object. Failures stick in the buffer. */
 void object_path(const struct object *o, struct buf *out);

@@ -74,8 +74,7 @@ bool media_type_next(struct str *list, struct media_type *ret)
 /* What is answered and never stored, as reviews are, has no columns. */
 static bool has_table(const struct route *r)
 {
-    return !r->resource || ((r->resource->info || r->resource->virtual_id == VIRTUAL_EMPTY_LIST) &&
-                            !(r->sub && r->sub->kind));
+    return !r->resource || (r->resource->info && !(r->sub && r->sub->kind));
 }
 
 /* Whether an item names a media and a shape that the resource has; tells which. */

@@ -4,6 +4,7 @@
 
 #include "api/attachment.h"
 #include "api/claim.h"
+#include "api/migration.h"
 #include "api/object.h"
 #include "api/volume.h"
 #include "base/cleanup.h"
@@ -218,6 +219,17 @@ static bool ref_is(const struct secret_ref *ref, const char *claim_ns, const str
     return str_is(s->name, ref->name) && str_is(s->ns, ref->ns[0] != '\0' ? ref->ns : claim_ns);
 }
 
+static bool volume_names(const struct volume *v, const struct search *s);
+
+/* Which secret a file share of Azure has, its translation says. */
+static bool azure_file_names(const struct volume *v, const struct search *s)
+{
+    _cleanup_(object_unref_p) struct object *is = NULL;
+    struct error ignored;
+
+    return migration_translate(v, &is, &ignored) == 0 && volume_names(volume_of(is), s);
+}
+
 /* The secrets that a node needs of a volume: those of the controller's calls are not its business. */
 static bool volume_names(const struct volume *v, const struct search *s)
 {
@@ -228,6 +240,8 @@ static bool volume_names(const struct volume *v, const struct search *s)
         return ref_is(&v->source.iscsi->secret, v->claim.ns, s);
     if (v->source.kind == SOURCE_FLEX)
         return ref_is(&v->source.flex->secret, v->claim.ns, s);
+    if (v->source.kind == SOURCE_AZURE_FILE)
+        return azure_file_names(v, s);
     for (size_t i = 0; v->source.kind == SOURCE_CSI && i < ARRAY_LEN(for_nodes); i++)
         if (ref_is(&v->source.csi->secrets[for_nodes[i]], v->claim.ns, s))
             return true;

@@ -219,8 +219,8 @@ static const struct field_doc common[] = {
 };
 
 static const struct schema_doc *const tables[] = {
-    openapi_docs_shared, openapi_docs_storage, openapi_docs_sources,
-    openapi_docs_core,   openapi_docs_pods,    openapi_docs_requests,
+    openapi_docs_shared, openapi_docs_storage,    openapi_docs_sources,  openapi_docs_core,
+    openapi_docs_pods,   openapi_docs_containers, openapi_docs_requests,
 };
 
 const struct schema_doc *openapi_schema_doc(const char *package, const char *name)

@@ -1,4 +1,4 @@
-/* What the fields of nodes, namespaces, configuration, events and leases mean. */
+/* What the fields of nodes, namespaces, configuration, events, leases and services mean. */
 #include "apiserver/openapi_int.h"
 
 static const struct field_doc series_fields[] = {
@@ -9,6 +9,15 @@ static const struct field_doc series_fields[] = {
 static const struct field_doc series_v1_fields[] = {
     { "count", "How often it has happened.", DOC_REQUIRED },
     { "lastObservedTime", "When it last happened.", DOC_REQUIRED },
+    { 0 },
+};
+static const struct field_doc endpoint_port_fields[] = {
+    { "name", "The name of the port, as in the service." },
+    { "protocol", "TCP, UDP or SCTP." },
+    { "port", "The number of the port." },
+    { 0 },
+};
+static const struct field_doc no_fields[] = {
     { 0 },
 };
 
@@ -78,6 +87,7 @@ const struct schema_doc openapi_docs_core[] = {
           { "providerID", "What the cloud calls the node: PROVIDER://ID." },
           { "unschedulable", "True keeps new pods away: what cordon sets." },
           { "taints", "Marks that keep away pods which do not tolerate them." },
+          { "configSource", "Deprecated: not used." },
           { "externalID", "Deprecated: not used." },
           { 0 },
       } },
@@ -104,6 +114,55 @@ const struct schema_doc openapi_docs_core[] = {
           { "images", "The container images that the node has." },
           { "volumesInUse", "Volumes that the node has mounted, or is about to: they must not be detached." },
           { "volumesAttached", "Volumes that are attached to the node." },
+          { "config", "Deprecated: not used." },
+          { "runtimeHandlers", "The handlers of the container runtime." },
+          { "features", "What the container runtime can do." },
+          { "declaredFeatures", "Features that the node's agent has." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeSwapStatus", "Swap space.",
+      (const struct field_doc[]){
+          { "capacity", "Its size in bytes." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeRuntimeHandler", "A handler of the container runtime.",
+      (const struct field_doc[]){
+          { "name", "Its name; empty for the default." },
+          { "features", "What it can do." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeRuntimeHandlerFeatures", "What a handler can do.",
+      (const struct field_doc[]){
+          { "recursiveReadOnlyMounts", "Whether mounts below a read-only one can be read-only too." },
+          { "userNamespaces", "Whether containers can have a user namespace." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeFeatures", "What the container runtime of a node can do.",
+      (const struct field_doc[]){
+          { "supplementalGroupsPolicy", "Whether supplementalGroupsPolicy of pods is honored." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeConfigSource", "Deprecated: a source of settings for the node's agent.",
+      (const struct field_doc[]){
+          { "configMap", "A ConfigMap." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ConfigMapNodeConfigSource",
+      "Deprecated: a ConfigMap with settings for the node's agent.",
+      (const struct field_doc[]){
+          { "namespace", "Its namespace.", DOC_REQUIRED },
+          { "name", "Its name.", DOC_REQUIRED },
+          { "uid", "Its uid." },
+          { "resourceVersion", "Its version." },
+          { "kubeletConfigKey", "The key.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeConfigStatus", "Deprecated: the settings of the node's agent.",
+      (const struct field_doc[]){
+          { "assigned", "Those it was given." },
+          { "active", "Those it uses." },
+          { "lastKnownGood", "The last that worked." },
+          { "error", "What is wrong with them." },
           { 0 },
       } },
     { PACKAGE_CORE, "NodeCondition", "One thing about a node.",
@@ -145,6 +204,7 @@ const struct schema_doc openapi_docs_core[] = {
           { "kubeProxyVersion", "Deprecated: not used.", DOC_REQUIRED },
           { "operatingSystem", "The operating system, such as linux.", DOC_REQUIRED },
           { "architecture", "The processor's architecture, such as amd64.", DOC_REQUIRED },
+          { "swap", "The machine's swap space." },
           { 0 },
       } },
     { PACKAGE_CORE, "ContainerImage", "A container image on a node.",
@@ -230,5 +290,77 @@ const struct schema_doc openapi_docs_core[] = {
             "feature CoordinatedLeaderElection is off." },
           { 0 },
       } },
+
+    { PACKAGE_CORE, "Service",
+      "A name and an address for an application. The server keeps one, kubernetes in the namespace default, "
+      "which tells where the server itself is found. Clients cannot create others.",
+      (const struct field_doc[]){
+          { "spec", "Where the service is found." },
+          { "status", "What the service is now." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ServiceSpec", "Where a service is found.",
+      (const struct field_doc[]){
+          { "ports", "The ports of the service." },
+          { "clusterIP", "The address of the service: that of the server itself." },
+          { "clusterIPs", "The same for each family of addresses; the first is clusterIP." },
+          { "type", "How the service is reached." },
+          { "sessionAffinity", "Whether requests of one client go to one endpoint: None or ClientIP." },
+          { "ipFamilies", "The families of clusterIPs, in order: IPv4, IPv6." },
+          { "ipFamilyPolicy", "Whether the service has addresses of one family or of both." },
+          { "internalTrafficPolicy", "Which endpoints clients in the cluster use: Cluster or Local." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ServicePort", "One port of a service.",
+      (const struct field_doc[]){
+          { "name", "The name of the port, unique in the service." },
+          { "protocol", "TCP, UDP or SCTP." },
+          { "port", "The port of the service.", DOC_REQUIRED },
+          { "targetPort", "The port of the endpoints." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ServiceStatus", "What a service is now.",
+      (const struct field_doc[]){
+          { "loadBalancer", "The load balancer in front of the service, if there is one." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "LoadBalancerStatus", "What a load balancer is now.", no_fields },
+    { PACKAGE_CORE, "Endpoints",
+      "The addresses behind the service of the same name. Read EndpointSlices instead where you can.",
+      (const struct field_doc[]){
+          { "subsets", "Addresses and the ports that each of them has." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "EndpointSubset", "Addresses that have the same ports.",
+      (const struct field_doc[]){
+          { "addresses", "The addresses that are ready." },
+          { "ports", "The ports of each address." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "EndpointAddress", "One address.",
+      (const struct field_doc[]){
+          { "ip", "The IP address.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "EndpointPort", "One port of the addresses.", endpoint_port_fields },
+    { PACKAGE_DISCOVERY, "EndpointSlice", "Addresses behind a service, which a label names.",
+      (const struct field_doc[]){
+          { "addressType", "Which kind of addresses: IPv4, IPv6 or FQDN.", DOC_REQUIRED },
+          { "endpoints", "The endpoints.", DOC_REQUIRED },
+          { "ports", "The ports of each endpoint." },
+          { 0 },
+      } },
+    { PACKAGE_DISCOVERY, "Endpoint", "One endpoint of a service.",
+      (const struct field_doc[]){
+          { "addresses", "Its addresses.", DOC_REQUIRED },
+          { "conditions", "Whether it can be used." },
+          { 0 },
+      } },
+    { PACKAGE_DISCOVERY, "EndpointConditions", "Whether an endpoint can be used.",
+      (const struct field_doc[]){
+          { "ready", "True when it accepts connections." },
+          { 0 },
+      } },
+    { PACKAGE_DISCOVERY, "EndpointPort", "One port of the endpoints.", endpoint_port_fields },
     { 0 },
 };

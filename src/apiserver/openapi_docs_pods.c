@@ -1,40 +1,8 @@
 /* What the fields of pods mean. Pods have more fields than Berth knows; these are the ones it does. */
 #include "apiserver/openapi_int.h"
 
-#define PULL_POLICIES "Always|IfNotPresent|Never"
 #define TAINT_EFFECTS "NoExecute|NoSchedule|PreferNoSchedule"
 
-#define CONTAINER_FIELDS                                                                              \
-    { "name", "The container's name, unlike any other in the pod.", DOC_REQUIRED },                   \
-        { "image", "The image to run." },                                                             \
-        { "command", "What to run instead of the image's entry point. No shell is involved." },       \
-        { "args", "Arguments, instead of the image's own." },                                         \
-        { "workingDir", "The directory to start in; the image's when it is left out." },              \
-        { "ports", "Ports that the container listens on. To know, not to open them." },               \
-        { "env", "Environment variables." },                                                          \
-        { "resources", "How much processor and memory the container asks for, and its limits." },     \
-        { "restartPolicy", "Always, on an init container: it goes on running beside the others." },   \
-        { "volumeMounts", "The pod's volumes that the container sees as directories or files." },     \
-        { "volumeDevices", "The pod's volumes that the container sees as devices." },                 \
-        { "terminationMessagePath", "The file that the container may leave its last words in." },     \
-        { "terminationMessagePolicy",                                                                 \
-          "Where last words come from: the file, or the end of the log on errors.", 0,                \
-          "FallbackToLogsOnError|File" },                                                             \
-        { "imagePullPolicy",                                                                          \
-          "When the image is fetched. Left out: Always for :latest or no tag, else IfNotPresent.", 0, \
-          PULL_POLICIES },                                                                            \
-        { "securityContext", "What the container may do, and as whom." },                             \
-        { "stdin", "Whether the container gets an open standard input." },                            \
-        { "stdinOnce", "Whether standard input closes when the first client goes." },                 \
-    {                                                                                                 \
-        "tty", "Whether standard input is a terminal."                                                \
-    }
-
-static const struct field_doc requirements_fields[] = {
-    { "limits", "The most that may be used of each resource." },
-    { "requests", "What must be there of each resource; the limits when it is left out." },
-    { 0 },
-};
 static const struct field_doc address_fields[] = {
     { "ip", "The address.", DOC_REQUIRED },
     { 0 },
@@ -81,6 +49,7 @@ const struct schema_doc openapi_docs_pods[] = {
           { "hostAliases", "Further lines for the hosts file." },
           { "priorityClassName", "The class that the pod's priority comes from." },
           { "priority", "How important the pod is; the higher, the more." },
+          { "dnsConfig", "Settings of name lookups, besides those of dnsPolicy." },
           { "readinessGates", "Conditions that must also hold for the pod to be ready." },
           { "runtimeClassName", "The runtime class that the containers run with." },
           { "enableServiceLinks", "Whether Services show as environment variables." },
@@ -88,8 +57,14 @@ const struct schema_doc openapi_docs_pods[] = {
             "Never|PreemptLowerPriority" },
           { "overhead", "What the pod needs beyond its containers." },
           { "topologySpreadConstraints", "How pods like this one are spread over the cluster." },
+          { "setHostnameAsFQDN", "Whether the host name is the full one." },
+          { "os", "The operating system of the containers." },
+          { "hostUsers", "Whether the containers use the node's user namespace. True when it is left out." },
           { "schedulingGates", "Whoever must agree before the pod is placed. They can only be removed." },
           { "resources", "How much the pod as a whole asks for, and its limits." },
+          { "resourceClaims", "Claims for devices that the containers can use." },
+          { "hostnameOverride", "The host name inside the containers." },
+          { "schedulingGroup", "The group of pods that is placed together." },
           { 0 },
       } },
     { PACKAGE_CORE, "Volume", "A volume that containers of the pod can mount: a name and exactly one source.",
@@ -127,98 +102,32 @@ const struct schema_doc openapi_docs_pods[] = {
           { "image", "The files of a container image." },
           { 0 },
       } },
-    { PACKAGE_CORE, "Container", "A container of a pod.",
-      (const struct field_doc[]){
-          CONTAINER_FIELDS,
-          { 0 },
-      } },
-    { PACKAGE_CORE, "EphemeralContainer", "A container added to a running pod, to look into it.",
-      (const struct field_doc[]){
-          CONTAINER_FIELDS,
-          { "targetContainerName", "The container whose processes it sees." },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "ContainerPort", "A port that a container listens on.",
-      (const struct field_doc[]){
-          { "name", "A name for the port." },
-          { "hostPort", "The port of the node that leads to it." },
-          { "containerPort", "The port's number.", DOC_REQUIRED },
-          { "protocol", "The protocol; TCP when it is left out.", 0, "SCTP|TCP|UDP" },
-          { "hostIP", "The address of the node that hostPort is bound to." },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "EnvVar", "An environment variable.",
-      (const struct field_doc[]){
-          { "name", "Its name.", DOC_REQUIRED },
-          { "value", "Its value. $(NAME) is replaced by earlier variables." },
-          { "valueFrom", "Where the value comes from, instead." },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "EnvVarSource", "Where the value of a variable comes from.",
-      (const struct field_doc[]){
-          { "fieldRef", "A field of the pod." },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "ResourceRequirements", "How much is asked for of each resource, and the limits.",
-      requirements_fields },
-    { PACKAGE_CORE, "VolumeMount", "A volume as a container sees it.",
-      (const struct field_doc[]){
-          { "name", "The volume of the pod.", DOC_REQUIRED },
-          { "readOnly", "Mounts it without the right to write." },
-          { "recursiveReadOnly",
-            "Whether mounts below it are read-only too: Disabled, IfPossible or Enabled." },
-          { "mountPath", "Where it is in the container.", DOC_REQUIRED },
-          { "subPath", "The part of the volume to mount; its root when it is left out." },
-          { "mountPropagation", "Whether later mounts pass from the node to the container, and back.", 0,
-            "Bidirectional|HostToContainer|None" },
-          { "subPathExpr", "The same as subPath, with $(NAME) replaced by environment variables." },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "VolumeDevice", "A volume as a device in a container.",
-      (const struct field_doc[]){
-          { "name", "The volume of the pod: one of a claim.", DOC_REQUIRED },
-          { "devicePath", "Where the device is in the container.", DOC_REQUIRED },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "SecurityContext", "What a container may do, and as whom.",
-      (const struct field_doc[]){
-          { "privileged", "Whether it may do all that the node's root may." },
-          { "seLinuxOptions", "The SELinux context of its processes." },
-          { "runAsUser", "The user id of its processes." },
-          { "runAsGroup", "The group id of its processes." },
-          { "runAsNonRoot", "Refuses to start it as root." },
-          { "readOnlyRootFilesystem", "Whether its root file system is read-only." },
-          { "allowPrivilegeEscalation", "Whether a process may gain more rights than its parent." },
-          { 0 },
-      } },
     { PACKAGE_CORE, "PodSecurityContext",
       "As whom the containers of a pod run, and whose the files of volumes are.",
       (const struct field_doc[]){
           { "seLinuxOptions", "The SELinux context of the processes and of the volumes." },
+          { "windowsOptions", "Settings of Windows containers." },
           { "runAsUser", "The user id of the processes." },
           { "runAsGroup", "The group id of the processes." },
           { "runAsNonRoot", "Refuses to start containers as root." },
           { "supplementalGroups", "Further groups of the processes." },
           { "supplementalGroupsPolicy", "Whether groups of the image count as well.", 0, "Merge|Strict" },
           { "fsGroup", "The group that files of volumes belong to, where the volume allows it." },
+          { "sysctls", "Kernel parameters of the pod's namespaces." },
           { "fsGroupChangePolicy",
             "Whether files are changed on every mount, or only if the volume's root does not "
             "fit.",
             0, "Always|OnRootMismatch" },
+          { "seccompProfile", "The seccomp profile of the processes." },
+          { "appArmorProfile", "The AppArmor profile of the processes." },
           { "seLinuxChangePolicy", "How volumes get their SELinux context: MountOption or Recursive." },
-          { 0 },
-      } },
-    { PACKAGE_CORE, "SELinuxOptions", "An SELinux context.",
-      (const struct field_doc[]){
-          { "user", "Its user." },
-          { "role", "Its role." },
-          { "type", "Its type." },
-          { "level", "Its level." },
           { 0 },
       } },
     { PACKAGE_CORE, "Affinity", "Which nodes a pod must or should run on.",
       (const struct field_doc[]){
           { "nodeAffinity", "By what the nodes are." },
+          { "podAffinity", "Near which pods." },
+          { "podAntiAffinity", "Away from which pods." },
           { 0 },
       } },
     { PACKAGE_CORE, "NodeAffinity", "Which nodes a pod must or should run on, by what they are.",
@@ -233,6 +142,36 @@ const struct schema_doc openapi_docs_pods[] = {
       (const struct field_doc[]){
           { "weight", "By how much: 1 to 100.", DOC_REQUIRED },
           { "preference", "What the node should have.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodAffinity", "Pods that this one must or should run near.",
+      (const struct field_doc[]){
+          { "requiredDuringSchedulingIgnoredDuringExecution",
+            "What must hold for the pod to be placed on a node." },
+          { "preferredDuringSchedulingIgnoredDuringExecution", "What makes one node better than another." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodAntiAffinity", "Pods that this one must or should not run near.",
+      (const struct field_doc[]){
+          { "requiredDuringSchedulingIgnoredDuringExecution",
+            "What must hold for the pod to be placed on a node." },
+          { "preferredDuringSchedulingIgnoredDuringExecution", "What makes one node better than another." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "WeightedPodAffinityTerm", "Pods to be near to or away from, and how much that matters.",
+      (const struct field_doc[]){
+          { "weight", "How much it matters: 1 to 100.", DOC_REQUIRED },
+          { "podAffinityTerm", "The pods.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodAffinityTerm", "Pods, and what it means to be near to them.",
+      (const struct field_doc[]){
+          { "labelSelector", "The pods' labels." },
+          { "namespaces", "The pods' namespaces; this pod's own when there is no namespaceSelector either." },
+          { "topologyKey", "Nodes with the same value of this label are near to each other.", DOC_REQUIRED },
+          { "namespaceSelector", "Labels of the pods' namespaces." },
+          { "matchLabelKeys", "Labels whose value must be that of this pod." },
+          { "mismatchLabelKeys", "Labels whose value must differ from that of this pod." },
           { 0 },
       } },
     { PACKAGE_CORE, "Toleration", "A taint of nodes that a pod puts up with.",
@@ -263,11 +202,54 @@ const struct schema_doc openapi_docs_pods[] = {
           { "whenUnsatisfiable", "What to do with a pod that cannot be placed so.", DOC_REQUIRED,
             "DoNotSchedule|ScheduleAnyway" },
           { "labelSelector", "The pods that are counted." },
+          { "minDomains", "The least number of places to spread over." },
+          { "nodeAffinityPolicy",
+            "Whether nodes that the pod cannot run on are counted. Honor leaves them out.", 0,
+            "Honor|Ignore" },
+          { "nodeTaintsPolicy", "Whether nodes with taints are counted. Honor leaves them out.", 0,
+            "Honor|Ignore" },
+          { "matchLabelKeys", "Labels whose value must be that of this pod for a pod to be counted." },
           { 0 },
       } },
     { PACKAGE_CORE, "PodSchedulingGate", "Something that keeps a pod from being placed.",
       (const struct field_doc[]){
           { "name", "Its name.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "Sysctl", "A kernel parameter.",
+      (const struct field_doc[]){
+          { "name", "Its name.", DOC_REQUIRED },
+          { "value", "Its value.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodDNSConfig", "Settings of name lookups.",
+      (const struct field_doc[]){
+          { "nameservers", "Addresses of name servers." },
+          { "searches", "Domains to search in." },
+          { "options", "Options of the resolver." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodDNSConfigOption", "An option of the resolver.",
+      (const struct field_doc[]){
+          { "name", "Its name." },
+          { "value", "Its value." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodOS", "An operating system.",
+      (const struct field_doc[]){
+          { "name", "linux or windows.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodResourceClaim", "A claim for devices: exactly one of the two names.",
+      (const struct field_doc[]){
+          { "name", "The name that containers use for it.", DOC_REQUIRED },
+          { "resourceClaimName", "A claim in the pod's namespace." },
+          { "resourceClaimTemplateName", "The template that a claim is made from for this pod." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodSchedulingGroup", "A group of pods that is placed together.",
+      (const struct field_doc[]){
+          { "podGroupName", "The group's name, in the pod's namespace." },
           { 0 },
       } },
 
@@ -292,6 +274,12 @@ const struct schema_doc openapi_docs_pods[] = {
           { "qosClass", "How the pod is treated when its node runs short.", 0,
             "BestEffort|Burstable|Guaranteed" },
           { "ephemeralContainerStatuses", "How the ephemeral containers are." },
+          { "resize", "Deprecated: see the conditions PodResizePending and PodResizeInProgress." },
+          { "resourceClaimStatuses", "The claims made for spec.resourceClaims." },
+          { "extendedResourceClaimStatus", "The claim made for extended resources." },
+          { "allocatedResources", "What the node has given the pod as a whole." },
+          { "resources", "What the pod as a whole asks for, as it runs." },
+          { "nodeAllocatableResourceClaimStatuses", "Resources of the node that claims of the pod hold." },
           { 0 },
       } },
     { PACKAGE_CORE, "PodCondition", "One thing about a pod.",
@@ -321,6 +309,79 @@ const struct schema_doc openapi_docs_pods[] = {
           { "started", "Whether it has got through its start." },
           { "allocatedResources", "What the node has given it." },
           { "resources", "What it asks for, as it runs." },
+          { "volumeMounts", "How its volumes are mounted." },
+          { "user", "Whom its first process runs as." },
+          { "allocatedResourcesStatus", "How the devices that it uses are." },
+          { "stopSignal", "The signal that stops it." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "VolumeMountStatus", "How a volume of a container is mounted.",
+      (const struct field_doc[]){
+          { "name", "The volume of the pod.", DOC_REQUIRED },
+          { "mountPath", "Where it is in the container.", DOC_REQUIRED },
+          { "recursiveReadOnly", "Whether mounts below it are read-only too: Disabled or Enabled." },
+          { "volumeStatus", "What is known of the volume." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "VolumeStatus", "What is known of a mounted volume.",
+      (const struct field_doc[]){
+          { "image", "Of an image volume." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ImageVolumeStatus", "What is known of an image volume.",
+      (const struct field_doc[]){
+          { "imageRef", "The image, with its digest.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ContainerUser", "Whom the first process of a container runs as.",
+      (const struct field_doc[]){
+          { "linux", "On Linux." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "LinuxContainerUser", "Whom a process runs as.",
+      (const struct field_doc[]){
+          { "uid", "The user id.", DOC_REQUIRED },
+          { "gid", "The group id.", DOC_REQUIRED },
+          { "supplementalGroups", "Further groups." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ResourceStatus", "How the devices of one resource are.",
+      (const struct field_doc[]){
+          { "name", "The resource, or claim:CLAIM/REQUEST.", DOC_REQUIRED },
+          { "resources", "The devices." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ResourceHealth", "How a device is.",
+      (const struct field_doc[]){
+          { "resourceID", "The device.", DOC_REQUIRED },
+          { "health", "Healthy, Unhealthy or Unknown." },
+          { "message", "Why, for people." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodResourceClaimStatus", "A claim made for a pod.",
+      (const struct field_doc[]){
+          { "name", "The entry of spec.resourceClaims.", DOC_REQUIRED },
+          { "resourceClaimName", "The claim; left out when none is needed." },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "PodExtendedResourceClaimStatus", "The claim made for the extended resources of a pod.",
+      (const struct field_doc[]){
+          { "requestMappings", "Which request of the claim is for which container.", DOC_REQUIRED },
+          { "resourceClaimName", "The claim.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "ContainerExtendedResourceRequest", "A request of a claim, and the container it is for.",
+      (const struct field_doc[]){
+          { "containerName", "The container.", DOC_REQUIRED },
+          { "resourceName", "The extended resource.", DOC_REQUIRED },
+          { "requestName", "The request.", DOC_REQUIRED },
+          { 0 },
+      } },
+    { PACKAGE_CORE, "NodeAllocatableResourceClaimStatus", "Resources of the node that one claim holds.",
+      (const struct field_doc[]){
+          { "resourceClaimName", "The claim.", DOC_REQUIRED },
+          { "containers", "The containers that use it." },
+          { "resources", "The resources." },
           { 0 },
       } },
     { PACKAGE_CORE, "ContainerState", "What a container does: one of the three; waiting when there is none.",

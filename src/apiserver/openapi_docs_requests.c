@@ -14,7 +14,10 @@ static const struct field_doc self_review_status_fields[] = {
     { "userInfo", "The caller, as the server knows it." },
     { 0 },
 };
-static const struct field_doc no_fields[] = {
+
+static const struct field_doc selector_fields[] = {
+    { "rawSelector", "The selector as it stands in a query." },
+    { "requirements", "What must hold, all of it." },
     { 0 },
 };
 
@@ -29,10 +32,6 @@ const struct schema_doc openapi_docs_requests[] = {
           { "deleteOptions", "How it is to be deleted." },
           { 0 },
       } },
-    { PACKAGE_CORE, "Service",
-      "A name for the pods of an application. None is kept here: lists of them are empty.", no_fields },
-    { PACKAGE_CORE, "Endpoints", "Addresses behind a Service. None is kept here: lists of them are empty.",
-      no_fields },
 
     { PACKAGE_AUTHENTICATION, "TokenRequest", "Asks for a token of a service account.",
       (const struct field_doc[]){
@@ -124,6 +123,19 @@ const struct schema_doc openapi_docs_requests[] = {
           { "resource", "The resource, in the plural; * for all." },
           { "subresource", "The subresource; empty for none." },
           { "name", "The object's name; empty for all." },
+          { "fieldSelector", "Limits the question to objects whose fields match." },
+          { "labelSelector", "Limits the question to objects whose labels match." },
+          { 0 },
+      } },
+    { PACKAGE_AUTHORIZATION, "FieldSelectorAttributes", "Fields of objects: one of the two forms.",
+      selector_fields },
+    { PACKAGE_AUTHORIZATION, "LabelSelectorAttributes", "Labels of objects: one of the two forms.",
+      selector_fields },
+    { PACKAGE_META, "FieldSelectorRequirement", "What must hold of one field.",
+      (const struct field_doc[]){
+          { "key", "The field.", DOC_REQUIRED },
+          { "operator", "How the field and the values must relate.", DOC_REQUIRED },
+          { "values", "What to compare with." },
           { 0 },
       } },
     { PACKAGE_AUTHORIZATION, "NonResourceAttributes", "What would be done with which path.",

@@ -13,6 +13,7 @@
 #define PACKAGE_CORE "io.k8s.api.core.v1"
 #define PACKAGE_STORAGE "io.k8s.api.storage.v1"
 #define PACKAGE_COORDINATION "io.k8s.api.coordination.v1"
+#define PACKAGE_DISCOVERY "io.k8s.api.discovery.v1"
 #define PACKAGE_EVENTS "io.k8s.api.events.v1"
 #define PACKAGE_AUTHENTICATION "io.k8s.api.authentication.v1"
 #define PACKAGE_AUTHENTICATION_BETA "io.k8s.api.authentication.v1beta1"
@@ -87,6 +88,7 @@ extern const struct schema_doc openapi_docs_storage[];
 extern const struct schema_doc openapi_docs_sources[];
 extern const struct schema_doc openapi_docs_core[];
 extern const struct schema_doc openapi_docs_pods[];
+extern const struct schema_doc openapi_docs_containers[];
 extern const struct schema_doc openapi_docs_requests[];
 
 /* NULL for what nobody has described. */

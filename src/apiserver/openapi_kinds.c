@@ -59,39 +59,6 @@ const struct schema openapi_status_schema = {
     },
 };
 
-static const struct schema service_schema = {
-    "Service",
-    (const struct field[]){ SCHEMA_OBJECT_FIELDS, { 0 } },
-    .open = true,
-};
-
-static const struct schema endpoints_schema = {
-    "Endpoints",
-    (const struct field[]){ SCHEMA_OBJECT_FIELDS, { 0 } },
-    .open = true,
-};
-
-static const struct schema bound_reference_schema = {
-    "BoundObjectReference",
-    (const struct field[]){
-        { "kind", FIELD_STRING },
-        { "apiVersion", FIELD_STRING },
-        { "name", FIELD_STRING },
-        { "uid", FIELD_STRING },
-        { 0 },
-    },
-};
-
-static const struct schema token_request_spec_schema = {
-    "TokenRequestSpec",
-    (const struct field[]){
-        { "audiences", FIELD_LIST, .item = FIELD_STRING },
-        { "expirationSeconds", FIELD_INT64 },
-        { "boundObjectRef", FIELD_OBJECT, .sub = &bound_reference_schema },
-        { 0 },
-    },
-};
-
 static const struct schema token_request_status_schema = {
     "TokenRequestStatus",
     (const struct field[]){
@@ -139,15 +106,6 @@ static const struct schema self_subject_schema = {
     },
 };
 
-static const struct schema token_review_spec_schema = {
-    "TokenReviewSpec",
-    (const struct field[]){
-        { "token", FIELD_STRING },
-        { "audiences", FIELD_LIST, .item = FIELD_STRING },
-        { 0 },
-    },
-};
-
 static const struct schema token_review_status_schema = {
     "TokenReviewStatus",
     (const struct field[]){
@@ -159,7 +117,7 @@ static const struct schema token_review_status_schema = {
     },
 };
 
-static const struct schema token_review_schema = {
+static const struct schema token_review_answer_schema = {
     "TokenReview",
     (const struct field[]){
         SCHEMA_OBJECT_FIELDS,
@@ -180,28 +138,6 @@ static const struct schema access_status_schema = {
     },
 };
 
-static const struct schema self_access_spec_schema = {
-    "SelfSubjectAccessReviewSpec",
-    (const struct field[]){
-        { "resourceAttributes", FIELD_OBJECT, .sub = &resource_attributes_schema },
-        { "nonResourceAttributes", FIELD_OBJECT, .sub = &non_resource_attributes_schema },
-        { 0 },
-    },
-};
-
-static const struct schema access_spec_schema = {
-    "SubjectAccessReviewSpec",
-    (const struct field[]){
-        { "resourceAttributes", FIELD_OBJECT, .sub = &resource_attributes_schema },
-        { "nonResourceAttributes", FIELD_OBJECT, .sub = &non_resource_attributes_schema },
-        { "user", FIELD_STRING },
-        { "groups", FIELD_LIST, .item = FIELD_STRING },
-        { "extra", FIELD_MAP, .item = FIELD_LIST },
-        { "uid", FIELD_STRING },
-        { 0 },
-    },
-};
-
 static const struct schema resource_rule_schema = {
     "ResourceRule",
     (const struct field[]){
@@ -218,14 +154,6 @@ static const struct schema non_resource_rule_schema = {
     (const struct field[]){
         { "verbs", FIELD_LIST, .item = FIELD_STRING },
         { "nonResourceURLs", FIELD_LIST, .item = FIELD_STRING },
-        { 0 },
-    },
-};
-
-static const struct schema rules_spec_schema = {
-    "SelfSubjectRulesReviewSpec",
-    (const struct field[]){
-        { "namespace", FIELD_STRING },
         { 0 },
     },
 };
@@ -253,22 +181,20 @@ static const struct schema rules_status_schema = {
         },                                                       \
     }
 
-REVIEW(self_access_schema, "SelfSubjectAccessReview", self_access_spec_schema, access_status_schema);
-REVIEW(access_schema, "SubjectAccessReview", access_spec_schema, access_status_schema);
-REVIEW(local_access_schema, "LocalSubjectAccessReview", access_spec_schema, access_status_schema);
-REVIEW(rules_schema, "SelfSubjectRulesReview", rules_spec_schema, rules_status_schema);
+REVIEW(self_access_schema, "SelfSubjectAccessReview", self_access_review_spec_schema, access_status_schema);
+REVIEW(access_schema, "SubjectAccessReview", access_review_spec_schema, access_status_schema);
+REVIEW(local_access_schema, "LocalSubjectAccessReview", access_review_spec_schema, access_status_schema);
+REVIEW(rules_schema, "SelfSubjectRulesReview", rules_review_spec_schema, rules_status_schema);
 
 static const struct {
     const char *group;
     const struct schema *schema;
 } requests[] = {
     { "", &binding_schema },
-    { "", &endpoints_schema },
-    { "", &service_schema },
     { "policy", &eviction_schema },
     { "authentication.k8s.io", &self_subject_schema },
     { "authentication.k8s.io", &token_request_schema },
-    { "authentication.k8s.io", &token_review_schema },
+    { "authentication.k8s.io", &token_review_answer_schema },
     { "authorization.k8s.io", &access_schema },
     { "authorization.k8s.io", &local_access_schema },
     { "authorization.k8s.io", &rules_schema },

@@ -21,6 +21,7 @@ static const struct {
     { "", "v1", PACKAGE_CORE },
     { "storage.k8s.io", "v1", PACKAGE_STORAGE },
     { "coordination.k8s.io", "v1", PACKAGE_COORDINATION },
+    { "discovery.k8s.io", "v1", PACKAGE_DISCOVERY },
     { "events.k8s.io", "v1", PACKAGE_EVENTS },
     { "authentication.k8s.io", "v1", PACKAGE_AUTHENTICATION },
     { "authentication.k8s.io", "v1beta1", PACKAGE_AUTHENTICATION_BETA },
@@ -34,7 +35,9 @@ static const struct {
     const char *name, *package;
 } homes[] = {
     { "DeleteOptions", PACKAGE_META },
+    { "FieldSelectorRequirement", PACKAGE_META },
     { "LabelSelector", PACKAGE_META },
+    { "LabelSelectorRequirement", PACKAGE_META },
     { "ListMeta", PACKAGE_META },
     { "ObjectMeta", PACKAGE_META },
     { "Status", PACKAGE_META },

@@ -345,7 +345,7 @@ static void note_dates(struct pki *p, const struct pair *pair)
 
 bool pki_is_due(const struct pki *p, int64_t now)
 {
-    return p->ca_cert.len > 0 && dates_fault(p->valid_from, p->valid_until, now);
+    return p->valid_until && dates_fault(p->valid_from, p->valid_until, now);
 }
 
 static int pairs_load(const struct pki_options *o, struct pki *ret, struct error *err)
@@ -355,16 +355,19 @@ static int pairs_load(const struct pki_options *o, struct pki *ret, struct error
     _cleanup_(pair_done) struct pair admin = { .name = "admin" };
     int r = authority_load(o, &authority, err);
 
-    if (r == 0)
-        r = server_load(o, &authority, &server, err);
+    if (r < 0)
+        return r;
+    note_dates(ret, &authority);
+    ret->ca_cert = take_buf(&authority.cert_pem);
+    if (o->is_insecure)
+        return 0;
+    r = server_load(o, &authority, &server, err);
     if (r == 0)
         r = admin_load(o, &authority, &admin, err);
     if (r < 0)
         return r;
-    note_dates(ret, &authority);
     note_dates(ret, &server);
     note_dates(ret, &admin);
-    ret->ca_cert = take_buf(&authority.cert_pem);
     ret->server_cert = take_buf(&server.cert_pem);
     ret->server_key = take_buf(&server.key_pem);
     ret->admin_cert = take_buf(&admin.cert_pem);
@@ -383,7 +386,7 @@ int pki_open(const struct pki_options *o, struct pki *ret, struct error *err)
         r = io_mkdirs(path, 0700, err);
     if (r == 0)
         r = key_load(o, "service-account", /* may_make= */ true, &p.token_key, &pem, err);
-    if (r == 0 && !o->is_insecure)
+    if (r == 0)
         r = pairs_load(o, &p, err);
     if (r < 0)
         return r;
@@ -406,7 +409,7 @@ int pki_write_kubeconfig(const struct pki *p, const char *dir, const char *addre
 {
     struct kubeconfig k = {
         .address = address,
-        .ca = buf_str(&p->ca_cert),
+        .ca = p->server_cert.len ? buf_str(&p->ca_cert) : STR_LIT(""), /* an insecure server shows none */
         .cert = buf_str(&p->admin_cert),
         .key = buf_str(&p->admin_key),
     };

@@ -6,6 +6,8 @@
  *     DIR/pki/service-account.key           signs the tokens of service accounts
  *     DIR/kubeconfig                        leads to this server as the administrator
  *
+ * An insecure server has the authority alone: the ConfigMaps kube-root-ca.crt hold its certificate.
+ *
  * A key is written before its certificate, so a crash leaves at worst a key alone, and the next start makes
  * the certificate. Certificates are renewed when they are not valid yet, as after a start with the clock
  * ahead, when they have expired or will within 30 days; the server's also when it lacks one of its names.
@@ -28,18 +30,18 @@ struct pki_options {
     const char *address;   /* where the server is to listen: host:port */
     const char *host_name; /* of this machine */
     int64_t now;           /* seconds since 1970 */
-    bool is_insecure;      /* only the key of the service accounts is wanted */
+    bool is_insecure;      /* only the authority and the key of the service accounts are wanted */
 };
 
 struct pki {
-    struct buf ca_cert; /* PEM texts, empty for an insecure server */
-    struct buf server_cert;
+    struct buf ca_cert;     /* PEM texts */
+    struct buf server_cert; /* this and the next three are empty for an insecure server */
     struct buf server_key;
     struct buf admin_cert;
     struct buf admin_key;
     struct key *token_key;
     int64_t valid_from;  /* of all certificates together, seconds since 1970 */
-    int64_t valid_until; /* the same; both are 0 for an insecure server */
+    int64_t valid_until; /* the same; 0 when none of them is for Berth to renew */
 };
 
 int pki_open(const struct pki_options *o, struct pki *ret, struct error *err);

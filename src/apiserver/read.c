@@ -40,11 +40,9 @@ void read_fail_not_found(struct call *c)
 static void get_serve(struct call *c)
 {
     const struct resource *r = c->route.resource;
-    const struct object *o = NULL;
+    const struct object *o =
+        store_get(c->server->store, stored_kind(r), call_copy(c, c->route.ns), call_copy(c, c->route.name));
 
-    if (r->info)
-        o = store_get(c->server->store, stored_kind(r), call_copy(c, c->route.ns),
-                      call_copy(c, c->route.name));
     if (o)
         call_answer_object(c, 200, o);
     else
@@ -232,11 +230,8 @@ static void list_serve_objects(struct call *c, const struct list_options *o)
     _cleanup_(page_done_p) struct page p = { 0 };
     struct rendering r = rendering_of(c);
 
-    if (!c->route.resource->info)
-        p.meta = newest_meta(c);
-    else if (!read_page(c, o, &p))
-        return;
-    list_answer_objects(c, &r, &p);
+    if (read_page(c, o, &p))
+        list_answer_objects(c, &r, &p);
 }
 
 /* A list under way. */
@@ -327,18 +322,13 @@ static void list_serve(struct call *c)
 {
     const struct list_options *o = c->work;
     struct listing x = { .call = c, .options = o, .rest.text.rendering = rendering_of(c) };
-    struct page empty = { 0 };
 
-    if (c->wants_objects) {
+    if (c->wants_objects)
         list_serve_objects(c, o);
-    } else if (!c->route.resource->info) {
-        empty.meta = newest_meta(c);
-        list_write_page(&x, &empty);
-    } else if (o->limit || o->is_continued || o->match == MATCH_EXACT) {
+    else if (o->limit || o->is_continued || o->match == MATCH_EXACT)
         list_serve_page(&x);
-    } else {
+    else
         list_write_newest(&x);
-    }
 }
 
 void read_list(struct call *c)

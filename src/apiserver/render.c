@@ -35,7 +35,7 @@ struct rendering rendering_of(const struct call *c)
 /* Bare metadata and the cells of tables are the same in both forms. */
 static bool needs_event_v1(const struct rendering *r)
 {
-    if (!r->resource->info || r->resource->info->kind != KIND_EVENT_V1)
+    if (r->resource->info->kind != KIND_EVENT_V1)
         return false;
     return r->view.shape == SHAPE_OBJECT ||
            (r->view.shape == SHAPE_TABLE && r->view.include == INCLUDE_OBJECT);
@@ -91,26 +91,13 @@ static struct table_options table_options_of(const struct rendering *r, bool omi
     };
 }
 
-static void write_plain_list_begin(const struct rendering *r, const struct list_meta *meta, struct buf *out)
-{
-    if (r->resource->info) {
-        list_write_begin(r->resource->info, meta, out);
-        return;
-    }
-    (void)buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", r->resource->kind);
-    write_api_version(r->resource, out);
-    (void)buf_add_cstr(out, "\",");
-    list_write_meta(meta, out);
-    (void)buf_add_cstr(out, ",\"items\":[");
-}
-
 void render_list_begin(const struct rendering *r, const struct list_meta *meta, struct buf *out)
 {
     struct table_options how = table_options_of(r, /* omits_columns= */ false);
 
     switch (r->view.shape) {
     case SHAPE_OBJECT:
-        write_plain_list_begin(r, meta, out);
+        list_write_begin(r->resource->info, meta, out);
         break;
     case SHAPE_TABLE:
         table_write_begin(r->resource->info, meta, &how, out);

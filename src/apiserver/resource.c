@@ -39,8 +39,6 @@ static const struct subresource service_account_subs[] = {
 };
 
 static const char *const pods_categories[] = { "all", NULL };
-static const char *const services_short_names[] = { "svc", NULL };
-static const char *const endpoints_short_names[] = { "ep", NULL };
 
 struct row {
     enum kind kind; /* KIND_COUNT for what is not stored */
@@ -72,8 +70,7 @@ struct row {
 static const struct row rows[] = {
     ROW_VIRTUAL("", "v1", "bindings", "binding", "Binding", true, VERBS_CREATE, VIRTUAL_BINDING),
     ROW(KIND_CONFIG_MAP, "configmap", VERBS_ALL, no_subs),
-    ROW_VIRTUAL("", "v1", "endpoints", "endpoints", "Endpoints", true, VERBS_READ, VIRTUAL_EMPTY_LIST,
-                .short_names = endpoints_short_names),
+    ROW(KIND_ENDPOINTS, "endpoints", VERBS_READ, no_subs),
     ROW(KIND_EVENT, "event", VERBS_ALL, no_subs),
     ROW(KIND_NAMESPACE, "namespace", VERBS_ALL & ~VERB_BIT(VERB_DELETE_COLLECTION), namespace_subs),
     ROW(KIND_NODE, "node", VERBS_ALL, status_subs),
@@ -82,8 +79,8 @@ static const struct row rows[] = {
     ROW(KIND_POD, "pod", VERBS_ALL, pod_subs, .categories = pods_categories),
     ROW(KIND_SECRET, "secret", VERBS_ALL, no_subs),
     ROW(KIND_SERVICE_ACCOUNT, "serviceaccount", VERBS_ALL, service_account_subs),
-    ROW_VIRTUAL("", "v1", "services", "service", "Service", true, VERBS_READ, VIRTUAL_EMPTY_LIST,
-                .short_names = services_short_names),
+    /* not of the category `all`: kubectl delete all --all would be refused */
+    ROW(KIND_SERVICE, "service", VERBS_READ, no_subs),
     ROW(KIND_EVENT_V1, "event", VERBS_ALL, no_subs),
     ROW_VIRTUAL(AUTHN, "v1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false,
                 VERBS_CREATE, VIRTUAL_SELF_SUBJECT_REVIEW),
@@ -106,6 +103,7 @@ static const struct row rows[] = {
     ROW(KIND_ATTACHMENT, "volumeattachment", VERBS_ALL, status_subs),
     ROW(KIND_ATTRIBUTES_CLASS, "volumeattributesclass", VERBS_ALL, no_subs),
     ROW(KIND_LEASE, "lease", VERBS_ALL, no_subs),
+    ROW(KIND_ENDPOINT_SLICE, "endpointslice", VERBS_READ, no_subs),
     ROW(KIND_SNAPSHOT_CLASS, "volumesnapshotclass", VERBS_ALL, no_subs),
     ROW(KIND_SNAPSHOT_CONTENT, "volumesnapshotcontent", VERBS_ALL, status_subs),
     ROW(KIND_SNAPSHOT, "volumesnapshot", VERBS_ALL, status_subs),

@@ -1,8 +1,8 @@
 /* The resources the API serves, as one table: what exists under /api and /apis.
  *
- * A resource that is stored has a kind (api/kind.h); the others (reviews, bindings, the empty services) are
- * answered by a function of their own and never stored. Routing, discovery, OpenAPI, access rules and metrics
- * all read this table, so that none of them can know a resource that another does not. */
+ * A resource that is stored has a kind (api/kind.h); the others (reviews, bindings) are answered by a
+ * function of their own and never stored. Routing, discovery, OpenAPI, access rules and metrics all read this
+ * table, so that none of them can know a resource that another does not. */
 #ifndef BERTH_APISERVER_RESOURCE_H
 #define BERTH_APISERVER_RESOURCE_H
 
@@ -62,7 +62,6 @@ enum virtual_id {
     VIRTUAL_SELF_SUBJECT_RULES_REVIEW,
     VIRTUAL_SUBJECT_ACCESS_REVIEW,
     VIRTUAL_LOCAL_SUBJECT_ACCESS_REVIEW,
-    VIRTUAL_EMPTY_LIST, /* services, endpoints: for clients that ask, always empty */
 };
 
 struct resource {
@@ -74,7 +73,7 @@ struct resource {
     const char *const *short_names; /* ends with NULL; NULL for none */
     const char *const *categories;  /* the same */
     bool is_namespaced;
-    unsigned verbs;
+    unsigned verbs;                 /* of clients; the server itself may write what it stores */
     const struct kind_info *info;   /* NULL when it is not stored */
     const struct subresource *subs; /* ends with a NULL name; never NULL */
     enum virtual_id virtual_id;

@@ -298,7 +298,6 @@ static const char *review_kind(enum virtual_id id)
         return "LocalSubjectAccessReview";
     case VIRTUAL_NONE:
     case VIRTUAL_BINDING:
-    case VIRTUAL_EMPTY_LIST:
         break;
     }
     assert(!"not a review");

@@ -14,6 +14,7 @@
 #define STORAGE "storage.k8s.io"
 #define SNAPSHOT "snapshot.storage.k8s.io"
 #define COORDINATION "coordination.k8s.io"
+#define DISCOVERY "discovery.k8s.io"
 #define EVENTS "events.k8s.io"
 #define AUTHN "authentication.k8s.io"
 #define AUTHZ "authorization.k8s.io"
@@ -32,6 +33,7 @@ static const struct rule reader_rules[] = {
             "persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes",
             "persistentvolumes/status", "pods", "pods/log", "pods/status", "serviceaccounts", "services") },
     { READ, COORDINATION, NAMES("*") },
+    { READ, DISCOVERY, NAMES("*") },
     { READ, EVENTS, NAMES("*") },
     { READ, SNAPSHOT, NAMES("*") },
     { READ, STORAGE, NAMES("*") },

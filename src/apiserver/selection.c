@@ -15,10 +15,10 @@ static const char *get_ns(const struct object *o)
 /* Nodes and namespaces were never given this one. */
 static bool has_ns_field(const struct kind_info *k)
 {
-    return !k || (k->kind != KIND_NODE && k->kind != KIND_NAMESPACE);
+    return k->kind != KIND_NODE && k->kind != KIND_NAMESPACE;
 }
 
-/* The names that field_selector_check() wants; NULL for a resource that has no fields of its own. */
+/* The names that field_selector_check() wants; NULL for a kind that has no fields of its own. */
 static int known_fields(const struct kind_info *k, struct arena *a, const char *const **ret,
                         struct error *err)
 {
@@ -26,7 +26,7 @@ static int known_fields(const struct kind_info *k, struct arena *a, const char *
     size_t count = 0;
 
     *ret = NULL;
-    if (!k || !k->selectable)
+    if (!k->selectable)
         return 0;
     while (k->selectable[count].name)
         count++;
@@ -48,7 +48,7 @@ static struct field_match resolve(const struct kind_info *k, const struct field_
 
     if (strcmp(t->field, "metadata.namespace") == 0)
         m.get = get_ns;
-    for (const struct selectable *s = k ? k->selectable : NULL; s && s->name; s++)
+    for (const struct selectable *s = k->selectable; s && s->name; s++)
         if (strcmp(t->field, s->name) == 0)
             m.get = s->get;
     return m;

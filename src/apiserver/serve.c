@@ -242,8 +242,6 @@ static void serve_virtual(struct call *c)
 {
     if (c->route.resource->virtual_id == VIRTUAL_BINDING)
         bind_pod(c);
-    else if (c->route.resource->virtual_id == VIRTUAL_EMPTY_LIST)
-        serve_stored(c);
     else
         serve_body(c, c->route.resource->kind, review_answer);
 }

@@ -1,6 +1,7 @@
 #include "apiserver/server.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "apiserver/counts.h"
 #include "apiserver/discovery.h"
@@ -21,6 +22,17 @@ struct timestamp apiserver_now(const struct apiserver *s)
     return timestamp_of_ns(clock_real_ns(s->clock));
 }
 
+int apiserver_set_ca(struct apiserver *s, const char *ca_pem, struct error *err)
+{
+    char *copy = strdup(ca_pem);
+
+    if (!copy)
+        return error_no_memory(err);
+    free(s->ca_pem);
+    s->ca_pem = copy;
+    return s->duties ? duties_look_again(s->duties, KIND_NAMESPACE, err) : 0;
+}
+
 int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, struct error *err)
 {
     _cleanup_(apiserver_free_p) struct apiserver *s = calloc(1, sizeof *s);
@@ -35,6 +47,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     s->authenticator = o->authenticator;
     s->facts = store_facts(o->store);
     s->address = o->address;
+    s->advertised = o->advertised;
+    s->is_plain = !o->server_cert_pem;
     s->event_ttl_seconds = o->event_ttl_seconds;
     s->write_stats = o->write_stats;
     s->stats_ctx = o->stats_ctx;
@@ -45,7 +59,9 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     rng_init(&s->rng, o->seed);
     json_init(&s->doc, SCRATCH_BYTES_MAX);
     buf_init(&s->text, SCRATCH_BYTES_MAX);
-    r = counts_new(s, &s->counts, err);
+    r = o->ca_pem ? apiserver_set_ca(s, o->ca_pem, err) : 0;
+    if (r == 0)
+        r = counts_new(s, &s->counts, err);
     if (r == 0)
         r = web_guard_new(o->server_cert_pem, &s->guard, err);
     if (r == 0)
@@ -80,6 +96,7 @@ struct apiserver *apiserver_free(struct apiserver *s)
     s->counts = counts_free(s->counts);
     buf_done(&s->text);
     json_done(&s->doc);
+    free(s->ca_pem);
     free(s);
     return NULL;
 }

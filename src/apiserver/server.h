@@ -39,6 +39,9 @@ struct apiserver_options {
     uint64_t seed;               /* of uids and generated names */
     const char *address;         /* "127.0.0.1:7443": what discovery says */
     const char *server_cert_pem; /* of its names (web_guard.h); NULL for a server without TLS */
+    /* "10.0.0.7:7443": what default/kubernetes says; borrowed. NULL: there is no such Service. */
+    const char *advertised;
+    const char *ca_pem; /* for the ConfigMaps kube-root-ca.crt; NULL: there are none */
     int64_t event_ttl_seconds;
     /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
     void (*write_stats)(void *ctx, struct buf *out);
@@ -59,6 +62,9 @@ struct apiserver {
     struct facts facts;
     struct rng rng;
     const char *address;
+    const char *advertised;
+    char *ca_pem;
+    bool is_plain; /* without TLS */
     int64_t event_ttl_seconds;
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
@@ -93,6 +99,9 @@ const char *apiserver_identify(struct apiserver *s, struct call *c);
 
 /* Serves one call; see call.h. */
 void apiserver_serve(struct apiserver *s, struct call *c);
+
+/* The authority's certificate was renewed: every namespace is given the new one. */
+int apiserver_set_ca(struct apiserver *s, const char *ca_pem, struct error *err);
 
 /* Shutting down: readyz fails, watches end cleanly. */
 void apiserver_stop(struct apiserver *s);

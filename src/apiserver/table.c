@@ -30,10 +30,11 @@ static const struct table_kind *const tables[] = {
     [KIND_SNAPSHOT] = &snapshot_table,
     [KIND_SNAPSHOT_CONTENT] = &snapshot_content_table,
     [KIND_SNAPSHOT_CLASS] = &snapshot_class_table,
+    [KIND_SERVICE] = &service_table,
+    [KIND_ENDPOINTS] = &endpoints_table,
+    [KIND_ENDPOINT_SLICE] = &endpoint_slice_table,
 };
 static_assert(ARRAY_LEN(tables) == KIND_COUNT, "a table for every kind");
-
-static const struct column plain_columns[] = { COLUMN_NAME, COLUMN_AGE, { 0 } };
 
 /* --- Cells --- */
 
@@ -124,7 +125,7 @@ static void write_column(const struct column *c, struct buf *out)
 
 void table_write_columns(const struct kind_info *k, struct buf *out)
 {
-    const struct column *first = k ? tables[k->kind]->columns : plain_columns;
+    const struct column *first = tables[k->kind]->columns;
 
     for (const struct column *c = first; c->name; c++) {
         (void)buf_add_char(out, c == first ? '[' : ',');

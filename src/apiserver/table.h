@@ -24,8 +24,8 @@ struct table_options {
     bool omits_columns;          /* columnDefinitions is null: in a watch all but the first event */
 };
 
-/* A whole Table of a list. Every object is of kind k, or of the other form for events. k is NULL for a
- * resource without a kind, whose list is always empty. No objects and omits_columns: a bookmark. */
+/* A whole Table of a list. Every object is of kind k, or of the other form for events. No
+ * objects and omits_columns: a bookmark. */
 void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
                  size_t count, const struct table_options *how, struct buf *out);
 

@@ -1,6 +1,8 @@
-/* Cells of nodes, events, namespaces, config maps, secrets, service accounts and leases. */
+/* Cells of nodes, events, namespaces, config maps, secrets, service accounts, leases, services and their
+ * endpoints. */
 #include "apiserver/table_int.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/config.h"
@@ -8,6 +10,7 @@
 #include "api/lease.h"
 #include "api/namespace.h"
 #include "api/node.h"
+#include "api/service.h"
 
 #define LABEL_ROLE "kubernetes.io/role"
 #define LABEL_ROLE_PREFIX "node-role.kubernetes.io/"
@@ -294,3 +297,111 @@ static void lease_cells(const struct object *o, struct cells *c)
 }
 
 const struct table_kind lease_table = { lease_columns, lease_cells };
+
+/* --- Service, Endpoints, EndpointSlice --- */
+
+static const struct column service_columns[] = {
+    COLUMN_NAME,
+    { "Type", "string", "How the service is reached." },
+    { "Cluster-IP", "string", "The address of the service." },
+    { "External-IP", "string", "The address of the service outside of the cluster." },
+    { "Port(s)", "string", "The ports of the service, with their protocols." },
+    COLUMN_AGE,
+    { "Selector", "string", "The labels of the pods behind the service.", 1 },
+    { 0 },
+};
+
+/* "7443/TCP" */
+static void cell_service_ports(struct cells *c, const struct service_ports *ports)
+{
+    cell_open(c);
+    for (uint32_t i = 0; i < ports->count; i++) {
+        (void)buf_addf(c->out, "%s%" PRId64 "/", i ? "," : "", ports->items[i].port);
+        cell_add(c, ports->items[i].protocol);
+    }
+    cell_add(c, ports->count ? "" : "<none>");
+    cell_close(c);
+}
+
+static void service_cells(const struct object *o, struct cells *c)
+{
+    const struct service *s = VIEW_OF(o, service);
+
+    cell_text(c, o->name);
+    cell_text(c, s->type);
+    cell_text_or(c, s->cluster_ip, "<none>");
+    cell_text(c, "<none>");
+    cell_service_ports(c, &s->ports);
+    cell_age(c, o->created);
+    cell_text(c, "<none>");
+}
+
+const struct table_kind service_table = { service_columns, service_cells };
+
+static const struct column endpoints_columns[] = {
+    COLUMN_NAME,
+    { "Endpoints", "string", "The addresses behind the service, with their ports." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+/* "10.0.0.7:7443", "[fd00::7]:7443": each address with each port. */
+static void cell_endpoints(struct cells *c, const struct endpoints *e)
+{
+    bool has_one = false;
+
+    cell_open(c);
+    for (uint32_t p = 0; p < e->ports.count; p++) {
+        for (uint32_t i = 0; i < e->addresses.count; i++, has_one = true) {
+            bool is_v6 = strchr(e->addresses.items[i], ':');
+
+            cell_add(c, has_one ? "," : "");
+            cell_add(c, is_v6 ? "[" : "");
+            cell_add(c, e->addresses.items[i]);
+            (void)buf_addf(c->out, "%s:%" PRId64, is_v6 ? "]" : "", e->ports.items[p].port);
+        }
+    }
+    cell_add(c, has_one ? "" : "<none>");
+    cell_close(c);
+}
+
+static void endpoints_cells(const struct object *o, struct cells *c)
+{
+    cell_text(c, o->name);
+    cell_endpoints(c, VIEW_OF(o, endpoints));
+    cell_age(c, o->created);
+}
+
+const struct table_kind endpoints_table = { endpoints_columns, endpoints_cells };
+
+static const struct column endpoint_slice_columns[] = {
+    COLUMN_NAME,
+    { "AddressType", "string", "Which kind of addresses the slice has: IPv4, IPv6 or FQDN." },
+    { "Ports", "string", "The ports of the endpoints." },
+    { "Endpoints", "string", "The addresses of the endpoints." },
+    COLUMN_AGE,
+    { 0 },
+};
+
+static void endpoint_slice_cells(const struct object *o, struct cells *c)
+{
+    const struct endpoint_slice *s = VIEW_OF(o, endpoint_slice);
+
+    cell_text(c, o->name);
+    cell_text(c, s->address_type);
+    cell_open(c);
+    for (uint32_t i = 0; i < s->ports.count; i++)
+        (void)buf_addf(c->out, "%s%" PRId64, i ? "," : "", s->ports.items[i].port);
+    cell_add(c, s->ports.count ? "" : "<unset>");
+    cell_close(c);
+    cell_open(c);
+    for (uint32_t i = 0; i < s->addresses.count; i++) {
+        cell_add(c, i ? "," : "");
+        cell_add(c, s->addresses.items[i]);
+    }
+    cell_add(c, s->addresses.count ? "" : "<unset>");
+    cell_close(c);
+    cell_age(c, o->created);
+}
+
+const struct table_kind endpoint_slice_table = { endpoint_slice_columns, endpoint_slice_cells };

@@ -49,6 +49,7 @@ extern const struct table_kind attachment_table, csi_driver_table, csi_node_tabl
 extern const struct table_kind snapshot_table, snapshot_content_table, snapshot_class_table;
 extern const struct table_kind pod_table, node_table, namespace_table, event_table;
 extern const struct table_kind config_map_table, secret_table, service_account_table, lease_table;
+extern const struct table_kind service_table, endpoints_table, endpoint_slice_table;
 
 void cell_text(struct cells *c, const char *text);
 /* The fallback in place of "". */

@@ -195,6 +195,14 @@ static bool is_gated(const struct pod *p)
     return false;
 }
 
+/* The node has mounted its volumes, and nothing there runs its containers: a phase without a word on either
+ * would be Pending for ever. Of nodes that set the condition alone: Berth's. */
+static bool is_ready_for_containers(const struct pod *p)
+{
+    return (p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET) && !p->reason[0] &&
+           p->statuses_count == 0 && condition_status(&p->conditions, POD_READY_CONDITION) == CONDITION_TRUE;
+}
+
 static bool has_ended(const struct pod *p)
 {
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
@@ -208,6 +216,8 @@ static void sum_up(struct pod_summary *sum)
     sum->status = word_of("", p->reason[0] ? p->reason : pod_phase_names[p->phase]);
     if (is_gated(p))
         sum->status = word_of("", "SchedulingGated");
+    else if (is_ready_for_containers(p))
+        sum->status = word_of("", "VolumesReady");
     if (!sum_up_init(sum, &lasting) || condition_status(&p->conditions, "Initialized") == CONDITION_TRUE) {
         sum->restarts = lasting;
         sum_up_regular(sum);

@@ -77,7 +77,7 @@ static int refill_initial(struct watch *w, struct error *err)
     bool is_through = true;
     int r = 0;
 
-    if (w->resource->info && w->position > 0) /* at revision 0 there was nothing */
+    if (w->position > 0) /* at revision 0 there was nothing */
         r = send_objects(w, &is_through, err);
     if (r < 0 || !is_through)
         return r;
@@ -110,10 +110,8 @@ static bool replay_event(void *ctx, const struct store_event *ev)
 static int refill_replay(struct watch *w, struct error *err)
 {
     struct replaying x = { .watch = w };
-    int r = 0;
+    int r = store_replay(w->all->server->store, stored_kind(w->resource), w->position, replay_event, &x, err);
 
-    if (w->resource->info)
-        r = store_replay(w->all->server->store, stored_kind(w->resource), w->position, replay_event, &x, err);
     if (r < 0)
         return r;
     if (x.r < 0)

@@ -73,8 +73,8 @@ struct encoding {
 struct watches {
     struct apiserver *server;
     struct store_watcher watcher;
-    struct watch_list live[KIND_COUNT + 1]; /* the last: of what is never stored */
-    struct watch_list lagging;              /* WATCH_INITIAL, WATCH_REPLAY */
+    struct watch_list live[KIND_COUNT];
+    struct watch_list lagging; /* WATCH_INITIAL, WATCH_REPLAY */
     struct watch_list ended;
     struct watch_list awake; /* to be woken when all of a batch is told */
     size_t count;
@@ -83,11 +83,8 @@ struct watches {
     struct object *left; /* the state before, with the revision of the event at hand; NULL until needed */
     struct rng rng;
     uint64_t cut_count;
-    uint64_t events_count[KIND_COUNT + 1];
+    uint64_t events_count[KIND_COUNT];
 };
-
-/* The slot of a resource in live[]. */
-size_t watch_slot(const struct resource *r);
 
 /* Puts a new watch among the others, in its state. */
 void watch_add(struct watches *all, struct watch *w);

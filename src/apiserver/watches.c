@@ -18,11 +18,6 @@
 
 /* --- The lists --- */
 
-size_t watch_slot(const struct resource *r)
-{
-    return r->info ? (size_t)stored_kind(r) : KIND_COUNT;
-}
-
 static struct watch_list *watch_list_of(const struct watch *w)
 {
     switch (w->state) {
@@ -30,7 +25,7 @@ static struct watch_list *watch_list_of(const struct watch *w)
     case WATCH_REPLAY:
         return &w->all->lagging;
     case WATCH_LIVE:
-        return &w->all->live[watch_slot(w->resource)];
+        return &w->all->live[stored_kind(w->resource)];
     case WATCH_ENDED:
     case WATCH_STATE_COUNT:
         break;
@@ -345,7 +340,7 @@ int watches_new(struct apiserver *s, struct watches **ret, struct error *err)
         return error_no_memory(err);
     all->server = s;
     all->settled = store_revision(s->store);
-    for (size_t i = 0; i <= KIND_COUNT; i++)
+    for (size_t i = 0; i < KIND_COUNT; i++)
         TAILQ_INIT(&all->live[i]);
     TAILQ_INIT(&all->lagging);
     TAILQ_INIT(&all->ended);
@@ -358,10 +353,10 @@ int watches_new(struct apiserver *s, struct watches **ret, struct error *err)
 
 static void watches_each(struct watches *all, void (*fn)(struct watch *w))
 {
-    struct watch_list *lists[KIND_COUNT + 3];
+    struct watch_list *lists[KIND_COUNT + 2];
     size_t count = 0;
 
-    for (size_t i = 0; i <= KIND_COUNT; i++)
+    for (size_t i = 0; i < KIND_COUNT; i++)
         lists[count++] = &all->live[i];
     lists[count++] = &all->lagging;
     lists[count++] = &all->ended;

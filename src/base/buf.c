@@ -95,6 +95,28 @@ int buf_add_str(struct buf *b, struct str s)
     return buf_add(b, s.s, s.len);
 }
 
+static bool is_inside_character(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+int buf_add_ends(struct buf *b, struct str s, size_t len_max)
+{
+    const struct str gap = len_max > 3 ? STR_LIT("…") : STR_LIT("");
+    size_t tail = gap.len ? (len_max - gap.len) / 2 : 0, head = len_max - gap.len - tail;
+    size_t from = s.len > tail ? s.len - tail : 0;
+
+    if (s.len <= len_max)
+        return buf_add_str(b, s);
+    while (head > 0 && is_inside_character(s.s[head]))
+        head--;
+    while (from < s.len && is_inside_character(s.s[from]))
+        from++;
+    (void)buf_add(b, s.s, head);
+    (void)buf_add_str(b, gap);
+    return buf_add(b, s.s + from, s.len - from);
+}
+
 int buf_add_cstr(struct buf *b, const char *s)
 {
     return buf_add(b, s, strlen(s));

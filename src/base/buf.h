@@ -41,6 +41,9 @@ void buf_cut(struct buf *b, size_t len);
 int buf_add_str(struct buf *b, struct str s);
 int buf_add_cstr(struct buf *b, const char *s);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* No more than len_max bytes of s: of a longer one the two ends, cut between characters, with "…" for what is
+ * left out. What a message begins with says where, what it ends with says why. */
+int buf_add_ends(struct buf *b, struct str s, size_t len_max);
 int buf_addv(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Room for len more bytes at the returned place, already counted in b->len; NULL when there is none. */

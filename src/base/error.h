@@ -32,7 +32,9 @@ enum err {
     ERR_COUNT,
 };
 
-#define ERROR_MSG_BYTES_MAX 512
+/* Room for what a command said and for the names and paths around it. An error is for the stack and for work
+ * under way: what is kept for long keeps a copy of the message. */
+#define ERROR_MSG_BYTES_MAX 4096
 
 struct error {
     enum err code;

@@ -227,7 +227,9 @@ static int apply_all(struct apply *a)
             status = CLI_FAILED;
     }
     progress_end(&a->progress, status == CLI_OK);
-    return show_written(a) == CLI_OK ? status : CLI_FAILED;
+    if (show_written(a) != CLI_OK || manifests_complain(&a->manifests) != CLI_OK)
+        status = CLI_FAILED;
+    return status;
 }
 
 static int apply_run(int argc, char **argv)

@@ -10,6 +10,8 @@
 
 #define STUCK_MINUTES 5
 #define STUCK_MINUTES_MAX 1000000
+/* Of a server, that are asked for by name. */
+#define PROVISIONERS_MAX 64
 
 struct check_settings {
     struct session_settings session;
@@ -26,6 +28,9 @@ struct check {
     struct inventory inventory;
     struct usages usages;
     struct checkup checkup;
+    struct explainer *explainer;
+    struct causes causes;
+    const char *provisioners[PROVISIONERS_MAX + 1];
     bool is_json;
     bool is_incomplete; /* something could not be looked at */
 };
@@ -58,6 +63,28 @@ static int look(struct check *x, struct error *err)
     return 0;
 }
 
+/* Those of the server's own process; a server that does not tell has none that we know of. */
+static void ask_provisioners(struct check *x)
+{
+    const struct client_request q = { .verb = CLIENT_RAW, .path = "/why/provisioners" };
+    _cleanup_(json_done_p) struct json d = { 0 };
+    struct error ignored;
+    json_ref names;
+    size_t count = 0;
+
+    json_init(&d, SESSION_BYTES_MAX);
+    if (session_ask(&x->session, &q, &x->reply) < 0 ||
+        json_parse(&d, buf_str(&x->reply.text), &names, &ignored) < 0)
+        return;
+    for (json_ref n = json_first(&d, names); n && count < PROVISIONERS_MAX; n = json_next(&d, n)) {
+        const char *name = arena_dup(&x->checkup.texts, json_text(&d, n));
+
+        if (name)
+            x->provisioners[count++] = name;
+    }
+    x->checkup.provisioners = x->provisioners;
+}
+
 static int report(struct check *x, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(SESSION_BYTES_MAX);
@@ -84,7 +111,14 @@ static int check(struct check *x)
     x->checkup.now = timestamp_of_ns(clock_real_ns(x->session.clock));
     x->checkup.all = &x->inventory;
     x->checkup.usages = &x->usages;
-    if (look(x, &err) < 0 || report(x, &err) < 0)
+    if (explainer_new(&x->session, x->checkup.ns, &x->explainer, &err) < 0)
+        return session_complain("%s", err.msg);
+    x->causes = (struct causes){ explainer_find_cause, x->explainer };
+    ask_provisioners(x);
+    if (look(x, &err) < 0)
+        return session_complain("%s", err.msg);
+    x->checkup.causes = inventory_is_explicable(&x->inventory) ? &x->causes : NULL;
+    if (report(x, &err) < 0)
         return session_complain("%s", err.msg);
     return x->is_incomplete || x->checkup.counts[SEVERITY_ERROR] || x->checkup.counts[SEVERITY_WARNING]
                ? CLI_FAILED
@@ -117,6 +151,7 @@ static int check_run(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     status = check(&x);
+    x.explainer = explainer_free(x.explainer);
     checkup_done(&x.checkup);
     usages_done(&x.usages);
     inventory_done(&x.inventory);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "cli/inventory.h"
 #include "cli/usage.h"
+#include "cli/why.h"
 
 enum severity {
     SEVERITY_ERROR,   /* data cannot be reached, or is gone */
@@ -31,11 +32,15 @@ struct checkup {
     const struct usages *usages;
     const char *ns; /* claims and pods of this namespace alone; NULL: all */
     struct timestamp now;
-    int64_t stuck_seconds; /* longer is too long */
+    int64_t stuck_seconds;       /* longer is too long */
+    const struct causes *causes; /* why something waits, as `berth why` says; NULL: nobody explains */
+    const char *const
+        *provisioners; /* that run in the server's process; they end with NULL. NULL: none is known */
     /* What was found: */
     struct arena texts;
     VEC(struct finding) findings;
     size_t counts[SEVERITY_COUNT];
+    size_t waiting_claims, waiting_pods; /* not for too long: no findings */
     bool is_out_of_memory;
     VEC(const struct object *) hosts; /* check_volumes.c: nodes by their host's name */
 };
@@ -63,6 +68,8 @@ int64_t check_age(const struct checkup *x, struct timestamp t);
 bool check_is_late(const struct checkup *x, struct timestamp since);
 /* "12m": for a text, in storage of the checkup's. */
 const char *check_since(struct checkup *x, struct timestamp t);
+/* What will not come right by waiting: somebody has to do something. Of a cause's code. */
+bool check_is_permanent(const char *code);
 /* Being deleted for too long, and why. */
 void check_deleting(struct checkup *x, const struct object *o);
 
@@ -73,5 +80,6 @@ void check_pods(struct checkup *x);
 void check_attachments(struct checkup *x);
 void check_nodes(struct checkup *x);
 void check_usage(struct checkup *x);
+void check_disks(struct checkup *x);
 
 #endif

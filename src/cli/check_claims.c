@@ -1,7 +1,9 @@
 /* Claims and the pods that wait for them. */
 #include "cli/check.h"
 
-#include "node/pod_tell.h"
+#include <string.h>
+
+#include "controllers/expand/expand.h"
 
 /* --- Claims --- */
 
@@ -25,18 +27,27 @@ static void check_lost(struct checkup *x, const struct claim *c)
         check_find(x, SEVERITY_ERROR, "claim-lost", &c->obj, NULL, "is Lost: no volume is its own");
 }
 
+static bool is_waiting_claim(const struct claim *c)
+{
+    return (c->phase == CLAIM_PENDING || c->phase == CLAIM_PHASE_UNSET) && !c->obj.is_deleting;
+}
+
 static void check_pending(struct checkup *x, const struct claim *c)
 {
-    _cleanup_(buf_done_p) struct buf reason = BUF_INIT(4096);
-    bool is_meant = inventory_waits_for_pod(x->all, c);
+    struct cause cause = { "", "" };
+    bool is_known = is_waiting_claim(c) && causes_find(x->causes, &c->obj, &cause);
+    bool is_meant = strcmp(cause.code, "waits-for-consumer") == 0;
 
-    if ((c->phase != CLAIM_PENDING && c->phase != CLAIM_PHASE_UNSET) || c->obj.is_deleting ||
-        !check_is_late(x, c->obj.created))
+    if (!is_waiting_claim(c))
         return;
-    inventory_write_wait(x->all, c, &reason);
+    if (!check_is_permanent(cause.code) && !check_is_late(x, c->obj.created)) {
+        x->waiting_claims++;
+        return;
+    }
     check_find(x, is_meant ? SEVERITY_HINT : SEVERITY_WARNING, is_meant ? "claim-unused" : "claim-stuck",
                &c->obj, is_meant ? "make a pod that uses it, or delete it" : NULL,
-               "has been Pending for %s: %s", check_since(x, c->obj.created), buf_cstr(&reason));
+               "has been Pending for %s%s%s", check_since(x, c->obj.created), is_known ? ": " : "",
+               cause.sentence);
 }
 
 static void check_resize(struct checkup *x, const struct claim *c)
@@ -44,6 +55,26 @@ static void check_resize(struct checkup *x, const struct claim *c)
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE)
         check_find(x, SEVERITY_WARNING, "resize-failed", &c->obj, "ask for less, or for more space below it",
                    "cannot grow: %s", resize_status_name((enum resize_status)c->resize));
+}
+
+/* Nobody will come for it. */
+static void check_growth(struct checkup *x, const struct claim *c)
+{
+    const struct object *o = inventory_find(x->all, KIND_VOLUME, "", c->volume_name);
+    _cleanup_(buf_done_p) struct buf has = BUF_INIT(256), asks = BUF_INIT(256), advice = BUF_INIT(1024);
+
+    if (c->phase != CLAIM_BOUND || !c->has_capacity || quantity_cmp(&c->request, &c->capacity) <= 0 || !o ||
+        !expand_is_by_hand(volume_of(o)) || quantity_cmp(&volume_of(o)->capacity, &c->request) >= 0)
+        return;
+    (void)quantity_format(&c->capacity, &has);
+    (void)quantity_format(&c->request, &asks);
+    (void)buf_addf(&advice,
+                   "grow what is behind it, then: berth patch pv %s -p "
+                   "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
+                   o->name, buf_cstr(&asks));
+    check_find(x, SEVERITY_WARNING, "resize-by-hand", &c->obj, buf_cstr(&advice),
+               "has %s and asks for %s, and nothing here expands its volume %s", buf_cstr(&has),
+               buf_cstr(&asks), o->name);
 }
 
 void check_claims(struct checkup *x)
@@ -56,51 +87,55 @@ void check_claims(struct checkup *x)
         check_lost(x, c);
         check_pending(x, c);
         check_resize(x, c);
+        check_growth(x, c);
         check_deleting(x, &c->obj);
     }
 }
 
 /* --- Pods --- */
 
-/* The first of its claims that is not bound. */
-static bool check_claims_of_pod(struct checkup *x, const struct pod *p)
+static bool has_claims(const struct pod *p)
 {
-    for (uint32_t i = 0; i < p->volumes.count; i++) {
-        const char *name = pod_claim_name(&p->volumes.items[i]);
-        const struct object *o = name ? inventory_find(x->all, KIND_CLAIM, p->obj.ns, name) : NULL;
-
-        if (!name || (o && claim_of(o)->phase == CLAIM_BOUND))
-            continue;
-        if (!o)
-            check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
-                       "has waited %s for claim %s, which does not exist", check_since(x, p->obj.created),
-                       name);
-        else
-            check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
-                       "has waited %s for claim %s, which is %s", check_since(x, p->obj.created), name,
-                       claim_of(o)->phase == CLAIM_LOST ? "Lost" : "Pending");
-        return true;
-    }
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        if (pod_claim_name(&p->volumes.items[i]))
+            return true;
     return false;
 }
 
-/* Its claims are bound, and yet it has no node or no volumes. */
-static void check_bound_pod(struct checkup *x, const struct pod *p)
+/* Pods without claims concern us when their volumes are what they wait for. */
+static bool is_about_volumes(const struct pod *p)
 {
-    const struct status_condition *ready = condition_get(&p->conditions, POD_READY_CONDITION),
-                                  *scheduled = condition_get(&p->conditions, "PodScheduled");
-    size_t claims = 0;
+    const struct status_condition *ready = condition_get(&p->conditions, POD_READY_CONDITION);
 
-    for (uint32_t i = 0; i < p->volumes.count; i++)
-        claims += pod_claim_name(&p->volumes.items[i]) != NULL;
-    if (p->node_name[0] && ready && ready->status == CONDITION_FALSE)
-        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL,
-                   "has waited %s for its volumes on node %s: %s", check_since(x, ready->changed),
-                   p->node_name, ready->message);
-    else if (!p->node_name[0] && claims)
-        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL, "has waited %s for a node: %s",
-                   check_since(x, p->obj.created),
-                   scheduled && scheduled->message[0] ? scheduled->message : "no scheduler has looked at it");
+    return has_claims(p) || (p->node_name[0] && ready && ready->status == CONDITION_FALSE);
+}
+
+static void check_waiting_pod(struct checkup *x, const struct pod *p)
+{
+    const struct status_condition *ready = condition_get(&p->conditions, POD_READY_CONDITION);
+    struct cause cause = { "", "" };
+    bool is_known = causes_find(x->causes, &p->obj, &cause);
+
+    if (strcmp(cause.code, WHY_NOTHING) == 0 || (!is_known && ready && ready->status == CONDITION_TRUE))
+        return; /* its containers are not started: that is not about volumes */
+    if (!check_is_permanent(cause.code) && !is_about_volumes(p))
+        return;
+    if (!check_is_permanent(cause.code) && !check_is_late(x, p->obj.created))
+        x->waiting_pods++;
+    else
+        check_find(x, SEVERITY_WARNING, "pod-waits", &p->obj, NULL, "has waited %s%s%s",
+                   check_since(x, p->obj.created), is_known ? ": " : "", cause.sentence);
+}
+
+static void check_ending_pod(struct checkup *x, const struct pod *p)
+{
+    struct cause cause = { "", "" };
+
+    if (!check_is_late(x, p->obj.deleted))
+        return;
+    (void)causes_find(x->causes, &p->obj, &cause);
+    check_find(x, SEVERITY_WARNING, "deletion-stuck", &p->obj, NULL, "has been Terminating for %s%s%s",
+               check_since(x, p->obj.deleted), cause.sentence[0] ? ": " : "", cause.sentence);
 }
 
 void check_pods(struct checkup *x)
@@ -109,10 +144,10 @@ void check_pods(struct checkup *x)
         return;
     for (size_t i = 0; i < x->all->kinds[KIND_POD].list.count; i++) {
         const struct pod *p = pod_of(x->all->kinds[KIND_POD].list.items[i]);
-        bool is_waiting = p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET;
 
-        if (is_waiting && !p->obj.is_deleting && check_is_late(x, p->obj.created) &&
-            !check_claims_of_pod(x, p))
-            check_bound_pod(x, p);
+        if (p->obj.is_deleting)
+            check_ending_pod(x, p);
+        else if (p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET)
+            check_waiting_pod(x, p);
     }
 }

@@ -1,6 +1,7 @@
 /* What is found, how it is put, and all rules in a row. */
 #include "cli/check.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,38 @@ const char *check_since(struct checkup *x, struct timestamp t)
     return kept ? kept : "";
 }
 
+/* A driver or node that is missing may still come; that is then its owner's doing. */
+bool check_is_permanent(const char *code)
+{
+    static const char *const codes[] = {
+        "bad-class",
+        "bad-selector",
+        "claim-lost",
+        "data-source",
+        "driver-not-registered",
+        "lost-reference",
+        "misbound",
+        "named-missing",
+        "no-class",
+        "no-class-set",
+        "no-nodes",
+        "no-provisioner",
+        "no-such-claim",
+        "no-such-config-map",
+        "no-such-key",
+        "no-such-secret",
+        "no-volumes",
+        "node-gone",
+        "provisioner-disabled",
+        "volume-gone",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (strcmp(code, codes[i]) == 0)
+            return true;
+    return false;
+}
+
 static void write_holders(const struct checkup *x, const struct object *o, struct buf *out)
 {
     size_t users = 0;
@@ -181,6 +214,7 @@ int checkup_run(struct checkup *x, struct error *err)
     check_attachments(x);
     check_nodes(x);
     check_usage(x);
+    check_disks(x);
     if (x->is_out_of_memory)
         return error_no_memory(err);
     put_in_order(x);
@@ -223,6 +257,23 @@ static void show_finding(const struct finding *f, const char *(*paint)(size_t li
 static void add_count(struct buf *out, size_t n, const char *what)
 {
     (void)buf_addf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
+/* "5 pods and 3 claims are waiting …": what was passed over. */
+static void show_waiting(const struct checkup *x, struct buf *out)
+{
+    size_t sum = x->waiting_pods + x->waiting_claims;
+
+    if (sum == 0)
+        return;
+    if (x->waiting_pods)
+        add_count(out, x->waiting_pods, "pod");
+    if (x->waiting_pods && x->waiting_claims)
+        (void)buf_add_cstr(out, " and ");
+    if (x->waiting_claims)
+        add_count(out, x->waiting_claims, "claim");
+    (void)buf_addf(out, " waiting less than %" PRId64 " min; --stuck-after 0 lists %s\n",
+                   x->stuck_seconds / 60, sum == 1 ? "it" : "them");
 }
 
 static void show_summary(const struct checkup *x, struct buf *out)
@@ -268,6 +319,7 @@ void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(s
             (void)buf_addf(out, "%s: %zu more like these (%s); see 'berth check --all'\n",
                            severity_names[first->severity], end - i - shown, first->rule);
     }
+    show_waiting(x, out);
     show_summary(x, out);
 }
 
@@ -301,6 +353,8 @@ int checkup_show_json(const struct checkup *x, struct buf *out, struct error *er
     json_set(&d, root, "errors", json_new_int(&d, (int64_t)x->counts[SEVERITY_ERROR]));
     json_set(&d, root, "warnings", json_new_int(&d, (int64_t)x->counts[SEVERITY_WARNING]));
     json_set(&d, root, "hints", json_new_int(&d, (int64_t)x->counts[SEVERITY_HINT]));
+    json_set(&d, root, "waitingPods", json_new_int(&d, (int64_t)x->waiting_pods));
+    json_set(&d, root, "waitingClaims", json_new_int(&d, (int64_t)x->waiting_claims));
     json_set(&d, root, "findings", findings);
     r = json_check(&d, err);
     if (r < 0)

@@ -128,6 +128,16 @@ static void check_unknown_mounts(struct checkup *x, const struct node *n)
                    "has had unknown mounts for %s: %s", check_since(x, c->changed), c->message);
 }
 
+static void check_mount_right(struct checkup *x, const struct node *n)
+{
+    const struct status_condition *c = condition_get(&n->conditions, NODE_CANNOT_MOUNT);
+
+    if (c && c->status == CONDITION_TRUE)
+        check_find(x, SEVERITY_ERROR, "node-cannot-mount", &n->obj,
+                   "run berth as root there; or with --without node, if nothing is to be mounted",
+                   "cannot mount any volume: %s", c->message);
+}
+
 static void check_node(struct checkup *x, const struct node *n, const pod_list *pods)
 {
     const struct object *o = inventory_find(x->all, KIND_LEASE, NODE_LEASE_NAMESPACE, n->obj.name);
@@ -140,6 +150,7 @@ static void check_node(struct checkup *x, const struct node *n, const pod_list *
                          "node.kubernetes.io/out-of-service";
 
     check_unknown_mounts(x, n);
+    check_mount_right(x, n);
     if (count == 0 && n->volumes_attached_count == 0 && n->volumes_in_use.count == 0)
         return;
     if (!node_is_ready(n))

@@ -11,6 +11,8 @@
 #define HOST_PATH_PROVISIONER "kubernetes.io/host-path"
 /* Of those that are summed up, by name. */
 #define EXAMPLES_MAX 3
+/* Of volumes with the same path that one is compared with: on many nodes it is often the same. */
+#define SHARED_MAX 1000
 
 /* --- Whose --- */
 
@@ -183,12 +185,110 @@ static void collect_hosts(struct checkup *x)
 
 static void check_place(struct checkup *x, const struct volume *v)
 {
+    _cleanup_(buf_done_p) struct buf labels = BUF_INIT(4096);
+
     if (v->source.kind != SOURCE_LOCAL || !v->affinity || !x->all->kinds[KIND_NODE].is_known ||
         is_reached(x, v))
         return;
+    node_selector_words(v->affinity, &labels);
     check_find(x, v->phase == VOLUME_BOUND ? SEVERITY_ERROR : SEVERITY_WARNING, "volume-unreachable", &v->obj,
-               "bring its node back, or delete the volume if its data is lost",
-               "is on no node that is there: its data cannot be reached");
+               "add such a node, or delete the volume if its data is lost",
+               "needs a node labelled %s, and there is none", buf_cstr(&labels));
+}
+
+/* --- Two in one place --- */
+
+/* The directory that a volume shows. */
+struct place {
+    const struct volume *volume;
+    const char *server; /* "" for the node's own */
+    const char *path;
+};
+
+static bool place_of(const struct volume *v, struct place *ret)
+{
+    *ret = (struct place){ .volume = v, .server = "" };
+    if (v->source.kind == SOURCE_LOCAL) {
+        ret->path = v->source.local->path;
+    } else if (v->source.kind == SOURCE_HOST_PATH) {
+        ret->path = v->source.host_path->path;
+    } else if (v->source.kind == SOURCE_NFS) {
+        ret->server = v->source.nfs->server;
+        ret->path = v->source.nfs->path;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Slashes at the end say nothing. */
+static size_t path_len(const char *path)
+{
+    size_t len = strlen(path);
+
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    return len;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = strcmp(x->server, y->server);
+
+    if (order == 0)
+        order =
+            str_cmp((struct str){ x->path, path_len(x->path) }, (struct str){ y->path, path_len(y->path) });
+    return order ? order : strcmp(x->volume->obj.name, y->volume->obj.name);
+}
+
+static bool is_same_path(const struct place *a, const struct place *b)
+{
+    return strcmp(a->server, b->server) == 0 &&
+           str_eq((struct str){ a->path, path_len(a->path) }, (struct str){ b->path, path_len(b->path) });
+}
+
+/* Some node has both; of a server's directories all nodes have. */
+static bool share_node(const struct checkup *x, const struct volume *a, const struct volume *b)
+{
+    if (!a->affinity || !b->affinity || a->source.kind == SOURCE_NFS)
+        return true;
+    for (size_t i = 0; i < x->hosts.count; i++)
+        if (reaches(x->hosts.items[i], a->affinity) && reaches(x->hosts.items[i], b->affinity))
+            return true;
+    return false;
+}
+
+static void find_shared(struct checkup *x, const struct place *a, const struct place *b)
+{
+    bool is_kept = a->volume->reclaim == RECLAIM_RETAIN && b->volume->reclaim == RECLAIM_RETAIN;
+
+    check_find(x, is_kept ? SEVERITY_HINT : SEVERITY_WARNING, "volumes-share-path", &a->volume->obj,
+               "give each its own directory, or let both be of policy Retain",
+               "has the path of volume %s, %s%s%s%s", b->volume->obj.name, a->server, a->server[0] ? ":" : "",
+               a->path,
+               is_kept ? ": two claims would have the same data"
+                       : ": when the claim of one is deleted, the data of both is");
+}
+
+static void check_shared_paths(struct checkup *x)
+{
+    VEC(struct place) places = { 0 };
+    struct place one;
+
+    for (size_t i = 0; i < x->all->kinds[KIND_VOLUME].list.count; i++)
+        if (place_of(volume_of(x->all->kinds[KIND_VOLUME].list.items[i]), &one) && vec_push(&places, one) < 0)
+            x->is_out_of_memory = true;
+    if (places.count)
+        qsort(places.items, places.count, sizeof *places.items, compare_places);
+    for (size_t i = 1; i < places.count; i++)
+        for (size_t k = i;
+             k > 0 && i - k < SHARED_MAX && is_same_path(&places.items[k - 1], &places.items[i]); k--)
+            if (share_node(x, places.items[k - 1].volume, places.items[i].volume)) {
+                find_shared(x, &places.items[i], &places.items[k - 1]);
+                break;
+            }
+    vec_done(&places);
 }
 
 void check_volumes(struct checkup *x)
@@ -207,6 +307,7 @@ void check_volumes(struct checkup *x)
         check_deleting(x, &v->obj);
     }
     check_released(x);
+    check_shared_paths(x);
 }
 
 /* --- Classes --- */
@@ -219,11 +320,19 @@ static const struct storage_class *class_at(const struct checkup *x, size_t i)
 static void check_default(struct checkup *x)
 {
     _cleanup_(buf_done_p) struct buf names = BUF_INIT(4096);
+    const struct storage_class *best = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; i < x->all->kinds[KIND_CLASS].list.count; i++)
-        if (class_at(x, i)->is_default && ++count <= EXAMPLES_MAX)
-            (void)buf_addf(&names, "%s%s", count > 1 ? ", " : "", class_at(x, i)->obj.name);
+    for (size_t i = 0; i < x->all->kinds[KIND_CLASS].list.count; i++) {
+        const struct storage_class *k = class_at(x, i);
+
+        if (!k->is_default)
+            continue;
+        if (++count <= EXAMPLES_MAX)
+            (void)buf_addf(&names, "%s%s", count > 1 ? ", " : "", k->obj.name);
+        if (!best || timestamp_cmp(k->obj.created, best->obj.created) > 0)
+            best = k; /* of equally new ones the first by name, which is the order here */
+    }
     if (count == 0 && x->all->kinds[KIND_CLASS].list.count)
         check_find_at(x,
                       (struct finding){ SEVERITY_HINT, "class-default", KIND_CLASS, "", "",
@@ -234,8 +343,9 @@ static void check_default(struct checkup *x)
             x,
             (struct finding){ SEVERITY_WARNING, "class-default", KIND_CLASS, "", "",
                               .advice = "take the annotation " ANN_DEFAULT_CLASS " from all but one" },
-            "%zu are the default, and the newest counts: %s%s", count, buf_cstr(&names),
-            count > EXAMPLES_MAX ? ", …" : "");
+            "%zu are the default: %s%s; claims that name no class get %s, the newest, or of equally new "
+            "ones the first by name",
+            count, buf_cstr(&names), count > EXAMPLES_MAX ? " and others" : "", best->obj.name);
 }
 
 static bool is_driver(const struct checkup *x, const char *name)
@@ -245,6 +355,14 @@ static bool is_driver(const struct checkup *x, const char *name)
     for (size_t i = 0; i < x->all->kinds[KIND_CSI_NODE].list.count; i++)
         if (csi_node_driver((const struct csi_node *)(const void *)x->all->kinds[KIND_CSI_NODE].list.items[i],
                             name))
+            return true;
+    return false;
+}
+
+static bool is_running_here(const struct checkup *x, const char *name)
+{
+    for (const char *const *p = x->provisioners; p && *p; p++)
+        if (strcmp(*p, name) == 0)
             return true;
     return false;
 }
@@ -263,7 +381,8 @@ static void check_provisioner(struct checkup *x, const struct storage_class *k)
     const char *moved = migration_driver(k->provisioner), *driver = moved ? moved : k->provisioner;
 
     if (strcmp(k->provisioner, PROVISIONER_NONE) == 0 || strcmp(k->provisioner, HOST_PATH_PROVISIONER) == 0 ||
-        is_driver(x, driver) || has_served(x, k->provisioner) || has_served(x, driver))
+        is_running_here(x, driver) || is_driver(x, driver) || has_served(x, k->provisioner) ||
+        has_served(x, driver))
         return;
     check_find(x, SEVERITY_HINT, "class-unserved", &k->obj,
                "see to it that the provisioner runs, or correct its name in a new class",

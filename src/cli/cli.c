@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/kubectl.h"
 #include "cli/suggest.h"
 #include "io/status_line.h"
+
+#define USAGE_BYTES_MAX 512 /* of a complaint about arguments, which may be of any length */
 
 /* What people type before they have read anything. */
 static const struct {
@@ -32,7 +35,8 @@ const struct cli_verb *cli_find_verb(const char *name)
 __attribute__((format(printf, 2, 0))) static int cli_complain(enum cli_exit status, const char *fmt,
                                                               va_list args)
 {
-    char line[ERROR_MSG_BYTES_MAX];
+    char line[ERROR_MSG_BYTES_MAX], usage[USAGE_BYTES_MAX];
+    struct buf shown = BUF_ON(usage, sizeof usage);
     int n = vsnprintf(line, sizeof line, fmt, args);
 
     if (n < 0)
@@ -42,8 +46,9 @@ __attribute__((format(printf, 2, 0))) static int cli_complain(enum cli_exit stat
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = '?';
+    (void)buf_add_ends(&shown, str_of(line), sizeof usage - 1);
     status_line_clear();
-    (void)fprintf(stderr, "berth: %s\n", line);
+    (void)fprintf(stderr, "berth: %s\n", status == CLI_USAGE ? buf_cstr(&shown) : line);
     return (int)status;
 }
 

@@ -285,17 +285,25 @@ static int check_server_parts(const struct running *r, struct str answer, struct
     return 0;
 }
 
+static void begin(struct running *r)
+{
+    struct error err;
+
+    if (open_manager(r, &r->version, &err) < 0)
+        fail(r, &err);
+    else
+        manager_open(r->manager);
+}
+
 static void on_status(void *ctx, const struct client_answer *a)
 {
     struct running *r = ctx;
     struct error err;
 
-    /* A server that does not say, as Kubernetes' own, runs none of ours. */
-    if ((a->r == 0 && check_server_parts(r, a->text, &err) < 0) ||
-        open_manager(r, &r->version, &err) < 0)
+    if (a->r == 0 && check_server_parts(r, a->text, &err) < 0)
         fail(r, &err);
     else
-        manager_open(r->manager);
+        begin(r);
 }
 
 static void on_reached(void *ctx, const struct server_version *version)
@@ -307,6 +315,10 @@ static void on_reached(void *ctx, const struct server_version *version)
     log_info("the server answers", LOG_STR("server", r->cluster.config.server),
              LOG_INT("major", version->major), LOG_INT("minor", version->minor));
     r->version = *version;
+    if (!version->is_berth) {
+        begin(r);
+        return;
+    }
     client_send(r->cluster.own, &r->status_call,
                 &(struct client_request){
                     .verb = CLIENT_RAW, .path = STATUS_PATH, .deadline_ns = STATUS_DEADLINE_NS },

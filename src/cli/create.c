@@ -128,7 +128,7 @@ static int create_all(struct create *c, int args, char **argv)
             status = CLI_FAILED;
     }
     progress_end(&c->progress, status == CLI_OK);
-    return status;
+    return manifests_complain(&c->manifests) == CLI_OK ? status : CLI_FAILED;
 }
 
 /* Before the flags are read: those of kubectl's `create configmap` say less about what is wrong. */

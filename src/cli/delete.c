@@ -364,7 +364,7 @@ static int delete_run(int argc, char **argv)
     status = delete_open(&x, args, argv);
     if (status == CLI_OK) {
         delete_all(&x);
-        status = x.status;
+        status = manifests_complain(&x.manifests) == CLI_OK ? x.status : CLI_FAILED;
     }
     vec_done(&x.doomed);
     arena_done(&x.arena);

@@ -209,7 +209,8 @@ static int describe_open(struct description *y, int args, char **argv)
 
     if (session_open(&s->session, &y->session, &err) < 0 ||
         resources_read(args, argv + 1, &y->resources, &err) < 0 ||
-        (s->manifests.files.count && manifests_read(&s->manifests, &y->session, &y->manifests, &err) < 0))
+        (s->manifests.files.count && manifests_read(&s->manifests, &y->session, &y->manifests, &err) < 0) ||
+        manifests_check_kinds(&y->manifests, &err) < 0)
         return session_complain("%s", err.msg);
     if (y->resources.has_names && s->labels)
         return session_complain("name cannot be provided when a selector is specified");

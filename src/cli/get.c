@@ -274,6 +274,8 @@ static int read_manifest_names(struct get *g, struct error *err)
 {
     int r = manifests_read(&g->settings.manifests, &g->session, &g->manifests, err);
 
+    if (r == 0)
+        r = manifests_check_kinds(&g->manifests, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < g->manifests.items.count; i++) {

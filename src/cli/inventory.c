@@ -177,7 +177,19 @@ bool inventory_covers(const struct inventory *v, enum kind kind)
     return v->kinds[kind].is_known && v->kinds[kind].is_whole;
 }
 
+bool inventory_is_explicable(const struct inventory *v)
+{
+    return v->kinds[KIND_CLASS].is_known && v->kinds[KIND_VOLUME].is_known && v->kinds[KIND_CLAIM].is_known &&
+           v->kinds[KIND_POD].is_known;
+}
+
 const struct claim_user *inventory_users(const struct inventory *v, const struct claim *c, size_t *ret_count)
+{
+    return inventory_users_of(v, c->obj.ns, c->obj.name, ret_count);
+}
+
+const struct claim_user *inventory_users_of(const struct inventory *v, const char *ns, const char *claim,
+                                            size_t *ret_count)
 {
     size_t low = 0, high = v->users.count, end;
 
@@ -185,7 +197,7 @@ const struct claim_user *inventory_users(const struct inventory *v, const struct
         size_t middle = low + (high - low) / 2;
         const struct claim_user *u = &v->users.items[middle];
 
-        if (compare_names(u->ns, u->claim, c->obj.ns, c->obj.name) < 0)
+        if (compare_names(u->ns, u->claim, ns, claim) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -193,7 +205,7 @@ const struct claim_user *inventory_users(const struct inventory *v, const struct
     for (end = low; end < v->users.count; end++) {
         const struct claim_user *u = &v->users.items[end];
 
-        if (compare_names(u->ns, u->claim, c->obj.ns, c->obj.name) != 0)
+        if (compare_names(u->ns, u->claim, ns, claim) != 0)
             break;
     }
     *ret_count = end - low;
@@ -212,53 +224,4 @@ const struct claim *inventory_claim_of(const struct inventory *v, const struct v
         volume->claim.is_set ? inventory_find(v, KIND_CLAIM, volume->claim.ns, volume->claim.name) : NULL;
 
     return o && inventory_is_of(volume, claim_of(o)) ? claim_of(o) : NULL;
-}
-
-/* --- What a claim waits for --- */
-
-static const struct storage_class *class_of_claim(const struct inventory *v, const struct claim *c)
-{
-    return (const struct storage_class *)(const void *)inventory_find(v, KIND_CLASS, "", c->class);
-}
-
-bool inventory_waits_for_pod(const struct inventory *v, const struct claim *c)
-{
-    const struct storage_class *k = class_of_claim(v, c);
-    size_t users;
-
-    if (!k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || c->volume_name[0])
-        return false;
-    (void)inventory_users(v, c, &users);
-    return v->kinds[KIND_POD].is_known && users == 0;
-}
-
-static void write_named(const struct inventory *v, const struct claim *c, struct buf *out)
-{
-    const struct object *o = inventory_find(v, KIND_VOLUME, "", c->volume_name);
-    const struct volume *named = o ? volume_of(o) : NULL;
-
-    if (!o && inventory_covers(v, KIND_VOLUME))
-        (void)buf_addf(out, "volume %s does not exist", c->volume_name);
-    else if (named && named->claim.is_set && !inventory_is_of(named, c))
-        (void)buf_addf(out, "volume %s belongs to %s/%s", c->volume_name, named->claim.ns, named->claim.name);
-    else
-        (void)buf_addf(out, "waits for volume %s", c->volume_name);
-}
-
-void inventory_write_wait(const struct inventory *v, const struct claim *c, struct buf *out)
-{
-    const struct storage_class *k = class_of_claim(v, c);
-
-    if (c->volume_name[0])
-        write_named(v, c, out);
-    else if (c->class[0] && !k && inventory_covers(v, KIND_CLASS))
-        (void)buf_addf(out, "class %s does not exist", c->class);
-    else if (inventory_waits_for_pod(v, c))
-        (void)buf_add_cstr(out, "waits for a pod that uses it");
-    else if (k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER)
-        (void)buf_add_cstr(out, "waits for its pod to be scheduled");
-    else if (k && strcmp(k->provisioner, PROVISIONER_NONE) != 0)
-        (void)buf_addf(out, "waits for a volume that fits, or for %s to make one", k->provisioner);
-    else
-        (void)buf_add_cstr(out, "waits for a volume that fits");
 }

@@ -54,17 +54,16 @@ const struct object *inventory_find(const struct inventory *v, enum kind kind, c
 /* Would it be here if it were there? */
 bool inventory_covers(const struct inventory *v, enum kind kind);
 
-/* Of a claim: its pods, in the order of their names. */
+/* What explanations cannot do without was listed. */
+bool inventory_is_explicable(const struct inventory *v);
+
+/* Of a claim, which need not be there: its pods, in the order of their names. */
+const struct claim_user *inventory_users_of(const struct inventory *v, const char *ns, const char *claim,
+                                            size_t *ret_count);
 const struct claim_user *inventory_users(const struct inventory *v, const struct claim *c, size_t *ret_count);
 /* The volume belongs to the claim, or is kept for it: by uid, or by name where it has none. */
 bool inventory_is_of(const struct volume *v, const struct claim *c);
 /* The claim that the volume belongs to, or is kept for; NULL when it has none or that is not there. */
 const struct claim *inventory_claim_of(const struct inventory *v, const struct volume *volume);
-
-/* What a claim that is not bound waits for, as far as the objects tell at first sight: "waits for a pod that
- * uses it". `berth why` knows better. */
-void inventory_write_wait(const struct inventory *v, const struct claim *c, struct buf *out);
-/* True when that is a pod, and none uses it: nothing is wrong with the claim. */
-bool inventory_waits_for_pod(const struct inventory *v, const struct claim *c);
 
 #endif

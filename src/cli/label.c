@@ -454,6 +454,8 @@ static int label_all(struct labeling *x, int args, char **argv)
     for (size_t i = 0; i < x->targets.count; i++)
         change_target(x, &x->targets.items[i]);
     (void)fflush(stdout);
+    if (manifests_complain(&x->manifests) != CLI_OK)
+        x->errors++;
     return report_conflicts(x);
 }
 

@@ -1,5 +1,6 @@
 #include "cli/manager.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "controllers/stranded/stranded.h"
+#include "io/env.h"
 #include "io/pool.h"
 #include "node/agent.h"
 #include "plugins/builtin.h"
@@ -40,6 +42,8 @@
 
 /* Claims and pods that are counted at once when the server is ready. */
 #define COUNTED_MAX 20000
+
+#define CANNOT_MOUNT_BYTES (IO_USER_NAME_BYTES + 80)
 
 #define BOTH (MANAGER_CONTROLLERS | MANAGER_SCHEDULER)
 
@@ -86,6 +90,7 @@ struct manager {
     struct flex_prober *prober;
     struct plugin_registry *node_plugins;
     struct agent *agent;
+    char cannot_mount[CANNOT_MOUNT_BYTES]; /* of the node; "" when it can */
     struct timer timer;
     uint64_t say_at_ns;
 };
@@ -310,6 +315,18 @@ static int open_provisioners(struct manager *m, struct error *err)
     return r;
 }
 
+/* Why this process cannot mount; "" when it can. */
+static void find_mount_right(struct manager *m)
+{
+    char user[IO_USER_NAME_BYTES];
+
+    if (io_may_mount())
+        return;
+    io_user_name(io_user(), user);
+    (void)snprintf(m->cannot_mount, sizeof m->cannot_mount,
+                   "mounting needs root, and this agent runs as %s (uid %u)", user, (unsigned)io_user());
+}
+
 static int open_node(struct manager *m, struct error *err)
 {
     const struct node_flags *f = m->o.node;
@@ -321,6 +338,7 @@ static int open_node(struct manager *m, struct error *err)
                                .static_pods = f->static_pods,
                                .sync_ns = m->o.sync_ns,
                                .attaches_itself = f->attaches_itself,
+                               .cannot_mount = m->cannot_mount[0] ? m->cannot_mount : NULL,
                                .streams_lists = m->o.streams_lists };
     int r = pool_new(m->o.loop, NODE_WORKERS, WORKERS_QUEUE_MAX, &m->node_pool, err);
 
@@ -365,6 +383,8 @@ int manager_new(const struct manager_options *o, struct manager **ret, struct er
         r = open_parts(m, err);
     if (r == 0 && o->parts & MANAGER_CONTROLLERS)
         r = open_provisioners(m, err);
+    if (o->parts & MANAGER_NODE)
+        find_mount_right(m);
     if (r == 0 && o->parts & MANAGER_NODE)
         r = open_node(m, err);
     if (r < 0)
@@ -448,16 +468,42 @@ void manager_write_stats(const struct manager *m, struct buf *out)
         (void)buf_add_cstr(out, "{}");
 }
 
+/* NULL at the end. */
+static void list_provisioners(const struct manager *m, const char *ret[static PROVISIONERS_NFS_MAX + 1])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; m && i < ARRAY_LEN(m->nfs) && m->nfs[i]; i++)
+        ret[count++] = m->o.provisioners->nfs[i].name;
+    ret[count] = NULL;
+}
+
+void manager_write_provisioners(const struct manager *m, struct buf *out)
+{
+    const char *names[PROVISIONERS_NFS_MAX + 1];
+
+    list_provisioners(m, names);
+    (void)buf_add_char(out, '[');
+    for (size_t i = 0; names[i]; i++) {
+        (void)buf_add_cstr(out, i ? "," : "");
+        json_write_string(out, str_of(names[i]));
+    }
+    (void)buf_add_char(out, ']');
+}
+
 int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out, struct error *err)
 {
-    struct why_world w = { 0 };
+    const char *provisioners[PROVISIONERS_NFS_MAX + 1];
+    struct why_world w = { .provisioners = provisioners };
 
+    list_provisioners(m, provisioners);
     if (!m || !(m->o.parts & BOTH) || manager_missing(m))
         return error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
     w.clock = m->o.clock;
     w.binder = m->binder;
     w.scheduler = m->scheduler;
     w.agent = m->agent;
+    w.flex_dir = flex_dir(m);
     w.attach = m->attach;
     w.each_event = m->o.each_event;
     w.ctx = m->o.events_ctx;

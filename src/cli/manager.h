@@ -76,6 +76,8 @@ int manager_check_node(const struct manager *m, struct error *err);
 void manager_write_stats(const struct manager *m, struct buf *out);
 /* Why an object is as it is, from the caches and the parts of this process. ERR_UNAVAILABLE while they are
  * not filled, and without them. Takes NULL. */
+/* The names of the provisioners in this process, as a JSON array. */
+void manager_write_provisioners(const struct manager *m, struct buf *out);
 int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out,
                     struct error *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/yaml.h"
+#include "cli/cli.h"
 #include "cli/suggest.h"
 #include "host/dirs.h"
 #include "io/file.h"
@@ -16,6 +17,8 @@
 
 /* Of the name of a kind, what somebody may leave out. */
 #define KIND_REST_MAX 2
+/* A longer one is not repeated. */
+#define KIND_BYTES_MAX 128
 
 struct reading {
     const struct manifest_settings *which;
@@ -103,25 +106,36 @@ static void add_plural(struct buf *out, struct str kind)
     (void)buf_add_cstr(out, is_y ? "ies" : str_has_suffix(kind, "s") ? "es" : "s");
 }
 
-static int no_such_kind(struct reading *x, json_ref v, const char *source)
+/* What is wrong with a kind that Berth does not serve, in words; NULL when there is no memory. */
+static const char *word_unknown(struct reading *x, json_ref v, const char *source)
 {
-    _cleanup_(buf_done_p) struct buf plural = BUF_INIT(ERROR_MSG_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf plural = BUF_INIT(KIND_BYTES_MAX);
     struct str kind = json_get_text(&x->m->doc, v, "kind");
     struct str version = json_get_text(&x->m->doc, v, "apiVersion");
     const struct kind_info *near = nearest_kind(kind);
 
     if (near)
-        return error_set(x->err, ERR_UNSUPPORTED,
-                         "%s: no matches for kind \"%.*s\" in version \"%.*s\": did you mean kind %s, "
-                         "apiVersion %s%s%s?",
-                         source, STR_ARG(kind), STR_ARG(version), near->name, near->group,
-                         near->group[0] ? "/" : "", near->version);
+        return arena_printf(&x->m->arena,
+                            "%s: no matches for kind \"%.*s\" in version \"%.*s\": did you mean kind %s, "
+                            "apiVersion %s%s%s?",
+                            source, STR_ARG(kind), STR_ARG(version), near->name, near->group,
+                            near->group[0] ? "/" : "", near->version);
     add_plural(&plural, kind);
-    return error_set(x->err, ERR_UNSUPPORTED,
-                     "%s: Berth has no %s: it serves storage, pods and nodes ('berth help get' lists the "
-                     "kinds)%s",
-                     source, plural.failed ? "such kind" : buf_cstr(&plural),
-                     makes_pods(kind) ? "; apply the Pod itself" : "");
+    return arena_printf(&x->m->arena,
+                        "%s: Berth has no %s: it serves storage, pods and nodes ('berth help get' lists the "
+                        "kinds)%s",
+                        source, plural.failed ? "such kind" : buf_cstr(&plural),
+                        makes_pods(kind) ? "; apply the Pod itself" : "");
+}
+
+/* It is complained of, and the others are used, as kubectl does. */
+static int keep_unknown(struct reading *x, json_ref v, const char *source)
+{
+    const char *text = word_unknown(x, v, source);
+
+    if (!text)
+        return arena_check(&x->m->arena, x->err);
+    return vec_push(&x->m->unknown, text) < 0 ? error_no_memory(x->err) : 0;
 }
 
 static int add_object(struct reading *x, json_ref v, const char *source)
@@ -132,7 +146,7 @@ static int add_object(struct reading *x, json_ref v, const char *source)
 
     one.kind = kind_by_api_version(json_get_text(d, v, "apiVersion"), json_get_text(d, v, "kind"));
     if (!one.kind)
-        return no_such_kind(x, v, source);
+        return keep_unknown(x, v, source);
     one.name = arena_dup(&x->m->arena, json_get_text(d, json_get(d, v, "metadata"), "name"));
     if (!one.name)
         return arena_check(&x->m->arena, x->err);
@@ -265,15 +279,31 @@ int manifests_read(const struct manifest_settings *which, const struct session *
     ret->arena = ARENA_INIT(ARENA_BYTES_MAX);
     for (size_t i = 0; i < which->files.count && r == 0; i++)
         r = read_named(&x, which->files.items[i]);
-    if (r == 0 && ret->items.count == 0)
-        return error_set(err, ERR_INVALID, "no objects passed");
-    return r;
+    if (r < 0 || ret->items.count)
+        return r;
+    return ret->unknown.count ? manifests_check_kinds(ret, err)
+                              : error_set(err, ERR_INVALID, "no objects passed");
+}
+
+int manifests_complain(const struct manifests *m)
+{
+    int status = CLI_OK;
+
+    for (size_t i = 0; i < m->unknown.count; i++)
+        status = session_complain("%s", m->unknown.items[i]);
+    return status;
+}
+
+int manifests_check_kinds(const struct manifests *m, struct error *err)
+{
+    return m->unknown.count ? error_set(err, ERR_UNSUPPORTED, "%s", m->unknown.items[0]) : 0;
 }
 
 void manifests_done(struct manifests *m)
 {
     json_done(&m->doc);
     vec_done(&m->items);
+    vec_done(&m->unknown);
     arena_done(&m->arena);
 }
 

@@ -44,12 +44,17 @@ struct manifests {
     struct json doc;
     struct arena arena;
     VEC(struct manifest) items;
+    VEC(const char *) unknown; /* errors about objects of kinds that there are not; the rest can be used */
 };
 
 /* An object without a namespace gets the session's; one of another namespace than --namespace is refused. */
 int manifests_read(const struct manifest_settings *which, const struct session *s, struct manifests *ret,
                    struct error *err);
 void manifests_done(struct manifests *m);
+/* What was left out: an error for each, at the end of a verb that did the rest. CLI_OK when there is none. */
+int manifests_complain(const struct manifests *m);
+/* For verbs that do all or nothing: the first of those errors. */
+int manifests_check_kinds(const struct manifests *m, struct error *err);
 
 /* Does a name end as those do that are read from directories: .yaml, .yml, .json? */
 bool manifest_is_file_name(const char *name);

@@ -9,6 +9,9 @@
 #include "cli/session.h"
 #include "io/status_line.h"
 
+/* Of a template in a complaint about it, so that the complaint is seen. */
+#define JSONPATH_SHOWN_BYTES_MAX 512
+
 /* --- What -o says --- */
 
 static const struct {
@@ -21,12 +24,16 @@ static const struct {
 
 static int read_template(struct print *p, struct str text, struct error *err)
 {
+    _cleanup_(buf_done_p) struct buf shown = BUF_INIT(JSONPATH_SHOWN_BYTES_MAX);
     int r;
 
     if (text.len == 0)
         return error_set(err, ERR_INVALID, "template format specified but no template given");
     r = jsonpath_parse(text, &p->template, err);
-    return r < 0 ? error_wrap(err, "error parsing jsonpath %.*s", STR_ARG(text)) : 0;
+    if (r == 0)
+        return 0;
+    (void)buf_add_ends(&shown, text, JSONPATH_SHOWN_BYTES_MAX);
+    return error_wrap(err, "error parsing jsonpath %s", buf_cstr(&shown));
 }
 
 static int read_column(struct print *p, struct str text, struct error *err)

@@ -25,6 +25,7 @@
 #include "cli/server_status.h"
 #include "cli/settings_file.h"
 #include "cli/supervised.h"
+#include "host/system.h"
 #include "io/clock.h"
 #include "io/env.h"
 #include "io/hostname.h"
@@ -109,7 +110,7 @@ struct running {
     struct store *store;
     struct pki_options pki_options;
     struct pki pki;
-    struct pki_renewal *renewal; /* NULL: --insecure */
+    struct pki_renewal *renewal;
     struct authenticator *authenticator;
     struct apiserver *server;
     struct http *http;
@@ -127,6 +128,8 @@ struct running {
     bool is_stopping;
     unsigned parts; /* MANAGER_*: what runs beside the server */
     char host[IO_HOST_NAME_BYTES];
+    char reachable[HOST_FACT_BYTES];                         /* as --listen, but never "all addresses" */
+    char advertised[HOST_FACT_BYTES + SOCKET_ADDRESS_BYTES]; /* the same with the port that it really has */
 };
 
 /* --- Settings --- */
@@ -252,15 +255,31 @@ static int open_store(struct running *r, struct error *err)
     return e;
 }
 
+/* Where others find a server that listens on all addresses: at the machine's address. */
+static void find_reachable(struct running *r)
+{
+    char machine[HOST_FACT_BYTES];
+    const char *port = strrchr(r->settings.listen, ':');
+
+    (void)snprintf(r->reachable, sizeof r->reachable, "%s", r->settings.listen);
+    if (!port ||
+        (strncmp(r->settings.listen, "0.0.0.0:", 8) != 0 && strncmp(r->settings.listen, "[::]:", 5) != 0))
+        return;
+    host_address(machine);
+    (void)snprintf(r->reachable, sizeof r->reachable, strchr(machine, ':') ? "[%s]%s" : "%s%s", machine,
+                   port);
+}
+
 static int open_identity(struct running *r, struct error *err)
 {
     struct pki_options o = { .dir = r->settings.data,
-                             .address = r->settings.listen,
+                             .address = r->reachable,
                              .host_name = r->host,
                              .now = clock_real_ns(clock_system()) / (int64_t)NS_PER_S,
                              .is_insecure = r->settings.is_insecure };
     int e = io_host_name(r->host, err);
 
+    find_reachable(r);
     r->pki_options = o;
     if (e == 0)
         e = pki_open(&o, &r->pki, err);
@@ -310,8 +329,13 @@ static int explain(void *ctx, const char *path, bool all, struct buf *out, struc
     struct why_question q = { .shows_all = all };
     const struct running *r = ctx;
     char names[WHY_PATH_BYTES_MAX];
-    int e = why_read_path(path, names, &q, err);
+    int e;
 
+    if (strcmp(path, "provisioners") == 0) {
+        manager_write_provisioners(r->manager, out);
+        return 0;
+    }
+    e = why_read_path(path, names, &q, err);
     return e < 0 ? e : manager_explain(r->manager, &q, out, err);
 }
 
@@ -411,6 +435,14 @@ static int begin_ready(struct running *r, struct error *err)
     return 0;
 }
 
+static const char *advertised_address(struct running *r)
+{
+    (void)snprintf(r->advertised, sizeof r->advertised, "%.*s%s",
+                   (int)(strrchr(r->reachable, ':') - r->reachable), r->reachable,
+                   strrchr(http_address(r->http), ':'));
+    return r->advertised;
+}
+
 static int open_server(struct running *r, struct error *err)
 {
     struct apiserver_options o = { .loop = r->loop,
@@ -433,6 +465,8 @@ static int open_server(struct running *r, struct error *err)
     if (e < 0)
         return e;
     o.address = http_address(r->http);
+    o.advertised = advertised_address(r);
+    o.ca_pem = buf_cstr(&r->pki.ca_cert);
     o.server_cert_pem = r->settings.is_insecure ? NULL : buf_cstr(&r->pki.server_cert);
     e = apiserver_new(&o, &r->server, err);
     if (e == 0)
@@ -445,9 +479,12 @@ static int open_server(struct running *r, struct error *err)
 static int use_certificates(void *ctx, const struct pki *renewed, struct error *err)
 {
     const struct running *r = ctx;
+    int e = 0;
 
-    return http_set_identity(r->http, buf_cstr(&renewed->server_key), buf_cstr(&renewed->server_cert),
-                             buf_cstr(&renewed->ca_cert), err);
+    if (!r->settings.is_insecure)
+        e = http_set_identity(r->http, buf_cstr(&renewed->server_key), buf_cstr(&renewed->server_cert),
+                              buf_cstr(&renewed->ca_cert), err);
+    return e < 0 ? e : apiserver_set_ca(r->server, buf_cstr(&renewed->ca_cert), err);
 }
 
 static int open_renewal(struct running *r, struct error *err)
@@ -460,7 +497,7 @@ static int open_renewal(struct running *r, struct error *err)
                                      .use = use_certificates,
                                      .ctx = r };
 
-    return r->settings.is_insecure ? 0 : pki_renewal_new(&o, &r->renewal, err);
+    return pki_renewal_new(&o, &r->renewal, err);
 }
 
 /* --- Controllers --- */

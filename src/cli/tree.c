@@ -69,10 +69,19 @@ static int show(struct tree_verb *x, struct error *err)
     struct tree_look how = { .is_ascii = !io_is_utf8(),
                              .is_whole = x->settings.is_whole,
                              .paint = table_paint() };
+    struct explainer *explainer = NULL;
+    struct causes causes = { .find = explainer_find_cause };
     int r = inventory_tie(&x->inventory, err);
 
     if (r == 0)
+        r = explainer_new(&x->session, x->what.ns, &explainer, err);
+    causes.ctx = explainer;
+    x->what.causes = inventory_is_explicable(&x->inventory) ? &causes : NULL;
+    x->what.is_whole = x->settings.is_whole;
+    if (r == 0)
         r = tree_build(&x->inventory, &x->what, &x->tree, err);
+    x->what.causes = NULL;
+    explainer = explainer_free(explainer);
     if (r == 0 && x->is_json) {
         r = tree_show_json(&x->tree, &out, err);
     } else if (r == 0) {

@@ -2,12 +2,14 @@
  *
  * Classes are the roots; below them their volumes with the claims that have them, and the claims that have
  * none; below claims their pods, below pods their nodes. What is named and not there has a twig, too, that
- * says so. */
+ * says so. The last root has the pods without claims, and those whose claims are not there. Why something
+ * waits is what `berth why` says. */
 #ifndef BERTH_CLI_TREE_H
 #define BERTH_CLI_TREE_H
 
 #include "base/arena.h"
 #include "cli/inventory.h"
+#include "cli/why.h"
 
 /* Of the twigs below one that are alike in kind and state: more are counted. */
 #define TREE_ALIKE_MAX 10
@@ -21,11 +23,12 @@ struct twig {
     const char *note;     /* what else is to be said; "" */
     struct twig *next;
     struct twig *first, *last; /* below it */
+    unsigned explained;        /* so many of those have a cause that was asked for */
 };
 
 struct tree {
     struct arena memory;
-    struct twig root; /* what is below it are the classes; its name is "" */
+    struct twig root; /* what is below it are the classes, and of kind KIND_POD "": what has none */
 };
 
 #define TREE_INIT ((struct tree){ .memory = ARENA_INIT(SESSION_BYTES_MAX) })
@@ -42,6 +45,8 @@ struct tree_selection {
     /* With a name: that class, volume or claim alone, and what it hangs on and bears. */
     enum kind kind;
     const char *name;
+    const struct causes *causes; /* NULL: nobody explains */
+    bool is_whole;               /* every twig has its cause, not only those that are shown one by one */
 };
 
 /* ERR_NOT_FOUND when the object that is asked for is not there. */

@@ -5,6 +5,9 @@
 
 #include "api/node.h"
 
+/* Of the twigs below one: as many as are shown, in a few states. */
+#define EXPLAINED_MAX (3 * (TREE_ALIKE_MAX + 1))
+
 struct builder {
     const struct inventory *all;
     const struct tree_selection *what;
@@ -59,6 +62,22 @@ static const char *state_of(const struct object *o, const char *phase)
     return o->is_deleting ? "Terminating" : phase;
 }
 
+/* --- Causes --- */
+
+/* What keeps it, for b->text; behind `between` if there is something in it. False when that is not known, or
+ * the twig will not be shown. */
+static bool write_cause(struct builder *b, struct twig *on, const struct object *o, const char *between,
+                        struct cause *ret)
+{
+    if (!b->what->is_whole && on->explained > EXPLAINED_MAX)
+        return false;
+    on->explained++;
+    if (!causes_find(b->what->causes, o, ret) || strcmp(ret->code, WHY_NOTHING) == 0)
+        return false;
+    (void)buf_addf(&b->text, "%s%s", b->text.len ? between : "", ret->sentence);
+    return true;
+}
+
 /* --- Pods and nodes --- */
 
 static void grow_node(struct builder *b, struct twig *on, const char *name)
@@ -73,22 +92,37 @@ static void grow_node(struct builder *b, struct twig *on, const char *name)
     (void)grow(b, on, (struct twig){ KIND_NODE, "", name, state, .note = note });
 }
 
-static void grow_pods(struct builder *b, struct twig *on, const struct claim *c)
+/* claim: what keeps the claim that it hangs on; "" for nothing. */
+static void grow_pod(struct builder *b, struct twig *on, const struct pod *p, const char *claim)
+{
+    const char *phase = pod_phase_names[p->phase];
+    bool is_waiting = p->obj.is_deleting || p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET;
+    struct cause cause = { "", "" };
+    struct twig *t;
+
+    if (is_waiting && write_cause(b, on, &p->obj, "", &cause) && claim[0] && strstr(cause.sentence, claim)) {
+        buf_clear(&b->text);
+        (void)buf_add_cstr(&b->text, "waits for this claim");
+    }
+    if (strcmp(cause.code, WHY_NOTHING) == 0)
+        (void)buf_add_cstr(&b->text, cause.sentence);
+    else if (!cause.sentence[0] && !p->node_name[0])
+        (void)buf_add_cstr(&b->text, "not scheduled");
+    t = grow(b, on,
+             (struct twig){ KIND_POD, p->obj.ns, p->obj.name, state_of(&p->obj, phase[0] ? phase : "Pending"),
+                            .note = keep_text(b) });
+    if (t && p->node_name[0])
+        grow_node(b, t, p->node_name);
+}
+
+static void grow_pods(struct builder *b, struct twig *on, const char *ns, const char *claim,
+                      const char *cause)
 {
     size_t count;
-    const struct claim_user *users = inventory_users(b->all, c, &count);
+    const struct claim_user *users = inventory_users_of(b->all, ns, claim, &count);
 
-    for (size_t i = 0; i < count; i++) {
-        const struct pod *p = users[i].pod;
-        const char *phase = pod_phase_names[p->phase];
-        struct twig *t = grow(b, on,
-                              (struct twig){ KIND_POD, p->obj.ns, p->obj.name,
-                                             state_of(&p->obj, phase[0] ? phase : "Pending"),
-                                             .note = p->node_name[0] ? "" : "not scheduled" });
-
-        if (t && p->node_name[0])
-            grow_node(b, t, p->node_name);
-    }
+    for (size_t i = 0; i < count; i++)
+        grow_pod(b, on, users[i].pod, cause);
 }
 
 /* --- Claims --- */
@@ -96,6 +130,7 @@ static void grow_pods(struct builder *b, struct twig *on, const struct claim *c)
 static void grow_claim(struct builder *b, struct twig *on, const struct claim *c)
 {
     const char *phase = claim_phase_name((enum claim_phase)c->phase), *capacity = "", *note = "";
+    struct cause cause = { "", "" };
     struct twig *t;
 
     if (c->has_capacity)
@@ -104,16 +139,15 @@ static void grow_claim(struct builder *b, struct twig *on, const struct claim *c
         if (c->has_request) {
             (void)buf_add_cstr(&b->text, "asks for ");
             (void)quantity_format(&c->request, &b->text);
-            (void)buf_add_cstr(&b->text, ", ");
         }
-        inventory_write_wait(b->all, c, &b->text);
+        (void)write_cause(b, on, &c->obj, ": ", &cause);
         note = keep_text(b);
     }
     t = grow(b, on,
              (struct twig){ KIND_CLAIM, c->obj.ns, c->obj.name,
                             state_of(&c->obj, phase[0] ? phase : "Pending"), capacity, .note = note });
     if (t)
-        grow_pods(b, t, c);
+        grow_pods(b, t, c->obj.ns, c->obj.name, cause.sentence);
 }
 
 /* The claim that a volume names and that is not its own. */
@@ -297,6 +331,59 @@ static void grow_lone_claims(struct builder *b)
     }
 }
 
+/* --- What has no class --- */
+
+static bool wants_pod(const struct builder *b, const struct pod *p)
+{
+    return !b->what->name && (!b->what->ns || strcmp(p->obj.ns, b->what->ns) == 0);
+}
+
+static bool has_claims(const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        if (pod_claim_name(&p->volumes.items[i]))
+            return true;
+    return false;
+}
+
+/* Claims that pods name and that are not there; users are sorted by claim. */
+static void grow_missing_claims(struct builder *b, struct twig *on)
+{
+    const struct claim_user *before = NULL;
+
+    for (size_t i = 0; i < b->all->users.count; i++) {
+        const struct claim_user *u = &b->all->users.items[i];
+        struct twig *t;
+
+        if (before && strcmp(before->ns, u->ns) == 0 && strcmp(before->claim, u->claim) == 0)
+            continue;
+        before = u;
+        if (!wants_pod(b, u->pod) || inventory_find(b->all, KIND_CLAIM, u->ns, u->claim))
+            continue;
+        t = grow(b, on, (struct twig){ KIND_CLAIM, u->ns, u->claim, "", .note = "does not exist" });
+        if (t)
+            grow_pods(b, t, u->ns, u->claim, "does not exist");
+    }
+}
+
+static void grow_others(struct builder *b)
+{
+    struct twig *root;
+
+    if (b->what->name || !b->all->kinds[KIND_POD].is_known || !b->all->kinds[KIND_CLAIM].is_known)
+        return;
+    root = grow(b, &b->tree->root, (struct twig){ KIND_POD, "", "", "" });
+    if (!root)
+        return;
+    grow_missing_claims(b, root);
+    for (size_t i = 0; i < b->all->kinds[KIND_POD].list.count; i++) {
+        const struct pod *p = pod_of(b->all->kinds[KIND_POD].list.items[i]);
+
+        if (wants_pod(b, p) && !has_claims(p))
+            grow_pod(b, root, p, "");
+    }
+}
+
 /* A class that only claims elsewhere name would be a bare root: it is there, or something hangs on it. */
 static void drop_bare_roots(struct builder *b)
 {
@@ -305,7 +392,7 @@ static void drop_bare_roots(struct builder *b)
     for (struct twig *t = b->tree->root.first, *next; t; t = next) {
         next = t->next;
         t->next = NULL;
-        if (!t->first && !inventory_find(b->all, KIND_CLASS, "", t->name))
+        if (!t->first && (t->kind == KIND_POD || !inventory_find(b->all, KIND_CLASS, "", t->name)))
             continue;
         if (kept)
             kept->next = t;
@@ -329,6 +416,7 @@ static int build(struct builder *b, struct error *err)
         grow_class(b, i);
     grow_volumes(b);
     grow_lone_claims(b);
+    grow_others(b);
     drop_bare_roots(b);
     if (b->text.failed)
         return buf_check(&b->text, "a line", err);

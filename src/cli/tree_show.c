@@ -82,6 +82,10 @@ static void show_line(struct shower *x, const struct twig *t, bool is_last)
         (void)buf_add_cstr(x->out, "(no class)\n");
         return;
     }
+    if (t->kind == KIND_POD && !t->name[0]) {
+        (void)buf_add_cstr(x->out, "(no claim)\n");
+        return;
+    }
     (void)buf_addf(x->out, "%s %s%s", words[t->kind], t->kind == KIND_CLAIM ? t->ns : "",
                    t->kind == KIND_CLAIM ? "/" : "");
     add_safely(x, t->name);
@@ -202,13 +206,16 @@ static void set_text(struct json *d, json_ref object, const char *key, const cha
         json_set_string(d, object, key, text);
 }
 
-static json_ref below_as_json(struct json *d, const struct twig *on)
+/* only: of this kind; KIND_COUNT for all. */
+static json_ref below_as_json(struct json *d, const struct twig *on, enum kind only)
 {
     json_ref array = json_new_array(d);
 
     for (const struct twig *t = on->first; t; t = t->next) {
-        json_ref o = json_new_object(d);
+        json_ref o = only == KIND_COUNT || t->kind == only ? json_new_object(d) : 0;
 
+        if (!o)
+            continue;
         json_set_string(d, o, "kind", kind_info(t->kind)->name);
         set_text(d, o, "namespace", t->ns);
         json_set_string(d, o, "name", t->name);
@@ -216,10 +223,18 @@ static json_ref below_as_json(struct json *d, const struct twig *on)
         set_text(d, o, "capacity", t->capacity);
         set_text(d, o, "note", t->note);
         if (t->first)
-            json_set(d, o, "children", below_as_json(d, t));
+            json_set(d, o, "children", below_as_json(d, t, KIND_COUNT));
         json_append(d, array, o);
     }
     return array;
+}
+
+/* Pods without claims, and claims that are not there. */
+static void set_others(struct json *d, json_ref object, const struct tree *t)
+{
+    for (const struct twig *root = t->root.first; root; root = root->next)
+        if (root->kind == KIND_POD)
+            json_set(d, object, "others", below_as_json(d, root, KIND_COUNT));
 }
 
 int tree_show_json(const struct tree *t, struct buf *out, struct error *err)
@@ -230,7 +245,8 @@ int tree_show_json(const struct tree *t, struct buf *out, struct error *err)
 
     json_init(&d, SESSION_BYTES_MAX);
     root = json_new_object(&d);
-    json_set(&d, root, "classes", below_as_json(&d, &t->root));
+    json_set(&d, root, "classes", below_as_json(&d, &t->root, KIND_CLASS));
+    set_others(&d, root, t);
     r = json_check(&d, err);
     if (r < 0)
         return r;

@@ -11,6 +11,7 @@
 #include "cli/print.h"
 #include "cli/resources.h"
 #include "cli/session.h"
+#include "io/env.h"
 #include "why/text.h"
 #include "why/world.h"
 
@@ -18,6 +19,7 @@ struct why_settings {
     struct session_settings session;
     const char *output;
     bool shows_all;
+    bool is_verbose;
 };
 
 struct asking {
@@ -43,22 +45,6 @@ static int check_object(struct asking *x)
     return session_ask(&x->session, &q, &x->reply) < 0 ? reply_complain(&x->reply, NULL, NULL) : CLI_OK;
 }
 
-/* False when the server does not explain, or not to us. */
-static bool ask_server(struct asking *x)
-{
-    struct client_request q = { .verb = CLIENT_RAW };
-    char path[WHY_PATH_BYTES_MAX];
-    int len = snprintf(path, sizeof path, "/why/%s%s%s/%s%s", why_type(x->question.kind),
-                       x->question.ns[0] ? "/" : "", x->question.ns, x->question.name,
-                       x->question.shows_all ? "?all=true" : "");
-
-    q.path = path;
-    if (len >= (int)sizeof path || session_ask(&x->session, &q, &x->reply) < 0)
-        return false;
-    (void)buf_add_str(&x->report, buf_str(&x->reply.text));
-    return true;
-}
-
 /* --- Showing --- */
 
 static int show(struct asking *x)
@@ -75,7 +61,9 @@ static int show(struct asking *x)
     } else if (x->settings.output && strcmp(x->settings.output, "json") == 0) {
         print_json(&doc, report, &out);
     } else {
-        why_text_write(&doc, report, &out);
+        const struct why_style style = { .is_verbose = x->settings.is_verbose, .is_ascii = !io_is_utf8() };
+
+        why_text_write(&doc, report, &style, &out);
     }
     if (status == CLI_OK && buf_check(&out, "explanation", &err) < 0)
         status = session_complain("%s", err.msg);
@@ -110,14 +98,17 @@ static int read_arguments(struct asking *x, int args, char **argv)
 
 static int explain(struct asking *x)
 {
+    struct explainer *explainer = NULL;
     struct error err;
     int status = check_object(x);
 
     if (status != CLI_OK)
         return status;
-    if (!ask_server(x) && why_explain_here(&x->session, &x->question, &x->report, &err) < 0)
-        return session_complain("%s", err.msg);
-    return show(x);
+    if (explainer_new(&x->session, x->question.ns, &explainer, &err) < 0 ||
+        explainer_ask(explainer, &x->question, &x->report, &err) < 0)
+        status = session_complain("%s", err.msg);
+    explainer = explainer_free(explainer);
+    return status == CLI_OK ? show(x) : status;
 }
 
 static int why_run(int argc, char **argv)
@@ -148,6 +139,7 @@ static int why_run(int argc, char **argv)
 static const struct flag why_flags[] = {
     FLAG_SHORT(struct why_settings, output, 'o', "output", "FORM", "text, or json for scripts"),
     FLAG_ON(struct why_settings, shows_all, "all", "every candidate, not only examples"),
+    FLAG_SHORT_ON(struct why_settings, is_verbose, 'v', "verbose", "every operation and event"),
     SESSION_FLAGS(struct why_settings, session),
     { 0 },
 };

@@ -33,4 +33,7 @@ struct command {
  * line of what it said. */
 int command_run(const struct command *c, struct error *err);
 
+/* Whether there is such a command; path: as above. */
+bool command_exists(const char *path, const char *name);
+
 #endif

@@ -144,6 +144,44 @@ int device_probe(const char *device, char ret[DEVICE_FORMAT_BYTES], struct error
     return 0;
 }
 
+static int probe_uuid(int fd, const char *type, char ret[DEVICE_UUID_BYTES], struct error *err)
+{
+    _cleanup_(probe_free) blkid_probe p = blkid_new_probe();
+    char given[DEVICE_FORMAT_BYTES], ext4[] = "ext4", ext3[] = "ext3", ext2[] = "ext2";
+    bool is_ext = strncmp(type, "ext", 3) == 0; /* an older one may be mounted as ext4 */
+    char *names[] = { given, is_ext ? ext4 : NULL, ext3, ext2, NULL };
+    const char *uuid = "";
+    int r;
+
+    if (!p)
+        return error_no_memory(err);
+    (void)snprintf(given, sizeof given, "%s", type);
+    if (blkid_probe_set_device(p, fd, 0, 0) != 0)
+        return error_set(err, ERR_IO, "cannot read it");
+    (void)blkid_probe_enable_superblocks(p, true); /* cannot fail */
+    (void)blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_UUID | BLKID_SUBLKS_TYPE);
+    (void)blkid_probe_filter_superblocks_type(p, BLKID_FLTR_ONLYIN, names);
+    r = blkid_do_safeprobe(p);
+    if (r < 0)
+        return error_set(err, ERR_IO, r == -2 ? "more than one file system may be on it" : "cannot read it");
+    if (r == 0 && blkid_probe_lookup_value(p, "UUID", &uuid, NULL) != 0)
+        uuid = "";
+    if (strlen(uuid) >= DEVICE_UUID_BYTES)
+        return error_set(err, ERR_TOO_LARGE, "its UUID is too long");
+    (void)snprintf(ret, DEVICE_UUID_BYTES, "%s", uuid);
+    return 0;
+}
+
+int device_uuid(const char *device, const char *type, char ret[DEVICE_UUID_BYTES], struct error *err)
+{
+    _cleanup_(closep) int fd = -1;
+    int r = device_open(device, 0, &fd, err);
+
+    if (r == 0)
+        r = probe_uuid(fd, type, ret, err);
+    return r < 0 ? error_wrap(err, "cannot tell the UUID of the file system on %s", device) : 0;
+}
+
 /* --- Tools --- */
 
 /* Runs one to its end. Its exit is the caller's to judge. */

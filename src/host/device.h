@@ -26,6 +26,10 @@ enum format_failure {
 /* "ext4", "" for a blank device, DEVICE_PARTITIONS when a partition table is on it. */
 int device_probe(const char *device, char ret[DEVICE_FORMAT_BYTES], struct error *err);
 
+#define DEVICE_UUID_BYTES 64
+/* The UUID of the file system of this type on the device, as its tools write it; "" when it has none. */
+int device_uuid(const char *device, const char *type, char ret[DEVICE_UUID_BYTES], struct error *err);
+
 /* The spec's order: probe, mkfs on a blank device, fsck -a on one that is not, mount. type: "" means ext4.
  * "defaults" is added to the options. secret_options are for the mount alone. */
 int device_format_and_mount(const struct host_tools *t, const struct mount_plan *plan,

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "io/env.h"
 
 #define OPTIONS_BYTES_MAX 65536
 #define OUTPUT_BYTES_MAX 4096
@@ -33,12 +34,18 @@ struct step {
 
 /* --- Failures --- */
 
-/* exit: "exit status 32". */
+/* exit: "exit status 32". What mount(8) says to who may not mount at all is beside the point. */
 static int step_fail(const struct step *s, enum err code, const char *exit, const char *output,
                      struct error *err)
 {
     struct str said = str_trim(str_of(output));
+    char user[IO_USER_NAME_BYTES];
 
+    if (!io_may_mount()) {
+        io_user_name(io_user(), user);
+        return error_set(err, ERR_DENIED, MOUNT_NOT_PERMITTED ", and this agent runs as %s (uid %u)", user,
+                         (unsigned)io_user());
+    }
     return error_set(err, code,
                      "mount failed: %s\nMounting command: mount\nMounting arguments: "
                      "%s%s%s%s%s%s%s%s%s\nOutput: %.*s\n",
@@ -98,6 +105,50 @@ static int step_mount(const struct step *s, struct error *err)
     return step_fail(s, r > 0 ? code_of(r) : ERR_IO, exit, output, err);
 }
 
+/* --- Helpers --- */
+
+#define HELPER_NAME_BYTES 64
+
+/* Types that the kernel mounts for nobody but their helper: with a failure of them, a helper that is not
+ * there is the cause, whatever mount(8) makes of it. Packages as Debian names them; NULL: it has none. */
+static const struct {
+    const char *type, *package;
+} helped[] = {
+    { "nfs", "nfs-common" },  { "nfs4", "nfs-common" },  { "cifs", "cifs-utils" },
+    { "smb3", "cifs-utils" }, { "ceph", "ceph-common" }, { "glusterfs", "glusterfs-client" },
+    { "davfs", "davfs2" },    { "fuse", "fuse3" },       { "lustre", NULL },
+};
+
+/* The helper of "fuse.sshfs" is mount.fuse.sshfs, or else mount.fuse. */
+static bool has_helper(const struct host_tools *t, const char *type)
+{
+    char name[HELPER_NAME_BYTES];
+
+    (void)snprintf(name, sizeof name, "mount.%s", type); /* a longer one is not there */
+    return command_exists(t->commands_path, name);
+}
+
+/* Asked at each failure: whoever installs it need tell nobody. */
+static int step_explain(const struct host_tools *t, const struct step *s, const char *exit,
+                        const char *output, struct error *err)
+{
+    struct str rest = str_of(s->type), family = str_next(&rest, '.');
+
+    bool is_bind = mnt_optstr_get_option(s->options, "bind", NULL, NULL) == 0; /* no helper's business */
+
+    for (size_t i = 0; i < ARRAY_LEN(helped) && !is_bind; i++) {
+        const char *type = helped[i].type, *package = helped[i].package;
+
+        if (!str_is(family, type))
+            continue;
+        if (has_helper(t, s->type) || has_helper(t, type))
+            break;
+        return error_set(err, ERR_IO, "mount.%s" MOUNT_HELPER_MISSING "%s%s", type,
+                         package ? MOUNT_HELPER_PACKAGE : "", package ? package : "");
+    }
+    return step_fail(s, ERR_IO, exit, output, err);
+}
+
 /* --- As a command --- */
 
 static int step_run(const struct host_tools *t, const struct step *s, struct error *err)
@@ -137,7 +188,7 @@ static int step_run(const struct host_tools *t, const struct step *s, struct err
     if (code == 0)
         return 0;
     (void)snprintf(exit, sizeof exit, "exit status %d", code);
-    return step_fail(s, ERR_IO, exit, buf_cstr(&output), err);
+    return step_explain(t, s, exit, buf_cstr(&output), err);
 }
 
 /* "" and "auto": the kernel or libblkid finds out, and neither finds a network file system. */

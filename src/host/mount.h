@@ -9,6 +9,9 @@
  *     Mounting command: mount
  *     Mounting arguments: -t ext4 -o defaults /dev/sdb /x
  *     Output: mount: /x: ...
+ *
+ * but for a type that mounts by a helper which is not there: "mount.nfs is not installed: install
+ * nfs-common".
  */
 #ifndef BERTH_HOST_MOUNT_H
 #define BERTH_HOST_MOUNT_H
@@ -34,6 +37,12 @@ struct mount_plan {
     struct texts secret_options; /* shown as <masked> in errors */
     uint64_t limit_ns;           /* of a child process; 0: two minutes */
 };
+
+/* In the words of a failure: the process may not mount at all; */
+#define MOUNT_NOT_PERMITTED "mounting needs root"
+/* behind the helper's name, and in front of the package that has it. */
+#define MOUNT_HELPER_MISSING " is not installed"
+#define MOUNT_HELPER_PACKAGE ": install "
 
 /* Mounts. With the option "bind" it takes two steps, since the first ignores all other options: the bind,
  * then a remount with them and with the flags that the source's mount has (ro, nosuid, nodev, noexec,

@@ -200,13 +200,13 @@ static int rank_of(const struct ifaddrs *i)
     return 0;
 }
 
-static void read_address(struct host_system *s)
+void host_address(char ret[HOST_FACT_BYTES])
 {
     struct ifaddrs *all = NULL;
     const struct ifaddrs *best = NULL;
     const void *bytes;
 
-    system_copy_line(STR_LIT("127.0.0.1"), s->address, sizeof s->address);
+    system_copy_line(STR_LIT("127.0.0.1"), ret, HOST_FACT_BYTES);
     if (getifaddrs(&all) < 0)
         return;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next)
@@ -216,7 +216,7 @@ static void read_address(struct host_system *s)
         bytes = best->ifa_addr->sa_family == AF_INET
                     ? (const void *)&((const struct sockaddr_in *)(const void *)best->ifa_addr)->sin_addr
                     : (const void *)&((const struct sockaddr_in6 *)(const void *)best->ifa_addr)->sin6_addr;
-        (void)inet_ntop(best->ifa_addr->sa_family, bytes, s->address, sizeof s->address);
+        (void)inet_ntop(best->ifa_addr->sa_family, bytes, ret, HOST_FACT_BYTES);
     }
     freeifaddrs(all);
 }
@@ -237,7 +237,7 @@ int host_system_read(struct host_system *ret, struct error *err)
     s.cpus = cpus > 0 ? (uint64_t)cpus : 1;
     read_names(&s);
     read_huge_pages(&s);
-    read_address(&s);
+    host_address(s.address);
     *ret = s;
     return 0;
 }

@@ -23,12 +23,15 @@ struct host_system {
     char machine_id[HOST_FACT_BYTES];
     char system_uuid[HOST_FACT_BYTES]; /* of the hardware, or the machine's id where that is secret */
     char boot_id[HOST_FACT_BYTES];
-    char address[HOST_FACT_BYTES]; /* the first that others may reach, else 127.0.0.1 */
+    char address[HOST_FACT_BYTES]; /* host_address() */
     uint64_t cpus;
     uint64_t memory_bytes;
     struct host_huge_pages huge_pages[HOST_HUGE_PAGES_MAX]; /* by size */
     unsigned huge_pages_count;
 };
+
+/* The machine's first address that others may reach, else 127.0.0.1. */
+void host_address(char ret[HOST_FACT_BYTES]);
 
 /* Fails when the memory cannot be told: all else has a value for "not known". */
 int host_system_read(struct host_system *ret, struct error *err);

@@ -25,10 +25,9 @@ void event_name(const char *object_name, int64_t unix_ns, struct rng *rng, char 
     uid_make(random, ret);
 }
 
-void event_message(struct str text, size_t bytes_max, struct buf *out)
+/* Every character that is none becomes U+FFFD. */
+static void add_clean(struct str text, struct buf *out)
 {
-    size_t used = 0;
-
     while (text.len) {
         size_t taken = str_utf8_first(text);
         struct str c = { text.s, taken };
@@ -37,13 +36,18 @@ void event_message(struct str text, size_t bytes_max, struct buf *out)
             taken = 1;
             c = STR_LIT(REPLACEMENT);
         }
-        if (c.len > bytes_max - used)
-            return;
         (void)buf_add_str(out, c);
-        used += c.len;
         text.s += taken;
         text.len -= taken;
     }
+}
+
+void event_message(struct str text, size_t bytes_max, struct buf *out)
+{
+    _cleanup_(buf_done_p) struct buf clean = BUF_INIT(text.len * (sizeof REPLACEMENT - 1));
+
+    add_clean(text, &clean);
+    (void)buf_add_ends(out, buf_str(&clean), bytes_max);
 }
 
 void event_key_text(struct str text, struct buf *out)

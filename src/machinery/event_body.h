@@ -33,8 +33,8 @@ const char *event_namespace(const struct object *about);
 /* "<object>.<nanoseconds, hexadecimal>", a random UUID where that is no name. */
 void event_name(const char *object_name, int64_t unix_ns, struct rng *rng, char ret[EVENT_NAME_BYTES]);
 
-/* Appends the text as UTF-8 without NUL, whatever it was, and no more of it than fits into bytes_max: the
- * cut is at a character's end. */
+/* Appends the text as UTF-8 without NUL, whatever it was; of one that does not fit into bytes_max the two
+ * ends (buf_add_ends()). */
 void event_message(struct str text, size_t bytes_max, struct buf *out);
 
 /* Parts of keys: no two sequences of parts give the same key. The object: kind, namespace, name, uid. */

@@ -26,6 +26,7 @@ struct nested_op {
     char *node;
     bool is_running;
     uint64_t delay_ns; /* after the last failure; 0: it has not failed */
+    unsigned failures; /* in a row, of this name */
     uint64_t retry_at_ns;
     uint64_t forget_at_ns;
     int64_t failed_real_ns;
@@ -258,10 +259,14 @@ int nested_start(struct nested *n, const struct nested_key *key, const char *nam
         if (!own)
             return error_no_memory(err);
         own->delay_ns = op->delay_ns;
+        own->failures = op->failures;
+        own->name = op->name;
         op_forget(op);
         op = own;
     }
     timer_disarm(&op->timer);
+    if (op->name && strcmp(op->name, name) != 0)
+        op->failures = 0;
     op->name = name;
     op->is_running = true;
     n->pending++;
@@ -277,6 +282,7 @@ static void op_fail(struct nested_op *op, const struct error *err)
         op->delay_ns = NESTED_BACKOFF_NS;
     else
         op->delay_ns = op->delay_ns < NESTED_BACKOFF_NS_MAX / 2 ? 2 * op->delay_ns : NESTED_BACKOFF_NS_MAX;
+    op->failures++;
     op->failed_real_ns = clock_real_ns(op->all->o.clock);
     op->retry_at_ns = now_ns + op->delay_ns;
     op->forget_at_ns = now_ns + 2 * NESTED_BACKOFF_NS_MAX;
@@ -339,6 +345,7 @@ bool nested_look(const struct nested *n, const struct nested_key *key, struct ne
         ret->retry_at_ns = op->retry_at_ns;
     if (op->delay_ns > 0)
         ret->complaint = op->err.msg;
+    ret->failures = op->delay_ns > 0 ? op->failures : 0;
     return true;
 }
 

@@ -68,6 +68,7 @@ struct nested_state {
     bool is_running;
     uint64_t retry_at_ns;  /* by the loop: no sooner is it tried again; 0: at any time */
     const char *complaint; /* of the last failure; "" for none */
+    unsigned failures;     /* in a row */
 };
 /* For explanations. False when nothing runs for the key and no failure is remembered. */
 bool nested_look(const struct nested *n, const struct nested_key *key, struct nested_state *ret);

@@ -289,8 +289,7 @@ void recorder_record(struct recorder *r, const struct recorded *e)
 void recorder_event(struct recorder *r, const struct object *o, enum event_type type, const char *reason,
                     const char *fmt, ...)
 {
-    /* A character that is cut in two at the end of this lies beyond what is kept of it. */
-    char text[RECORDER_MESSAGE_BYTES_MAX + 8];
+    char text[RECORDER_TEXT_BYTES_MAX];
     va_list args;
 
     va_start(args, fmt);

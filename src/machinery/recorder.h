@@ -24,6 +24,8 @@ struct recorder;
 
 #define RECORDER_QUEUE_MAX 1000
 #define RECORDER_MESSAGE_BYTES_MAX 1024
+/* Before its middle is left out: an error and the words around it. */
+#define RECORDER_TEXT_BYTES_MAX (ERROR_MSG_BYTES_MAX + RECORDER_MESSAGE_BYTES_MAX)
 #define RECORDER_TRIES_MAX 12
 /* Requests under way. A server that others use too gets few. One in this process commits what is asked of it
  * together: it gets as many as a controller has keys in flight, each of which has an event to tell for each
@@ -60,7 +62,7 @@ struct recorded {
     enum event_type type;
     const char *reason;
     const char *action; /* "" for none */
-    struct str message; /* cut at RECORDER_MESSAGE_BYTES_MAX, at a character's end */
+    struct str message; /* of one beyond RECORDER_MESSAGE_BYTES_MAX the two ends are kept */
 };
 void recorder_record(struct recorder *r, const struct recorded *e);
 

@@ -13,6 +13,8 @@
 #include "node/node_int.h"
 
 #define COMPONENT "kubelet"
+/* Drivers with limits: as many resources as a Node is given at most. */
+#define LIMITS_MAX 64
 
 void agent_touch(struct agent *a)
 {
@@ -113,6 +115,45 @@ static const char *unknown_mounts(void *ctx)
     return a->unknown.words ? a->unknown.words : "";
 }
 
+/* Once, as soon as there is a Node to record it on. */
+static void report_mount_right(struct agent *a)
+{
+    const struct object *node = informer_get(a->self, "", a->o.name);
+
+    if (!a->o.cannot_mount || a->has_told_mount_right || !node)
+        return;
+    a->has_told_mount_right = true;
+    recorder_event(a->recorder, node, EVENT_WARNING, "MountNotPermitted", "%s", a->o.cannot_mount);
+}
+
+struct limit_list {
+    struct arena *arena;
+    struct amount items[LIMITS_MAX];
+    uint32_t count;
+};
+
+static void add_limit(void *ctx, const char *key, uint32_t count)
+{
+    struct limit_list *l = ctx;
+
+    if (l->count < LIMITS_MAX)
+        l->items[l->count++] =
+            (struct amount){ arena_dup(l->arena, str_of(key)), quantity_of(count, QUANTITY_DECIMAL_SI) };
+}
+
+static void limits(void *ctx, struct arena *a, struct amounts *ret)
+{
+    const struct agent *x = ctx;
+    struct limit_list l = { .arena = a };
+    struct amount *items;
+
+    registry_each_limit(x->o.plugins, add_limit, &l);
+    items = arena_array(a, l.count, sizeof *items);
+    if (items)
+        memcpy(items, l.items, l.count * sizeof *items);
+    *ret = (struct amounts){ items, items ? l.count : 0 };
+}
+
 static void on_reported(void *ctx, struct texts names)
 {
     struct agent *a = ctx;
@@ -120,6 +161,7 @@ static void on_reported(void *ctx, struct texts names)
     bool is_news = false;
     uint32_t i = 0;
 
+    report_mount_right(a);
     /* Both are sorted. */
     for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
         while (i < names.count && strcmp(names.items[i], v->name) < 0)
@@ -309,11 +351,13 @@ static int open_modules(struct agent *a, struct error *err)
                                       .name = a->o.name,
                                       .root = a->root,
                                       .self = a->self,
+                                      .cannot_mount = a->o.cannot_mount,
                                       .attaches_itself = a->o.attaches_itself,
                                       .in_use = in_use,
                                       .reported = on_reported,
                                       .is_ready = is_ready,
                                       .unknown_mounts = unknown_mounts,
+                                      .limits = limits,
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {

@@ -29,6 +29,7 @@ struct agent_options {
     const char *commands_path;       /* the PATH of mount, mkfs, …; NULL: the system's */
     const char *hook;                /* a command that runs pods; NULL: somebody else does, or nobody */
     const char *static_pods;         /* a directory of manifests; NULL for none */
+    const char *cannot_mount;        /* why nothing can be mounted; NULL: it can. Outlives the agent */
     uint64_t sync_ns;                /* 0: AGENT_SYNC_NS */
     bool attaches_itself;            /* volumes of this node are not the controller's to attach */
     bool streams_lists;              /* informer.h */
@@ -48,10 +49,12 @@ int agent_check(const struct agent *a, struct error *err);
 /* How much of each volume is used, as JSON: what /stats/volumes answers. */
 void agent_write_stats(const struct agent *a, struct buf *out);
 
-/* A volume of a pod that its containers use and that is not there yet; texts are borrowed. */
+/* A volume of a pod that its containers use and that is not mounted yet, or that a pod that ends still has
+ * mounted; texts are borrowed. */
 struct agent_wait {
     const char *volume;    /* as the pod calls it; "" for what concerns the whole pod */
     const char *waits_for; /* a step that others take; "" for none */
+    bool is_unmount;       /* the pod ends: the volume is still to be unmounted */
     struct nested_state op;
 };
 typedef void agent_wait_fn(void *ctx, const struct agent_wait *w);

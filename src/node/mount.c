@@ -145,10 +145,11 @@ static int stage_map(struct stage *s, struct error *err)
 
 static void note_mismatch(const struct node_op *op, const struct stage *s, const struct error *err)
 {
-    if (s->why == FORMAT_MISMATCH && s->spec.spec.volume)
-        recorder_event(op->agent->recorder, &s->spec.spec.volume->obj, EVENT_WARNING,
-                       "FailedMountOnFilesystemMismatch", "MountVolume failed for volume \"%s\" %s", s->name,
-                       err->msg);
+    const struct volume *v = spec_persistent(&s->spec.spec);
+
+    if (s->why == FORMAT_MISMATCH && v)
+        recorder_event(op->agent->recorder, &v->obj, EVENT_WARNING, "FailedMountOnFilesystemMismatch",
+                       "MountVolume failed for volume \"%s\" %s", s->name, err->msg);
 }
 
 static void observe_overall(const struct node_op *op)
@@ -158,7 +159,7 @@ static void observe_overall(const struct node_op *op)
 
     if (a->operation_seconds && !op->is_remount)
         metric_observe(metric_of(a->operation_seconds, op->volume->plugin->name, "overall_volume_mount",
-                                 PART_SUCCESS, "false"),
+                                 PART_SUCCESS, op->mount->wanted.spec.is_migrated ? "true" : "false"),
                        seconds);
 }
 

@@ -83,6 +83,7 @@ struct agent {
     struct mount_check *mounts;
     uint64_t looks_begun; /* at the mount table */
     struct unknown_mounts unknown;
+    bool has_told_mount_right;
     struct reconstruct *scan;         /* under way; NULL */
     VEC(struct failed_volume) failed; /* until they are asked to go, once */
     struct metric_family *operation_seconds;

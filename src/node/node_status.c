@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/volume_limit.h"
 #include "machinery/merge_patch.h"
 #include "machinery/raw.h"
 #include "machinery/server_version.h"
@@ -205,12 +206,56 @@ static bool amounts_are_right(const struct node_facts *f, bool is_allocatable, c
     return true;
 }
 
-static void write_amounts(const struct node_facts *f, bool is_allocatable, const struct amounts *now,
+/* --- Limits of volumes --- */
+
+static bool is_stale_limit(const struct node_wish *w, const struct amount *was)
+{
+    if (!str_has_prefix(str_of(was->name), VOLUME_LIMIT_PREFIX))
+        return false;
+    for (uint32_t i = 0; i < w->limits->count; i++)
+        if (strcmp(w->limits->items[i].name, was->name) == 0)
+            return false;
+    return true;
+}
+
+static bool limits_are_right(const struct node_wish *w, const struct amounts *now)
+{
+    for (uint32_t i = 0; w->limits && i < now->count; i++)
+        if (is_stale_limit(w, &now->items[i]))
+            return false;
+    for (uint32_t i = 0; w->limits && i < w->limits->count; i++) {
+        const struct quantity *q = amounts_get(now, w->limits->items[i].name);
+
+        if (!q || quantity_cmp(q, &w->limits->items[i].quantity) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Those of plugins that are gone go. */
+static void write_limits(const struct node_wish *w, const struct amounts *now, struct buf *out)
+{
+    for (uint32_t i = 0; w->limits && i < w->limits->count; i++) {
+        (void)buf_addf(out, ",\"%s\":\"", w->limits->items[i].name);
+        (void)quantity_format(&w->limits->items[i].quantity, out);
+        (void)buf_add_char(out, '"');
+    }
+    for (uint32_t i = 0; w->limits && i < now->count; i++)
+        if (is_stale_limit(w, &now->items[i])) {
+            (void)buf_add_char(out, ',');
+            json_write_string(out, str_of(now->items[i].name));
+            (void)buf_add_cstr(out, ":null");
+        }
+}
+
+/* --- Capacity and allocatable as a whole --- */
+
+static void write_amounts(const struct node_wish *w, bool is_allocatable, const struct amounts *now,
                           struct buf *out)
 {
     struct machine_amounts m;
 
-    amounts_fill(f, is_allocatable, &m);
+    amounts_fill(w->facts, is_allocatable, &m);
     for (size_t i = 0; i < m.count; i++) {
         (void)buf_addf(out, "%s\"%s\":\"", i ? "," : "{", m.items[i].name);
         (void)quantity_format(&m.items[i].quantity, out);
@@ -222,6 +267,7 @@ static void write_amounts(const struct node_facts *f, bool is_allocatable, const
             json_write_string(out, str_of(now->items[i].name));
             (void)buf_add_cstr(out, ":null");
         }
+    write_limits(w, now, out);
     (void)buf_add_char(out, '}');
 }
 
@@ -291,7 +337,7 @@ static void write_info(const struct host_system *s, struct buf *out)
 
 /* --- Conditions --- */
 
-#define CONDITIONS_MAX 5
+#define CONDITIONS_MAX 6
 
 struct condition {
     const char *type;
@@ -304,6 +350,8 @@ struct condition {
 static size_t conditions_fill(const struct node_wish *w, const struct node *now,
                               struct condition ret[CONDITIONS_MAX])
 {
+    size_t count = 4;
+
     ret[0] = (struct condition){ "MemoryPressure", CONDITION_FALSE, "KubeletHasSufficientMemory",
                                  "berth knows of no memory pressure" };
     ret[1] = (struct condition){ "DiskPressure", CONDITION_FALSE, "KubeletHasNoDiskPressure",
@@ -313,15 +361,19 @@ static size_t conditions_fill(const struct node_wish *w, const struct node *now,
     ret[3] = (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
     if (w->trouble)
         ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->trouble };
-    if (!w->unknown_mounts ||
-        (!w->unknown_mounts[0] && !condition_get(&now->conditions, NODE_UNKNOWN_MOUNTS)))
-        return CONDITIONS_MAX - 1;
-    ret[4] = (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_FALSE, "NoUnknownMounts",
-                                 "all mounts belong to known volumes" };
-    if (w->unknown_mounts[0])
-        ret[4] =
+    if (w->unknown_mounts && w->unknown_mounts[0])
+        ret[count++] =
             (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_TRUE, "UnknownMounts", w->unknown_mounts };
-    return CONDITIONS_MAX;
+    else if (w->unknown_mounts && condition_get(&now->conditions, NODE_UNKNOWN_MOUNTS))
+        ret[count++] = (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_FALSE, "NoUnknownMounts",
+                                           "all mounts belong to known volumes" };
+    if (w->cannot_mount)
+        ret[count++] =
+            (struct condition){ NODE_CANNOT_MOUNT, CONDITION_TRUE, "MountNotPermitted", w->cannot_mount };
+    else if (condition_get(&now->conditions, NODE_CANNOT_MOUNT))
+        ret[count++] = (struct condition){ NODE_CANNOT_MOUNT, CONDITION_FALSE, "MountPermitted",
+                                           "the node agent can mount" };
+    return count;
 }
 
 static bool condition_is_right(const struct condition *c, const struct node *now)
@@ -380,7 +432,8 @@ bool node_state_is_right(const struct node_wish *w, const struct node *now)
     for (size_t i = 0; i < count; i++)
         if (!condition_is_right(&all[i], now))
             return false;
-    return in_use_is_right(w, now);
+    return in_use_is_right(w, now) && limits_are_right(w, &now->capacity) &&
+           limits_are_right(w, &now->allocatable);
 }
 
 bool node_facts_are_right(const struct node_wish *w, const struct node *now)
@@ -404,13 +457,15 @@ int node_write_status_patch(const struct node_wish *w, const struct node *now, s
         (void)buf_add_cstr(out, ",\"addresses\":");
         write_addresses(w, out);
     }
-    if (!amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity)) {
+    if (!amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity) ||
+        !limits_are_right(w, &now->capacity)) {
         (void)buf_add_cstr(out, ",\"capacity\":");
-        write_amounts(w->facts, /* is_allocatable= */ false, &now->capacity, out);
+        write_amounts(w, /* is_allocatable= */ false, &now->capacity, out);
     }
-    if (!amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable)) {
+    if (!amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable) ||
+        !limits_are_right(w, &now->allocatable)) {
         (void)buf_add_cstr(out, ",\"allocatable\":");
-        write_amounts(w->facts, /* is_allocatable= */ true, &now->allocatable, out);
+        write_amounts(w, /* is_allocatable= */ true, &now->allocatable, out);
     }
     if (!info_is_right(&w->facts->system, &now->obj)) {
         (void)buf_add_cstr(out, ",\"nodeInfo\":");

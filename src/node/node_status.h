@@ -15,16 +15,21 @@
 #define NODE_PODS_MAX 110
 /* True while something is mounted in a volume's place that belongs to no volume. Not there before that. */
 #define NODE_UNKNOWN_MOUNTS "volumes.berth.io/unknown-mounts"
+/* True while the agent has no right to mount. Not there before that. */
+#define NODE_CANNOT_MOUNT "volumes.berth.io/cannot-mount"
 
 /* What is to stand there. */
 struct node_wish {
     const char *name;
     const struct node_facts *facts;
     bool attaches_itself;
-    const struct texts *in_use; /* NULL: not known, the old value stays */
-    const char *trouble;        /* why the node is not ready; NULL: it is */
-    const char *unknown_mounts; /* what is mounted and belongs to no volume; "": nothing; NULL: not known,
-                                   the old condition stays */
+    const struct texts *in_use;   /* NULL: not known, the old value stays */
+    const char *trouble;          /* why the node is not ready; NULL: it is */
+    const struct amounts *limits; /* of volumes, by plugin (api/volume_limit.h); NULL: not known, the old
+                                     ones stay */
+    const char *unknown_mounts;   /* what is mounted and belongs to no volume; "": nothing; NULL: not known,
+                                     the old condition stays */
+    const char *cannot_mount;     /* why the agent cannot mount anything; NULL: it can */
     struct timestamp now;
 };
 
@@ -38,7 +43,7 @@ bool node_meta_is_right(const struct node_wish *w, const struct object *now);
 int node_write_meta_patch(const struct node_wish *w, const struct object *now, struct buf *out,
                           struct error *err);
 
-/* What changes in the life of an agent is as it should be: readiness, and what is in use. */
+/* What changes in the life of an agent is as it should be: readiness, what is in use, limits of volumes. */
 bool node_state_is_right(const struct node_wish *w, const struct node *now);
 /* What the machine is stands there as it should. */
 bool node_facts_are_right(const struct node_wish *w, const struct node *now);

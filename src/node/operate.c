@@ -247,10 +247,13 @@ static void node_op_observe(const struct node_op *op, int r)
     struct agent *a = op->agent;
     double seconds = (double)(loop_now_ns(a->o.part.loop) - op->began_ns) / NS_PER_S;
     const char *plugin = op->volume ? op->volume->plugin->name : "<n/a>";
+    bool is_migrated =
+        op->volume && (op->volume->wanted.spec.is_migrated || op->volume->spec.spec.is_migrated);
 
     if (a->operation_seconds)
         metric_observe(metric_of(a->operation_seconds, plugin, op->name,
-                                 r < 0 && !error_is_expected(r) ? PART_FAILURE : PART_SUCCESS, "false"),
+                                 r < 0 && !error_is_expected(r) ? PART_FAILURE : PART_SUCCESS,
+                                 is_migrated ? "true" : "false"),
                        seconds);
 }
 

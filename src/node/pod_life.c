@@ -64,8 +64,9 @@ void pod_life_done(struct node_pod *p)
     pod_parts_done(&l->parts);
     wait_log_done(&l->wait);
     free(l->told_words);
+    free(l->missing);
     free(l->message);
-    l->told_words = l->message = NULL;
+    l->told_words = l->message = l->missing = NULL;
 }
 
 void pod_life_look(struct node_pod *p)

@@ -71,6 +71,7 @@ struct pod_life {
     uint64_t waiting_ns; /* since when the volumes are waited for */
     uint32_t containers; /* so many were prepared */
     struct pod_parts parts;
+    char *missing;        /* what was not there when it was prepared, in words; NULL for nothing */
     bool has_lost_part;   /* one of them was unmounted by another program */
     uint64_t ready_look;  /* so many looks at the mount table had begun when they were bound: mount_check.h */
     struct wait_log wait; /* for its volumes */

@@ -5,6 +5,7 @@
 
 #include "api/quote.h"
 #include "base/cleanup.h"
+#include "host/files.h"
 #include "host/sub_path.h"
 #include "node/container_env.h"
 #include "node/node_int.h"
@@ -12,6 +13,7 @@
 
 #define PREPARE_BYTES_MAX ((size_t)32 << 20)
 #define QUOTED_BYTES 320 /* of a name, in quotes */
+#define HOST_PATH_PLUGIN "kubernetes.io/host-path"
 
 /* A mount of a part of a volume. */
 struct sub_mount {
@@ -38,6 +40,7 @@ struct prepare {
     struct hash_seed seed; /* of tables */
     struct pod_state state;
     struct error detail;
+    struct buf missing; /* for the pod's condition */
 };
 
 static const char *quoted(char ret[QUOTED_BYTES], const char *name)
@@ -85,7 +88,7 @@ static void look_up_volumes(struct prepare *x, const struct node_pod *p)
         x->parts.volumes[x->parts.volumes_count++] = (struct state_volume){
             .name = all->items[i].name,
             .claim = claim ? claim : "",
-            .volume = m->spec.spec.volume ? copied(x, spec_name(&m->spec.spec)) : "",
+            .volume = spec_persistent(&m->spec.spec) ? copied(x, spec_name(&m->spec.spec)) : "",
             .plugin = copied(x, m->volume->plugin->name),
             .path = copied(x, m->path),
             .is_read_only = volume_is_read_only(m),
@@ -363,6 +366,29 @@ static int bind_all(struct prepare *x, struct error *err)
     return r;
 }
 
+/* --- What is not there: on a worker --- */
+
+/* A hostPath without a type is not checked, as everywhere: container runtimes make the directory. The file
+ * and the condition say so. */
+static void find_missing(struct prepare *x)
+{
+    for (uint32_t i = 0; i < x->parts.volumes_count; i++) {
+        struct state_volume *v = &x->parts.volumes[i];
+        enum file_kind kind = FILE_OTHER;
+        char path[PATH_MAX + 2], name[QUOTED_BYTES];
+        struct error ignored; /* something is there then */
+
+        if (strcmp(v->plugin, HOST_PATH_PLUGIN) != 0 || host_file_kind(v->path, &kind, &ignored) < 0 ||
+            kind != FILE_MISSING)
+            continue;
+        v->is_missing = true;
+        (void)buf_addf(&x->missing, "%shostPath %s of volume %s did not exist", x->missing.len ? "; " : "",
+                       quote(path, sizeof path, str_of(v->path)), quoted(name, v->name));
+    }
+    if (x->missing.len)
+        (void)buf_add_cstr(&x->missing, ": the program that starts the containers has to create it");
+}
+
 /* --- The job --- */
 
 static int prepare_run(struct job *j, struct error *err)
@@ -371,6 +397,7 @@ static int prepare_run(struct job *j, struct error *err)
     struct prepare *x = (struct prepare *)j;
     int r = bind_all(x, err);
 
+    find_missing(x);
     if (r == 0)
         r = pod_state_build(&x->state, &x->parts, x->hook, err);
     if (r < 0)
@@ -388,6 +415,7 @@ static void prepare_free(struct job *j)
 
     vec_done(&x->subs);
     buf_done(&x->old);
+    buf_done(&x->missing);
     pod_state_done(&x->state);
     x->pod = object_unref(x->pod);
     arena_done(&x->arena);
@@ -405,6 +433,7 @@ static struct prepare *prepare_alloc(const struct node_pod *p)
     x->job.type = &prepare_type;
     x->arena = ARENA_INIT(PREPARE_BYTES_MAX);
     buf_init(&x->old, STATE_BYTES_MAX);
+    buf_init(&x->missing, STATE_BYTES_MAX);
     pod_state_init(&x->state);
     x->env = volume_env_copy(&p->agent->env, &x->job.stop, &x->arena);
     return x;
@@ -471,6 +500,13 @@ bool pod_prepare_take_parts(const struct job *j, struct pod_parts *p)
     pod_parts_done(p);
     *p = new;
     return is_whole;
+}
+
+const char *pod_prepare_missing(const struct job *j)
+{
+    const struct prepare *x = (const struct prepare *)j;
+
+    return buf_cstr(&x->missing);
 }
 
 const char *pod_prepare_detail(const struct job *j)

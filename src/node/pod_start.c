@@ -145,6 +145,8 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
         return;
     }
     pod_prepare_take_state(j, &p->life.state);
+    free(p->life.missing);
+    p->life.missing = strdup(pod_prepare_missing(j)); /* without memory it is not told */
     if (!pod_prepare_take_parts(j, &p->life.parts))
         log_warn("parts of volumes not watched: no memory", LOG_STR("pod", p->object->name));
     p->life.has_lost_part = false;
@@ -258,7 +260,7 @@ static void enter_ready(struct node_pod *p)
         leave_ready(p);
         return;
     }
-    pod_say(p, pod_volumes_ready, "");
+    pod_say(p, pod_volumes_ready, p->life.missing ? p->life.missing : "");
 }
 
 static void on_unready_written(void *ctx, struct job *j, int r, const struct error *err)

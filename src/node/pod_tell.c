@@ -171,14 +171,13 @@ void pod_tell(struct node_pod *p)
     client_send(p->agent->o.part.client, &l->call, &q, on_told, p);
 }
 
-/* A copy, cut between characters if it is long; NULL without memory. */
+/* A copy, of a long one the two ends; NULL without memory. */
 static char *short_copy(const char *message)
 {
-    size_t len = strnlen(message, MESSAGE_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(MESSAGE_BYTES_MAX);
 
-    while (message[len] && len > 0 && ((unsigned char)message[len] & 0xC0) == 0x80)
-        len--;
-    return strndup(message, len);
+    (void)buf_add_ends(&b, str_of(message), MESSAGE_BYTES_MAX);
+    return buf_take(&b);
 }
 
 void pod_say(struct node_pod *p, const char *reason, const char *message)

@@ -5,8 +5,6 @@
 
 #include "node/pod_life.h"
 
-#define POD_READY_CONDITION "volumes.berth.io/ready"
-
 /* The reasons. All but the first are of a condition that is False. */
 extern const char pod_volumes_ready[];     /* VolumesReady */
 extern const char pod_volumes_waiting[];   /* WaitingForVolumes */

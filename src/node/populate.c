@@ -157,15 +157,17 @@ static int want_named(struct populate_round *r, const struct volume_plugin *plug
     return v ? want_mount(r, v, h, is_block, err) : error_no_memory(err);
 }
 
-/* The volume's spec is known: notes it as wanted. */
-static int want(struct populate_round *r, const struct held_spec *h, struct error *err)
+/* The volume's spec is known: notes it as wanted, or its translation. */
+static int want(struct populate_round *r, struct held_spec *h, struct error *err)
 {
     const struct volume_plugin *plugin;
     struct error why;
     const char *outer = round_volume(r)->name;
     bool is_mounted, is_block;
-    int e;
+    int e = held_spec_migrate(h, err);
 
+    if (e < 0)
+        return e;
     (void)pod_uses_volume(pod_of(r->object), outer, &is_mounted, &is_block);
     e = check_mode(outer, &h->spec, is_mounted, is_block, err);
     if (e < 0)

@@ -20,6 +20,7 @@
 
 #define STATUS_PERIOD_NS (300 * NS_PER_S)
 #define CORRECTION_NS (10 * NS_PER_S)
+#define LIMITS_NS (10 * NS_PER_S)
 #define RETRY_NS (200 * NS_PER_MS)
 #define RETRY_NS_MAX (7 * NS_PER_S)
 #define IN_USE_BYTES_MAX ((size_t)4 << 20)
@@ -38,8 +39,9 @@ struct registration {
     struct write write;
     enum registration_step step; /* of the write under way */
     struct deferred look;
-    struct timer beat;  /* the next status without a cause */
-    struct timer retry; /* armed: nothing is tried before */
+    struct timer beat;   /* the next status without a cause */
+    struct timer limits; /* the next look at what plugins can have */
+    struct timer retry;  /* armed: nothing is tried before */
     struct patience patience;
     struct object *node; /* as the server last answered, labels in order; NULL: not registered */
     uint64_t written_ns; /* the last status */
@@ -89,6 +91,7 @@ struct asked {
     struct node_wish wish;
     struct arena arena;
     struct texts in_use;
+    struct amounts limits;
     struct error trouble;
 };
 
@@ -103,6 +106,7 @@ static void ask(const struct registration *r, struct asked *ret)
         .wish = { .name = r->name,
                   .facts = &r->facts,
                   .attaches_itself = r->o.attaches_itself,
+                  .cannot_mount = r->o.cannot_mount,
                   .now = timestamp_of_ns(clock_real_ns(r->o.part.clock)) },
         .arena = ARENA_INIT(IN_USE_BYTES_MAX),
     };
@@ -112,6 +116,10 @@ static void ask(const struct registration *r, struct asked *ret)
         ret->wish.trouble = ret->trouble.msg;
     if (r->o.unknown_mounts)
         ret->wish.unknown_mounts = r->o.unknown_mounts(r->o.ctx);
+    if (r->o.limits) {
+        r->o.limits(r->o.ctx, &ret->arena, &ret->limits);
+        ret->wish.limits = ret->arena.failed ? NULL : &ret->limits;
+    }
 }
 
 /* The wish without what the agent says of itself: for labels, annotations and what the machine is. */
@@ -189,6 +197,15 @@ static void on_beat(void *ctx)
         r->reading = node_facts_begin(r->root, r->o.part.loop, r->o.pool, on_facts, r);
     r->is_due = true;
     loop_defer(&r->look);
+}
+
+/* A driver that was installed is asked by this look, and its answer seen by the next. */
+static void on_limits(void *ctx)
+{
+    struct registration *r = ctx;
+
+    timer_arm_after(&r->limits, LIMITS_NS);
+    registration_report(r);
 }
 
 /* --- What the server says unasked --- */
@@ -419,6 +436,7 @@ static int registration_init(struct registration *r, const struct registration_o
     deferred_init(&r->look, o->part.loop, on_look, r);
     timer_init(&r->beat, o->part.loop, on_beat, r);
     timer_init(&r->retry, o->part.loop, on_look, r);
+    timer_init(&r->limits, o->part.loop, on_limits, r);
     r->name = strdup(o->name);
     r->root = strdup(o->root);
     if (!r->name || !r->root)
@@ -453,6 +471,8 @@ void registration_start(struct registration *r)
     };
     informer_add_handler(r->o.self, &r->on_self);
     loop_defer(&r->look);
+    if (r->o.limits)
+        timer_arm_after(&r->limits, LIMITS_NS);
 }
 
 struct registration *registration_free(struct registration *r)
@@ -466,6 +486,7 @@ struct registration *registration_free(struct registration *r)
     loop_undefer(&r->look);
     timer_disarm(&r->beat);
     timer_disarm(&r->retry);
+    timer_disarm(&r->limits);
     (void)object_unref(r->node);
     r->reading = job_drop(r->reading);
     free(r->name);

@@ -64,6 +64,8 @@ static json_ref volume_item(struct json *d, const struct state_volume *volume)
     json_set_string(d, v, "path", volume->path);
     json_set(d, v, "readOnly", json_new_bool(d, volume->is_read_only));
     json_set(d, v, "block", json_new_bool(d, volume->is_block));
+    if (volume->is_missing)
+        json_set(d, v, "missing", json_new_bool(d, true));
     return v;
 }
 

@@ -33,6 +33,7 @@ struct state_volume {
     const char *path;
     bool is_read_only;
     bool is_block;
+    bool is_missing; /* a hostPath without a type, where nothing is: whoever starts the containers makes it */
 };
 
 struct state_mount {

@@ -42,6 +42,7 @@ static void record_free(struct stats_record *r)
     free(r->volume);
     free(r->claim_ns);
     free(r->claim_name);
+    free(r->trouble);
     free(r);
 }
 
@@ -118,9 +119,8 @@ static void on_asked(void *ctx, struct job *j, int r, const struct error *err)
     record->is_block = x->is_block;
     record->usage = x->usage;
     record->real_ns = clock_real_ns(part->clock);
-    record->trouble = (struct error){ 0 };
-    if (r < 0 && r != -ERR_UNSUPPORTED)
-        record->trouble = *err;
+    free(record->trouble);
+    record->trouble = r < 0 && r != -ERR_UNSUPPORTED ? strdup(err->msg) : NULL; /* can be done without */
     if (s->seconds)
         metric_observe(metric_of(s->seconds, x->plugin->name),
                        (double)(loop_now_ns(part->loop) - x->began_ns) / NS_PER_S);

@@ -12,12 +12,12 @@ struct stats_record {
     char *pod_uid;
     char *volume; /* its unique name */
     char *claim_ns;
-    char *claim_name;     /* both NULL: no claim's */
-    bool is_first;        /* of the claim's records: the series are its */
-    bool is_listed;       /* in this round */
-    bool is_block;        /* of the device nothing but the size is known */
-    bool is_known;        /* usage and real_ns mean something */
-    struct error trouble; /* why it is not known; no code: nobody can know */
+    char *claim_name; /* both NULL: no claim's */
+    bool is_first;    /* of the claim's records: the series are its */
+    bool is_listed;   /* in this round */
+    bool is_block;    /* of the device nothing but the size is known */
+    bool is_known;    /* usage and real_ns mean something */
+    char *trouble;    /* why it is not known; NULL: nobody can know */
     struct host_usage usage;
     int64_t real_ns;
     struct stats_job *job;

@@ -77,9 +77,9 @@ static void write_volume(struct buf *out, const struct node_mount *m, const char
     }
     if (r && r->is_known)
         write_numbers(out, r);
-    if (r && r->trouble.code != ERR_NONE) {
+    if (r && r->trouble) {
         (void)buf_add_char(out, ',');
-        write_text(out, "error", r->trouble.msg);
+        write_text(out, "error", r->trouble);
     }
     (void)buf_add_char(out, '}');
 }

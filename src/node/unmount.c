@@ -10,6 +10,7 @@
 #include "host/block_files.h"
 #include "host/mount_table.h"
 #include "host/sub_path.h"
+#include "node/pod_tell.h"
 #include "plugins/layout.h"
 
 #define REFS_BYTES_MAX 2048
@@ -48,13 +49,15 @@ static int stage_unmap(struct stage *s, struct error *err)
                                    : 0;
 }
 
-/* The words are for the log: nobody waits for an unmount but the pod's end. */
-static void fail_quietly(struct node_op *op, const char *prefix, const char *name, int r,
+/* The failure keeps the pod from its end: whoever waits for that sees an event. */
+static void fail_unmount(struct node_op *op, const char *prefix, const char *name, int r,
                          const struct error *err)
 {
     struct error words;
 
     (void)error_set(&words, err->code, "%s for volume \"%s\" : %s", prefix, name, (const char *)err->msg);
+    if (op->mount && !error_is_expected(r))
+        pod_warn_quietly(op->mount->pod, "FailedKillPod", words.msg);
     node_op_end(op, r, &words);
 }
 
@@ -65,7 +68,7 @@ static void on_torn_down(struct node_op *op, struct stage *s, int r, const struc
     if (r < 0) {
         if (s->prefix)
             m->state = MOUNT_UNCERTAIN; /* else only the parts of it were touched */
-        fail_quietly(op, s->prefix ? s->prefix : "UnmountVolume failed", s->name, r, err);
+        fail_unmount(op, s->prefix ? s->prefix : "UnmountVolume failed", s->name, r, err);
         return;
     }
     m->state = MOUNT_NONE;
@@ -187,7 +190,7 @@ static void on_device_gone(struct node_op *op, struct stage *s, int r, const str
     if (r < 0) {
         if (s->mounts_device)
             v->device = MOUNT_UNCERTAIN;
-        fail_quietly(op, s->prefix, s->name, r, err);
+        fail_unmount(op, s->prefix, s->name, r, err);
         return;
     }
     v->device = MOUNT_NONE;
@@ -233,7 +236,7 @@ static void on_forced(struct node_op *op, struct stage *s, int r, const struct e
     if (r < 0 && a->forced_failures)
         metric_add(a->forced_failures, 1);
     if (r < 0)
-        fail_quietly(op, "UnmountVolume failed", s->name, r, err);
+        fail_unmount(op, "UnmountVolume failed", s->name, r, err);
     else
         node_op_end(op, 0, NULL);
     orphans_look(a->orphans);

@@ -121,6 +121,31 @@ static void tell_volume(const struct node_pod *p, const char *outer_name, agent_
     fn(ctx, &w);
 }
 
+/* A pod that ends: its containers first, then what is still mounted. */
+static void tell_end(const struct node_pod *p, agent_wait_fn *fn, void *ctx)
+{
+    if (!p->life.is_over) {
+        fn(ctx,
+           &(struct agent_wait){ .volume = "",
+                                 .waits_for = p->life.is_set_up ? "the pod hook to end its containers"
+                                                                : "its containers to be reported as ended",
+                                 .is_unmount = true,
+                                 .op.complaint = "" });
+        return;
+    }
+    for (const struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod)) {
+        struct agent_wait w = {
+            .volume = spec_name(&m->spec.spec), .waits_for = "", .is_unmount = true, .op.complaint = ""
+        };
+        struct nested_key key = volume_key(m->volume, p);
+
+        if (m->state == MOUNT_NONE)
+            continue;
+        (void)nested_look(p->agent->ops, &key, &w.op);
+        fn(ctx, &w);
+    }
+}
+
 bool agent_each_wait(const struct agent *a, const char *pod_uid, agent_wait_fn *fn, void *ctx)
 {
     const struct node_pod *p = agent_pod(a, pod_uid);
@@ -128,6 +153,10 @@ bool agent_each_wait(const struct agent *a, const char *pod_uid, agent_wait_fn *
 
     if (!p || !p->object)
         return false;
+    if (p->life.stage >= POD_STAGE_TEARDOWN) {
+        tell_end(p, fn, ctx);
+        return true;
+    }
     for (unsigned i = 0; i < p->errors_count; i++)
         fn(ctx, &(struct agent_wait){ .volume = "", .waits_for = "", .op.complaint = p->errors[i] });
     all = &pod_of(p->object)->volumes;

@@ -10,13 +10,16 @@
 
 /* Zeroed: none. */
 struct held_spec {
-    struct object *holder; /* the PersistentVolume, or the pod; a reference; NULL: none */
+    struct object *holder; /* the PersistentVolume or its translation, or the pod; a reference; NULL: none */
     struct volume_spec spec;
 };
 
 /* of: the pod's volume of that name, or with NULL the PersistentVolume that o is. False when the pod has no
  * such volume. What was held before is let go of. */
 bool held_spec_set(struct held_spec *h, const struct object *o, const char *of, bool is_read_only);
+/* A volume whose plugin became a CSI driver is held as its translation from here on; others stay. A failure
+ * leaves it as it was. */
+int held_spec_migrate(struct held_spec *h, struct error *err);
 /* from: NULL for none. */
 void held_spec_copy(struct held_spec *to, const struct held_spec *from);
 void held_spec_clear(struct held_spec *h);

@@ -6,7 +6,10 @@
  * Ownership goes by "first come": the first pod's group is given to everything, before the bind, so that a
  * crash in between is not taken for done. A later pod with another group gets a Warning and the volume as it
  * is. "First" is decided by the mount table, and the path is locked while it is: two volumes may name one
- * directory. */
+ * directory.
+ *
+ * A volume that a discovery created says which disk it is on. Nothing is set up while that disk is not there:
+ * what is below a mount point belongs to another disk. */
 #include "plugins/builtin.h"
 
 #include <inttypes.h>
@@ -14,9 +17,11 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "api/local_volume.h"
 #include "api/quote.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
+#include "host/disk.h"
 #include "host/mount_table.h"
 #include "host/safe_path.h"
 #include "io/file.h"
@@ -82,6 +87,22 @@ static int kind_of(const struct volume_spec *s, enum file_kind *ret, struct erro
     return 0;
 }
 
+/* The disk at the path, without links, is the one that the volume was created for; or nobody says which. */
+static int check_disk(const struct volume_spec *s, const char *path, struct error *err)
+{
+    const char *recorded = object_annotation(&s->volume->obj, ANN_DISK);
+    char present[DISK_NAME_BYTES] = "";
+    int r = recorded ? disk_identify(/* table= */ NULL, path, present, err) : 0;
+
+    if (r < 0)
+        return error_wrap(err, "the disk of local volume \"%s\" is not there", spec_name(s));
+    if (!recorded || disk_compare(recorded, present) != DISK_OTHER)
+        return 0;
+    return error_set(err, ERR_INVALID,
+                     "another disk is at '%s': %s, and local volume \"%s\" was created for %s", path, present,
+                     spec_name(s), recorded);
+}
+
 static int local_mount_path(const struct volume_plugin *self, const struct volume_env *env,
                             const struct volume_spec *s, char ret[PATH_MAX], struct error *err)
 {
@@ -140,6 +161,8 @@ static int local_mount(const struct volume_plugin *self, const struct volume_env
         return r;
     if (state == HOST_PATH_CORRUPTED)
         r = host_clean_mount_point(&env->tools, q->mount_path, /* limit_ns= */ 0, err);
+    if (r == 0)
+        r = check_disk(&q->spec, local_source(&q->spec)->path, err); /* a blank device would be formatted */
     if (r == 0)
         r = host_make_path(q->mount_path, DIR_MODE, err);
     return r < 0 ? r : mount_device(env, q, ret_why, err);
@@ -314,6 +337,8 @@ static int bind_to_pod(struct set_up *s, struct error *err)
     if (r < 0)
         return r;
     r = host_mount(&s->env->tools, &plan, err);
+    if (r == 0 && !s->is_device)
+        r = check_disk(&s->q->spec, s->to, err); /* it may have been unmounted since the first look */
     if (r < 0)
         (void)host_clean_mount_point(&s->env->tools, s->to, 0, &ignored); /* the mount's failure is told */
     return r;
@@ -358,7 +383,10 @@ static int local_set_up(const struct volume_plugin *self, const struct volume_en
         r = host_path_state(s.to, &state, err);
     if (r < 0 || state == HOST_PATH_MOUNTED)
         return r;
-    r = apply_group(&s, err);
+    if (!s.is_device)
+        r = check_disk(&q->spec, s.from, err);
+    if (r == 0)
+        r = apply_group(&s, err);
     return r < 0 ? r : bind_to_pod(&s, err);
 }
 
@@ -397,12 +425,15 @@ static int local_map(const struct volume_plugin *self, const struct volume_env *
                      const struct volume_spec *s, const char *device_path, char ret[PATH_MAX],
                      struct error *err)
 {
+    int r;
+
     (void)self;
     (void)env;
     (void)device_path; /* nothing was attached */
     if (!local_source(s) || local_source(s)->path[0] == '\0')
         return error_set(err, ERR_INVALID, "local volume source is nil or local path is not set");
-    return host_clean_path(local_source(s)->path, ret, err);
+    r = check_disk(s, local_source(s)->path, err);
+    return r < 0 ? r : host_clean_path(local_source(s)->path, ret, err);
 }
 
 static int local_unmap(const struct volume_plugin *self, const struct volume_env *env, const char *name,

@@ -15,6 +15,11 @@ const char *spec_name(const struct volume_spec *s)
     return s->inlined ? s->inlined->name : s->volume->obj.name;
 }
 
+const struct volume *spec_persistent(const struct volume_spec *s)
+{
+    return s->was_inlined ? NULL : s->volume;
+}
+
 struct volume_source spec_source(const struct volume_spec *s)
 {
     struct volume_source source = { 0 };

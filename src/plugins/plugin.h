@@ -45,12 +45,18 @@
 
 /* --- Volumes --- */
 
-/* A volume as plugins see it: one of a pod's own, or a PersistentVolume. Exactly one of the two is set. */
+/* A volume as plugins see it: one of a pod's own, or a PersistentVolume. Exactly one of the two is set. One
+ * whose plugin became a CSI driver is the translation (api/migration.h), a PersistentVolume in any case. */
 struct volume_spec {
     const struct pod_volume *inlined;
     const struct volume *volume;
     bool is_read_only; /* the pod's source says so; of a PersistentVolume, that of the claim in the pod */
+    bool is_migrated;  /* volume is a translation; */
+    bool was_inlined;  /* of a volume of the pod: no such PersistentVolume exists in the API */
 };
+
+/* The PersistentVolume that the API has of it; NULL for none. */
+const struct volume *spec_persistent(const struct volume_spec *s);
 
 /* The name of the pod's volume, or of the PersistentVolume. */
 const char *spec_name(const struct volume_spec *s);
@@ -296,6 +302,14 @@ struct expand_table {
                           const struct expand_request *q, bool *ret_done, struct error *err);
 };
 
+/* How many volumes a node can have. */
+struct limit_table {
+    /* Calls fn with each limit of this node, under the name of its resource in the Node (api/volume_limit.h).
+     * A plugin that has none here calls nothing. Pure. */
+    void (*each)(const struct volume_plugin *self, void (*fn)(void *ctx, const char *key, uint32_t count),
+                 void *ctx);
+};
+
 /* --- The plugin --- */
 
 struct volume_plugin {
@@ -323,6 +337,7 @@ struct volume_plugin {
     const struct attach_table *attach;
     const struct block_table *block;
     const struct expand_table *expand;
+    const struct limit_table *limits;
 
     /* Of plugins that come and go; NULL for constants. */
     void (*free)(struct volume_plugin *self);

@@ -353,6 +353,24 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
     return give(fixed ? fixed : found, a, ret, err);
 }
 
+/* --- Limits --- */
+
+static void each_limit(const struct volume_plugin *const *all,
+                       void (*fn)(void *ctx, const char *key, uint32_t count), void *ctx)
+{
+    for (; *all; all++)
+        if ((*all)->limits)
+            (*all)->limits->each(*all, fn, ctx);
+}
+
+void registry_each_limit(struct plugin_registry *g, void (*fn)(void *ctx, const char *key, uint32_t count),
+                         void *ctx)
+{
+    refresh(g);
+    each_limit(g->fixed.items, fn, ctx);
+    each_limit(g->found.items, fn, ctx);
+}
+
 /* --- Unique names --- */
 
 int registry_unique_name(const struct volume_plugin *p, const struct volume_spec *s, const char *pod_uid,

@@ -72,6 +72,9 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enu
                      const struct volume_plugin **ret, struct error *err);
 int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ability a,
                      const struct volume_plugin **ret, struct error *err);
+/* Calls fn with the limits of all plugins that have any. */
+void registry_each_limit(struct plugin_registry *g, void (*fn)(void *ctx, const char *key, uint32_t count),
+                         void *ctx);
 /* What the last probe complained of; "" for nothing. */
 const char *registry_complaint(const struct plugin_registry *g);
 

@@ -222,9 +222,16 @@ enum look_result { LOOK_DONE, LOOK_WAIT, LOOK_FAILED };
 
 static enum look_result check_reach(struct binding *b, const struct volume *v, const struct node *n)
 {
+    struct migrated_volumes held = { 0 };
+    const struct volume *migrated = volume_of_driver(v, &held), *is = v;
     struct error err;
+    bool is_reached;
 
-    if (node_affinity_check(v->affinity, n->obj.labels.items, n->obj.labels.count, &err) == 0)
+    if (migrated && node_migrates(b->s, n->obj.name, v->source.kind))
+        is = migrated;
+    is_reached = node_affinity_check(is->affinity, n->obj.labels.items, n->obj.labels.count, &err) == 0;
+    migrated_volumes_done(&held);
+    if (is_reached)
         return LOOK_DONE;
     fail(b, "PreBind", "binding volumes: pv \"%s\" node affinity doesn't match node \"%s\": %s", v->obj.name,
          b->node, err.msg);

@@ -19,7 +19,8 @@ void cycle_init(struct cycle *c, struct scheduler *s, const struct pod *p)
 
 void cycle_done(struct cycle *c)
 {
-    vec_done(&c->csi);
+    vec_done(&c->uses);
+    migrated_volumes_done(&c->migrated);
     vec_done(&c->claims);
     vec_done(&c->kept);
     vec_done(&c->by_size);

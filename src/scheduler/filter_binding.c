@@ -101,6 +101,7 @@ static enum cycle_result sort_claim(struct cycle *c, const struct pod_volume *v,
     if (claim_is_fully_bound(claim)) {
         x.is_bound = true;
         x.bound = cached_volume(c->s, claim->volume_name);
+        x.migrated = x.bound ? volume_of_driver(x.bound, &c->migrated) : NULL;
         return vec_push(&c->claims, x) < 0 ? cycle_fail(c, JUDGE_BINDING, "out of memory") : CYCLE_FITS;
     }
     c->has_unbound = true;
@@ -180,13 +181,16 @@ static uint32_t judge_bound(const struct cycle *c, const struct node *n)
 
     for (size_t i = 0; i < c->claims.count; i++) {
         const struct cycle_claim *x = &c->claims.items[i];
+        const struct volume *v = x->bound;
 
         if (!x->is_bound)
             continue;
-        if (!x->bound)
+        if (!v)
             return 1U << REASON_VOLUME_GONE;
-        if (x->bound->affinity && node_selector_matches(x->bound->affinity, n->obj.labels.items,
-                                                        n->obj.labels.count, NULL, &ignored) != 1)
+        if (x->migrated && x->migrated != v && node_migrates(c->s, n->obj.name, v->source.kind))
+            v = x->migrated;
+        if (v->affinity &&
+            node_selector_matches(v->affinity, n->obj.labels.items, n->obj.labels.count, NULL, &ignored) != 1)
             return 1U << REASON_VOLUME_AFFINITY;
     }
     return 0;

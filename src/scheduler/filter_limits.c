@@ -1,23 +1,82 @@
-/* NodeVolumeLimits: how many volumes of a CSI driver a node can have, as its CSINode says. */
+/* NodeVolumeLimits: how many volumes of a driver a node can have. Of a CSI driver its CSINode says it, of a
+ * FlexVolume driver the Node's allocatable (api/volume_limit.h). */
 #include "scheduler/scheduler_int.h"
 
 #include <string.h>
 
+#include "api/migration.h"
 #include "api/pod_claims.h"
+#include "api/volume_limit.h"
+
+/* --- Plugins that became CSI drivers --- */
+
+void migrated_volumes_done(struct migrated_volumes *m)
+{
+    for (size_t i = 0; i < m->items.count; i++)
+        (void)object_unref(m->items.items[i]);
+    vec_done(&m->items);
+}
+
+/* Takes o over; NULL without memory. */
+static const struct volume *hold(struct migrated_volumes *m, struct object *o)
+{
+    if (vec_push(&m->items, o) == 0)
+        return volume_of(o);
+    (void)object_unref(o);
+    return NULL;
+}
+
+const struct volume *volume_of_driver(const struct volume *v, struct migrated_volumes *m)
+{
+    struct object *o = NULL;
+    struct error ignored;
+
+    if (v->source.kind == SOURCE_CSI)
+        return v;
+    if (!migration_plugin(v->source.kind) || migration_translate(v, &o, &ignored) < 0)
+        return NULL;
+    return hold(m, o);
+}
+
+bool node_migrates(const struct scheduler *s, const char *node, enum volume_source_kind source)
+{
+    const struct object *o = informer_get(s->caches[CACHE_CSI_NODES], "", node);
+    const char *plugins = o ? object_annotation(o, ANN_MIGRATED_PLUGINS) : NULL;
+    const char *plugin = migration_plugin(source);
+
+    for (struct str rest = str_of(plugins ? plugins : ""); plugin && rest.s;)
+        if (str_is(str_next(&rest, ','), plugin))
+            return true;
+    return false;
+}
+
+/* --- Volumes of drivers --- */
 
 /* Volumes of a node or of a pod, each once. */
 struct uses {
-    VEC(struct csi_use) items;
+    VEC(struct driver_use) items;
+    struct migrated_volumes migrated; /* what they borrow from */
 };
 
-static bool is_same(const struct csi_use *a, const struct csi_use *b)
+static void uses_done(struct uses *u)
 {
-    if (strcmp(a->driver, b->driver) != 0)
+    vec_done(&u->items);
+    migrated_volumes_done(&u->migrated);
+}
+
+static bool is_of(const struct driver_use *u, const char *driver, bool is_flex)
+{
+    return u->is_flex == is_flex && strcmp(u->driver, driver) == 0;
+}
+
+static bool is_same(const struct driver_use *a, const struct driver_use *b)
+{
+    if (!is_of(a, b->driver, b->is_flex) || a->pod != b->pod)
         return false;
     return a->handle && b->handle ? strcmp(a->handle, b->handle) == 0 : a->claim == b->claim;
 }
 
-static bool has_use(const struct csi_use *items, size_t count, const struct csi_use *use)
+static bool has_use(const struct driver_use *items, size_t count, const struct driver_use *use)
 {
     for (size_t i = 0; i < count; i++)
         if (is_same(&items[i], use))
@@ -25,38 +84,81 @@ static bool has_use(const struct csi_use *items, size_t count, const struct csi_
     return false;
 }
 
-/* The claim's volume, or the one that it will get; false when that is no CSI volume. */
-static bool claim_use(const struct scheduler *s, const struct claim *claim, struct csi_use *ret)
+/* False when no driver serves it. */
+static bool persistent_use(const struct volume *v, struct migrated_volumes *m, struct driver_use *ret)
 {
-    const struct volume *v = claim->volume_name[0] ? cached_volume(s, claim->volume_name) : NULL;
-    const struct storage_class *class = v ? NULL : cached_class(s, claim->class);
+    const struct volume *is = volume_of_driver(v, m);
 
-    if (v && v->source.kind == SOURCE_CSI)
-        *ret = (struct csi_use){ .driver = v->source.csi->driver, .handle = v->source.csi->handle };
-    else if (class)
-        *ret = (struct csi_use){ .driver = class->provisioner, .claim = claim };
+    if (v->source.kind == SOURCE_FLEX)
+        *ret =
+            (struct driver_use){ .driver = v->source.flex->driver, .handle = v->obj.name, .is_flex = true };
+    else if (is)
+        *ret = (struct driver_use){ .driver = is->source.csi->driver, .handle = is->source.csi->handle };
     else
         return false;
     return true;
 }
 
+/* The claim's volume, or the one that it will get. */
+static bool claim_use(const struct scheduler *s, const struct claim *claim, struct migrated_volumes *m,
+                      struct driver_use *ret)
+{
+    const struct volume *v = claim->volume_name[0] ? cached_volume(s, claim->volume_name) : NULL;
+    const struct storage_class *class = v ? NULL : cached_class(s, claim->class);
+    const char *moved = class ? migration_driver(class->provisioner) : NULL;
+
+    if (v)
+        return persistent_use(v, m, ret);
+    if (class)
+        *ret = (struct driver_use){ .driver = moved ? moved : class->provisioner, .claim = claim };
+    return class != NULL;
+}
+
+/* One of a pod's own. */
+static bool inline_use(const struct pod *p, const struct pod_volume *v, struct migrated_volumes *m,
+                       struct driver_use *ret)
+{
+    const struct volume *is;
+    struct object *o = NULL;
+    struct error ignored;
+
+    if (v->type == POD_VOLUME_FLEX) {
+        *ret = (struct driver_use){ .driver = v->flex->driver, .handle = v->name, .pod = p, .is_flex = true };
+        return true;
+    }
+    if (migration_source(v->type) == SOURCE_NONE || migration_translate_inline(p, v, &o, &ignored) < 0)
+        return false;
+    is = hold(m, o);
+    return is && persistent_use(is, m, ret);
+}
+
+/* A claim that is missing: the judges before and after this one say so. */
+static bool volume_use(const struct scheduler *s, const struct pod *p, const struct pod_volume *v,
+                       struct migrated_volumes *m, struct driver_use *ret)
+{
+    const char *name = pod_claim_name(v);
+    const struct claim *claim = name ? cached_claim(s, p->obj.ns, name) : NULL;
+
+    if (name)
+        return claim && claim_use(s, claim, m, ret);
+    return inline_use(p, v, m, ret);
+}
+
 enum cycle_result check_limits(struct cycle *c)
 {
-    for (uint32_t i = 0; c->has_claims && i < c->pod->volumes.count; i++) {
-        const char *name = pod_claim_name(&c->pod->volumes.items[i]);
-        const struct claim *claim = name ? cached_claim(c->s, c->pod->obj.ns, name) : NULL;
-        struct csi_use use;
+    for (uint32_t i = 0; i < c->pod->volumes.count; i++) {
+        struct driver_use use;
 
-        /* One that is missing: the judges before and after this one say so. */
-        if (!claim || !claim_use(c->s, claim, &use) || has_use(c->csi.items, c->csi.count, &use))
+        if (!volume_use(c->s, c->pod, &c->pod->volumes.items[i], &c->migrated, &use) ||
+            has_use(c->uses.items, c->uses.count, &use))
             continue;
-        if (vec_push(&c->csi, use) < 0)
+        if (vec_push(&c->uses, use) < 0)
             return cycle_fail(c, JUDGE_LIMITS, "out of memory");
     }
     return CYCLE_FITS;
 }
 
-static int add_use(struct uses *all, const struct csi_use *use)
+static int add_use(struct uses *all, const struct driver_use *use)
 {
     return has_use(all->items.items, all->items.count, use) ? 0 : vec_push(&all->items, *use);
 }
@@ -66,11 +168,9 @@ static int add_pod(const struct scheduler *s, struct uses *all, const struct pod
     int r = 0;
 
     for (uint32_t i = 0; i < p->volumes.count && r == 0; i++) {
-        const char *name = pod_claim_name(&p->volumes.items[i]);
-        const struct claim *claim = name ? cached_claim(s, p->obj.ns, name) : NULL;
-        struct csi_use use;
+        struct driver_use use;
 
-        if (claim && claim_use(s, claim, &use))
+        if (volume_use(s, p, &p->volumes.items[i], &all->migrated, &use))
             r = add_use(all, &use);
     }
     return r;
@@ -79,33 +179,38 @@ static int add_pod(const struct scheduler *s, struct uses *all, const struct pod
 static int add_attachment(const struct scheduler *s, struct uses *all, const struct attachment *a)
 {
     const struct volume *v = a->volume_name[0] ? cached_volume(s, a->volume_name) : NULL;
+    struct driver_use use;
 
-    if (!v || v->source.kind != SOURCE_CSI)
+    if (!v || !persistent_use(v, &all->migrated, &use) || use.is_flex)
         return 0;
-    return add_use(all, &(struct csi_use){ .driver = a->attacher, .handle = v->source.csi->handle });
+    use.driver = a->attacher;
+    return add_use(all, &use);
 }
 
-static size_t count_of(const struct csi_use *items, size_t count, const char *driver)
+static size_t count_of(const struct driver_use *items, size_t count, const char *driver, bool is_flex)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++)
-        n += strcmp(items[i].driver, driver) == 0;
+        n += is_of(&items[i], driver, is_flex);
     return n;
 }
 
 /* Those of the pod that no pod of the node has yet. */
-static size_t new_of(const struct cycle *c, const struct csi_use *by_pods, size_t count, const char *driver)
+static size_t new_of(const struct cycle *c, const struct driver_use *by_pods, size_t count,
+                     const char *driver, bool is_flex)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < c->csi.count; i++)
-        n += strcmp(c->csi.items[i].driver, driver) == 0 && !has_use(by_pods, count, &c->csi.items[i]);
+    for (size_t i = 0; i < c->uses.count; i++)
+        n += is_of(&c->uses.items[i], driver, is_flex) && !has_use(by_pods, count, &c->uses.items[i]);
     return n;
 }
 
-/* How many volumes the node has at most, of whatever driver: each claim of a pod and each attachment may be
- * one of its own. */
+/* --- CSI drivers --- */
+
+/* How many volumes the node has at most, of whatever driver: each claim of a pod, each volume of one that
+ * became a driver's and each attachment may be one of its own. */
 static size_t used_at_most(const struct cycle *c, const struct sched_node *n)
 {
     size_t count = (size_t)n->used.claims;
@@ -125,7 +230,8 @@ static bool may_exceed(const struct cycle *c, const struct csi_node *k, const st
 
     for (uint32_t i = 0; i < k->drivers_count; i++) {
         const struct csi_node_driver *d = &k->drivers[i];
-        size_t mine = d->count_max >= 0 ? count_of(c->csi.items, c->csi.count, d->name) : 0;
+        size_t mine =
+            d->count_max >= 0 ? count_of(c->uses.items, c->uses.count, d->name, /* is_flex= */ false) : 0;
 
         if (mine > 0 && used + mine > (size_t)d->count_max)
             return true;
@@ -149,28 +255,70 @@ static int collect(const struct cycle *c, const struct sched_node *n, struct use
     return r;
 }
 
-static bool exceeds(const struct cycle *c, const struct csi_node *k, const struct sched_node *n)
+/* used: what is on the node, the first by_pods of it by pods. */
+static bool exceeds(const struct cycle *c, const struct uses *used, size_t by_pods, const char *driver,
+                    bool is_flex, int64_t limit)
 {
+    size_t fresh = new_of(c, used->items.items, by_pods, driver, is_flex);
+
+    return fresh > 0 &&
+           count_of(used->items.items, used->items.count, driver, is_flex) + fresh > (size_t)limit;
+}
+
+static bool exceeds_csi(const struct cycle *c, const struct sched_node *n)
+{
+    const struct object *o = informer_get(c->s->caches[CACHE_CSI_NODES], "", n->name);
+    const struct csi_node *k = (const struct csi_node *)(const void *)o;
     struct uses used = { 0 };
     size_t by_pods;
-    bool is_over = collect(c, n, &used, &by_pods) < 0; /* without memory to count it is full */
+    bool is_over;
 
-    for (uint32_t i = 0; i < k->drivers_count && !is_over; i++) {
-        const struct csi_node_driver *d = &k->drivers[i];
-        size_t fresh = new_of(c, used.items.items, by_pods, d->name);
+    if (!k || !may_exceed(c, k, n))
+        return false;
+    is_over = collect(c, n, &used, &by_pods) < 0; /* without memory to count it is full */
+    for (uint32_t i = 0; i < k->drivers_count && !is_over; i++)
+        is_over = k->drivers[i].count_max >= 0 && exceeds(c, &used, by_pods, k->drivers[i].name,
+                                                          /* is_flex= */ false, k->drivers[i].count_max);
+    uses_done(&used);
+    return is_over;
+}
 
-        is_over = d->count_max >= 0 && fresh > 0 &&
-                  count_of(used.items.items, used.items.count, d->name) + fresh > (size_t)d->count_max;
+/* --- FlexVolume drivers --- */
+
+/* What the node says of the driver; -1: nothing. */
+static int64_t flex_limit(const struct node *n, const char *driver)
+{
+    char key[VOLUME_LIMIT_KEY_BYTES];
+    const struct quantity *q = NULL;
+    struct error ignored;
+
+    if (volume_limit_key(driver, key, &ignored) == 0)
+        q = amounts_get(&n->allocatable, key);
+    return q ? quantity_value(q) : -1;
+}
+
+static bool exceeds_flex(const struct cycle *c, const struct sched_node *n)
+{
+    struct uses used = { 0 };
+    size_t by_pods = 0;
+    bool is_collected = false, is_over = false;
+
+    for (size_t i = 0; i < c->uses.count && !is_over; i++) {
+        const struct driver_use *u = &c->uses.items[i];
+        int64_t limit = u->is_flex ? flex_limit(n->node, u->driver) : -1;
+
+        if (limit < 0)
+            continue;
+        if (!is_collected)
+            is_over = collect(c, n, &used, &by_pods) < 0;
+        is_collected = true;
+        is_over = is_over || exceeds(c, &used, by_pods, u->driver, /* is_flex= */ true, limit);
     }
-    vec_done(&used.items);
+    uses_done(&used);
     return is_over;
 }
 
 uint32_t judge_limits(const struct cycle *c, const struct sched_node *n)
 {
-    const struct object *o =
-        c->csi.count > 0 ? informer_get(c->s->caches[CACHE_CSI_NODES], "", n->name) : NULL;
-    const struct csi_node *k = (const struct csi_node *)(const void *)o;
-
-    return k && may_exceed(c, k, n) && exceeds(c, k, n) ? 1U << REASON_VOLUME_COUNT : 0;
+    return c->uses.count > 0 && (exceeds_csi(c, n) || exceeds_flex(c, n)) ? 1U << REASON_VOLUME_COUNT : 0;
 }

@@ -207,7 +207,7 @@ static void on_node_update(void *ctx, const struct object *old, const struct obj
     if (was->is_unschedulable && !is->is_unschedulable)
         judges |= BIT(JUDGE_UNSCHEDULABLE);
     if (!amounts_equal(&was->allocatable, &is->allocatable))
-        judges |= BIT(JUDGE_RESOURCES);
+        judges |= BIT(JUDGE_RESOURCES) | BIT(JUDGE_LIMITS);
     if (judges)
         help(s, judges);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/migration.h"
 #include "base/cleanup.h"
 
 #define UNLIMITED (-1)
@@ -64,7 +65,8 @@ struct needs pod_needs(const struct pod *p)
         }
     }
     for (uint32_t i = 0; i < p->volumes.count; i++)
-        sum.claims += pod_claim_name(&p->volumes.items[i]) != NULL;
+        sum.claims +=
+            pod_claim_name(&p->volumes.items[i]) || migration_source(p->volumes.items[i].type) != SOURCE_NONE;
     return (struct needs){ .milli_cpu = larger(sum.milli_cpu, peak.milli_cpu),
                            .memory = larger(sum.memory, peak.memory),
                            .pods = 1,

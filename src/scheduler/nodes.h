@@ -15,7 +15,7 @@ struct needs {
     int64_t milli_cpu;
     int64_t memory;
     int64_t pods;
-    int64_t claims; /* volumes that stand for one */
+    int64_t claims; /* volumes that stand for one, or that became a CSI driver's */
 };
 
 struct sched_node;

@@ -30,6 +30,7 @@ struct queued_pod {
     uint64_t sequence; /* of it */
     uint64_t rest_until_ns;
     uint64_t aside_since_ns;
+    uint64_t reported_ns;         /* when its last failure was recorded as an event; 0: none was */
     uint32_t judges;              /* that refused it: 1 << enum judge */
     TAILQ_ENTRY(queued_pod) link; /* aside */
 };

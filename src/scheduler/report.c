@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "machinery/write.h"
 
+/* The same failure of a pod is not recorded sooner again. */
+#define REPORT_AGAIN_NS (5 * NS_PER_S)
 #define CONDITION "PodScheduled"
 #define NOTE_BYTES_MAX 1024
 #define NOTE_TAIL " ..."
@@ -118,11 +120,18 @@ static void record(struct scheduler *s, const struct pod *p, enum event_type typ
             .about = &p->obj, .type = type, .reason = reason, .action = action, .message = message });
 }
 
-void report_failure(struct scheduler *s, const struct pod *p, const char *reason, struct str message)
+void report_failure(struct scheduler *s, struct queued_pod *x, const char *reason, struct str message)
 {
-    record(s, p, EVENT_WARNING, "FailedScheduling", "Scheduling", message);
-    if (!is_said(p, reason, message))
-        report_condition(s, p, reason, message);
+    uint64_t now_ns = loop_now_ns(s->o.part.loop);
+    bool is_known = is_said(x->pod, reason, message);
+
+    /* An object that is created beside the pod makes it be tried again at once, often for the same result. */
+    if (!is_known || !x->reported_ns || now_ns - x->reported_ns >= REPORT_AGAIN_NS) {
+        x->reported_ns = now_ns;
+        record(s, x->pod, EVENT_WARNING, "FailedScheduling", "Scheduling", message);
+    }
+    if (!is_known)
+        report_condition(s, x->pod, reason, message);
 }
 
 void report_scheduled(struct scheduler *s, const struct pod *p, const char *node)

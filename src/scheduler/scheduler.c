@@ -28,7 +28,7 @@ void scheduler_attempt_over(struct scheduler *s, const char *pod_uid, bool is_re
 
     scheduler_metrics_not_scheduled(s->metrics, is_refused);
     if (x) {
-        report_failure(s, x->pod, is_refused ? "Unschedulable" : "SchedulerError", message);
+        report_failure(s, x, is_refused ? "Unschedulable" : "SchedulerError", message);
         if (is_refused)
             queue_set_aside(&s->queue, x, judges);
         else

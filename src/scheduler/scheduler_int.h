@@ -95,6 +95,7 @@ struct cycle_claim {
     const struct claim *claim;
     const struct storage_class *class; /* of one that is delayed */
     const struct volume *bound;        /* of one that is bound; NULL: the volume is gone */
+    const struct volume *migrated;     /* the same as its CSI driver knows it; NULL: it has none */
     const char *selected_node;         /* written or promised; NULL for none */
     bool is_bound;
     bool is_kept_elsewhere;          /* from the node at hand the volume kept for it cannot be reached */
@@ -113,12 +114,25 @@ struct zone_rule {
     struct str values; /* joined with "__" */
 };
 
-/* A volume of a CSI driver; borrowed for the turn. */
-struct csi_use {
+/* A volume of a driver that may have a limit; borrowed for the turn. */
+struct driver_use {
     const char *driver;
-    const char *handle;        /* NULL: it is not there yet … */
+    const char *handle;        /* of a FlexVolume driver, the volume's name; NULL: it is not there yet … */
     const struct claim *claim; /* … and this is whose it will be */
+    const struct pod *pod;     /* of a FlexVolume driver, and the pod's own; NULL: others may have it too */
+    bool is_flex;
 };
+
+/* Translations of volumes whose plugins became CSI drivers, until they are released. */
+struct migrated_volumes {
+    VEC(struct object *) items;
+};
+
+void migrated_volumes_done(struct migrated_volumes *m);
+/* The volume as its CSI driver knows it: itself, or its translation. NULL: it has no such driver. */
+const struct volume *volume_of_driver(const struct volume *v, struct migrated_volumes *m);
+/* The node says that it leaves volumes of the source's plugin to the CSI driver. */
+bool node_migrates(const struct scheduler *s, const char *node, enum volume_source_kind source);
 
 enum cycle_result { CYCLE_FITS, CYCLE_REFUSED, CYCLE_FAILED, CYCLE_DROPPED };
 
@@ -131,7 +145,8 @@ struct cycle {
     VEC(uint32_t) by_size; /* delayed claims that no node was selected for, smallest request first */
     VEC(const struct volume *) chosen; /* on the node at hand, by claim; NULL: to be provisioned */
     VEC(struct zone_rule) zones;
-    VEC(struct csi_use) csi; /* volumes of limited drivers that the pod would bring */
+    VEC(struct driver_use) uses; /* volumes of drivers that the pod would bring */
+    struct migrated_volumes migrated;
     bool has_claims;
     bool has_disks;         /* inline volumes that nodes cannot share */
     bool is_alone_conflict; /* a ReadWriteOncePod claim is in use */
@@ -208,7 +223,7 @@ void bindings_see_pod(struct scheduler *s, const char *uid);
 /* --- What people see (report.c) --- */
 
 /* The condition, when it says anything new, and the event. reason: "Unschedulable" or "SchedulerError". */
-void report_failure(struct scheduler *s, const struct pod *p, const char *reason, struct str message);
+void report_failure(struct scheduler *s, struct queued_pod *x, const char *reason, struct str message);
 void report_scheduled(struct scheduler *s, const struct pod *p, const char *node);
 void reports_free(struct scheduler *s);
 

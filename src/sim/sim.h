@@ -18,7 +18,7 @@
 #include "sim/fault.h"
 
 #define SIM_STEPS 1500
-#define SIM_MESSAGE_BYTES 1024
+#define SIM_MESSAGE_BYTES ERROR_MSG_BYTES_MAX
 
 struct sim;
 

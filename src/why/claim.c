@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/class.h"
+#include "api/local_volume.h"
 #include "api/pod.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
@@ -15,6 +17,11 @@
 #include "machinery/parts.h"
 #include "plugins/registry.h"
 #include "why/pod.h"
+#include "why/unmountable.h"
+#include "why/users.h"
+
+/* Of volumes against the nodes, for one explanation. */
+#define REACH_CHECKS_MAX 1000
 
 /* --- The binder's sight, or one like it --- */
 
@@ -87,10 +94,13 @@ int why_search(const struct why_world *w, const struct claim *c, struct match_op
 
 /* --- No volume fits --- */
 
+/* Nothing where several rules refuse it: to satisfy one of them would not help. */
 static void advise_on_nearest(struct report *r, const struct claim *c, const struct candidates *x)
 {
     const char *name = x->nearest->obj.name;
 
+    if (strcmp(candidates_cause(x), "no-match") == 0)
+        return;
     if (strcmp(candidates_cause(x), "released") == 0)
         report_advise(
             r,
@@ -163,8 +173,16 @@ void why_no_volume(struct report *r, const struct claim *c, const struct candida
                              : "it is bound as soon as a volume fits");
 }
 
+bool why_has_classes(const struct why_world *w)
+{
+    struct informer_cursor at;
+
+    return informer_first(w->caches[KIND_CLASS], &at) != NULL;
+}
+
 /* Where there are volumes without a class somebody makes them by hand, and they are what it is about. */
-static void explain_no_class(struct report *r, const struct claim *c, const struct candidates *x)
+static void explain_no_class(const struct why_world *w, struct report *r, const struct claim *c,
+                             const struct candidates *x)
 {
     if (x->of_class > 0 || c->has_class) {
         why_no_volume(r, c, x);
@@ -172,8 +190,12 @@ static void explain_no_class(struct report *r, const struct claim *c, const stru
         report_cause(r, "no-class-set",
                      "no volume fits, it asks for no storage class, and there is no default class");
         why_no_volume(r, c, x);
-        report_advise(
-            r, "Or name a class that provisions: storageClassName; berth get sc shows which there are.");
+        report_advise(r, "%s",
+                      why_has_classes(w)
+                          ? "Or name a class that provisions: storageClassName; berth get sc shows which "
+                            "there are."
+                          : "Or create a StorageClass whose provisioner runs, and name it: "
+                            "storageClassName. There is none yet.");
     }
     if (c->has_class)
         report_fact(
@@ -244,6 +266,61 @@ static bool add_for_pod(const struct why_world *w, struct report *r, const struc
     return is_judged;
 }
 
+/* Volumes that are free and fit but for the pod: one that some node reaches, and one that none does. */
+struct free_for_pod {
+    const struct volume *reached, *unreached;
+};
+
+static void find_free_for_pod(const struct why_world *w, const struct claim *c, struct free_for_pod *ret)
+{
+    const struct match_options options = { .is_delayed = true };
+    struct informer_cursor at;
+    size_t checks = 0;
+
+    for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at);
+         o && !ret->reached && checks < REACH_CHECKS_MAX; o = informer_next(&at)) {
+        _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+        const struct volume *v = volume_of(o);
+
+        if (match_refusals(v, c, &options) & ~(1U << REJECT_DELAYED))
+            continue;
+        checks++;
+        if (!v->affinity || !w->caches[KIND_NODE] || why_reach(w, v, &nodes) > 0)
+            ret->reached = v;
+        else if (!ret->unreached)
+            ret->unreached = v;
+    }
+}
+
+static void explain_unreached(const struct why_world *w, struct report *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf need = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    why_write_need(w, v, &need);
+    report_cause(r, "node-gone", "volume %s fits, and needs %s", v->obj.name, buf_cstr(&need));
+    why_advise_need(r, v);
+}
+
+static void explain_no_consumer(const struct why_world *w, struct report *r, const struct claim *c,
+                                const struct candidates *candidates)
+{
+    const struct object *k = why_get(w, KIND_CLASS, "", c->class);
+    bool is_provisioned =
+        k && strcmp(((const struct storage_class *)(const void *)k)->provisioner, PROVISIONER_NONE) != 0;
+    struct free_for_pod x = { 0 };
+
+    if (!is_provisioned)
+        find_free_for_pod(w, c, &x);
+    if (!x.reached && x.unreached)
+        explain_unreached(w, r, x.unreached);
+    report_cause(r, "waits-for-consumer", "its class \"%s\" waits for a pod that uses it, and there is none",
+                 c->class);
+    report_advise(r, "Create a pod in namespace %s that uses the claim.", c->obj.ns);
+    if (!is_provisioned && !x.reached && !x.unreached)
+        why_no_volume(r, c, candidates);
+    report_next(r, "it is bound when a pod that uses it is given a node");
+}
+
 static void explain_await_pod(const struct why_world *w, struct report *r, const struct claim *c)
 {
     struct consumers x = { .names = BUF_INIT(WHY_LINE_BYTES_MAX) };
@@ -269,11 +346,7 @@ static void explain_await_pod(const struct why_world *w, struct report *r, const
         report_advise(r, "Leave spec.nodeName out of the pod; a nodeSelector keeps it on the node.");
         report_next(r, "it waits for a pod that goes through the scheduler");
     } else {
-        report_cause(r, "waits-for-consumer",
-                     "its class \"%s\" waits for a pod that uses it, and there is none", c->class);
-        report_advise(r, "Create a pod in namespace %s that uses the claim; nothing else is needed.",
-                      c->obj.ns);
-        report_next(r, "it is bound when a pod that uses it is given a node");
+        explain_no_consumer(w, r, c, &candidates);
     }
     buf_done(&x.names);
 }
@@ -322,6 +395,19 @@ static void on_sync(void *ctx, const struct operation_state *s)
         (void)buf_add_cstr(ctx, s->message);
 }
 
+/* What the discovery of local volumes says of the disk of its volume. */
+static void explain_disk(struct report *r, const struct volume *v)
+{
+    const char *problem = object_annotation(&v->obj, ANN_DISK_PROBLEM);
+
+    if (!problem)
+        return;
+    report_cause(r, local_disk_is_replaced(v) ? "disk-replaced" : "disk-missing",
+                 "the disk of its volume %s cannot be used: %s", v->obj.name, problem);
+    report_advise(r, "See the volume: berth why pv/%s", v->obj.name);
+    report_next(r, "pods that use it wait until the disk is there");
+}
+
 static void explain_bind(const struct why_world *w, struct report *r, const struct claim *c,
                          const struct volume *v)
 {
@@ -329,6 +415,8 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
     char age[WHY_AGE_BYTES_MAX];
 
     if (is_bound(c, v)) {
+        explain_disk(r, v);
+        why_unmountable_kind(w, r, v);
         why_growth(w, r, c);
         return;
     }
@@ -399,7 +487,7 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
                      d->class->obj.name);
         report_next(r, "the binder sets the class; then it is looked at again");
     } else if (d->step == CLAIM_STEP_NO_CLASS) {
-        explain_no_class(r, c, &x);
+        explain_no_class(w, r, c, &x);
     } else {
         why_provisioning(w, r, c, d, &x);
     }
@@ -458,6 +546,7 @@ static void add_state(struct report *r, const struct claim *c)
 
 void why_claim(const struct why_world *w, struct report *r, const struct object *claim)
 {
+    static const char *const over[] = { "FailedBinding", "ProvisioningFailed", NULL };
     const struct claim *c = claim_of(claim);
 
     add_state(r, c);
@@ -465,5 +554,5 @@ void why_claim(const struct why_world *w, struct report *r, const struct object 
         why_deletion(w, r, c);
     explain_decision(w, r, c);
     why_add_operations(w, r, claim);
-    why_add_events(w, r, claim);
+    why_add_events(w, r, claim, c->phase == CLAIM_BOUND ? over : NULL);
 }

@@ -7,6 +7,9 @@
 #include "why/candidates.h"
 #include "why/world.h"
 
+/* claim.c: there is a StorageClass. */
+bool why_has_classes(const struct why_world *w);
+
 /* claim.c: no volume fits, and none is made. */
 void why_no_volume(struct report *r, const struct claim *c, const struct candidates *x);
 

@@ -8,8 +8,10 @@
 #include "api/pod.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
+#include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "machinery/parts.h"
+#include "why/users.h"
 
 /* Those who use it, with their nodes: "web-0 (on n1), web-1". Returns how many. */
 static unsigned add_users(const struct why_world *w, const struct claim *c, struct buf *out)
@@ -43,39 +45,44 @@ static const char *condition_message(const struct claim *c, const char *type)
     return x && x->status == CONDITION_TRUE ? x->message : NULL;
 }
 
-struct failure {
-    bool is_set;
-    struct timestamp at;
-    char text[WHY_LINE_BYTES_MAX];
-};
-
-static void on_event(void *ctx, const struct event *e)
+/* The last word on growth about an object; false when that was a success, or nothing was said. volume: the
+ * one that the event has to name; NULL for any. */
+static bool find_failed_growth(const struct why_world *w, const struct object *about, const char *volume,
+                               struct why_warning *ret)
 {
-    struct failure *x = ctx;
+    static const char *const reasons[] = { "VolumeResizeFailed", "FileSystemResizeFailed",
+                                           "VolumeResizeSuccessful", "FileSystemResizeSuccessful", NULL };
 
-    if (strcmp(e->reason, "VolumeResizeFailed") != 0 && strcmp(e->reason, "FileSystemResizeFailed") != 0)
-        return;
-    if (x->is_set && timestamp_cmp(why_event_at(e), x->at) < 0)
-        return;
-    x->is_set = true;
-    x->at = why_event_at(e);
-    (void)snprintf(x->text, sizeof x->text, "%s", e->message);
+    return why_last_event(w, about, reasons, ret) && strstr(ret->reason, "Failed") &&
+           (!volume || strstr(ret->message, volume));
+}
+
+/* The node records what fails there about the pod for which the volume grows. */
+static bool find_failure_on_node(const struct why_world *w, const struct claim *c, struct why_warning *ret)
+{
+    struct informer_cursor at;
+    char key[CLAIM_KEY_BYTES_MAX], volume[WHY_LINE_BYTES_MAX];
+
+    (void)snprintf(key, sizeof key, "%s/%s", c->obj.ns, c->obj.name);
+    (void)snprintf(volume, sizeof volume, "\"%s\"", c->volume_name);
+    for (const struct object *o = informer_first_by(w->caches[KIND_POD], PODS_BY_CLAIM, str_of(key), &at); o;
+         o = informer_next(&at))
+        if (protect_is_user(pod_of(o), c) && find_failed_growth(w, o, volume, ret))
+            return true;
+    return false;
 }
 
 /* The words of the last failure: of a condition, else of an event. False when there was none. */
-static bool find_failure(const struct why_world *w, const struct claim *c, struct failure *ret)
+static bool find_failure(const struct why_world *w, const struct claim *c, struct why_warning *ret)
 {
     const char *said = condition_message(c, CLAIM_CONTROLLER_RESIZE_ERROR);
 
     if (!said)
         said = condition_message(c, CLAIM_NODE_RESIZE_ERROR);
-    if (said) {
-        ret->is_set = true;
-        (void)snprintf(ret->text, sizeof ret->text, "%s", said);
-    } else if (w->each_event) {
-        w->each_event(w->ctx, &c->obj, on_event, ret);
-    }
-    return ret->is_set;
+    if (!said)
+        return find_failed_growth(w, &c->obj, /* volume= */ NULL, ret) || find_failure_on_node(w, c, ret);
+    (void)snprintf(ret->message, sizeof ret->message, "%s", said);
+    return true;
 }
 
 static bool is_pending_on_node(const struct claim *c)
@@ -91,31 +98,60 @@ static bool may_grow(const struct why_world *w, const struct claim *c)
     return o && ((const struct storage_class *)(const void *)o)->allows_expansion;
 }
 
+/* The volume, where its people have to grow it; NULL for any other. */
+static const struct volume *volume_by_hand(const struct why_world *w, const struct claim *c)
+{
+    const struct object *o = why_get(w, KIND_VOLUME, "", c->volume_name);
+
+    return o && expand_is_by_hand(volume_of(o)) ? volume_of(o) : NULL;
+}
+
+static void explain_by_hand(struct report *r, const struct claim *c, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf asks = BUF_INIT(256);
+
+    (void)quantity_format(&c->request, &asks);
+    report_cause(r, "resize-by-hand", "nothing here expands volume %s: %s", v->obj.name,
+                 v->source.kind == SOURCE_NFS ? "the export is its server's"
+                                              : "it is a disk or directory of its node");
+    report_advise(r,
+                  "Grow what is behind it, then raise the capacity of the volume: berth patch pv %s -p "
+                  "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
+                  v->obj.name, buf_cstr(&asks));
+    report_next(r, "nothing, until the capacity of the volume is raised; then the claim follows");
+}
+
 static void explain_growth(const struct why_world *w, struct report *r, const struct claim *c,
                            const char *users)
 {
-    struct failure x = { .is_set = false };
+    const struct volume *by_hand = volume_by_hand(w, c);
+    bool has_grown = by_hand && quantity_cmp(&by_hand->capacity, &c->request) >= 0;
+    bool is_on_node = is_pending_on_node(c) || (has_grown && by_hand->source.kind == SOURCE_LOCAL);
+    struct why_warning x = { .message = "" };
 
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE) {
         (void)find_failure(w, c, &x);
-        report_cause(r, "resize-infeasible", "it cannot grow that far%s%s", x.text[0] ? ": " : "", x.text);
+        report_cause(r, "resize-infeasible", "it cannot grow that far%s%s", x.message[0] ? ": " : "",
+                     x.message);
         report_advise(r, "Ask for less, but not for less than it has.");
         report_next(r, "nothing, until another size is asked for");
     } else if (find_failure(w, c, &x)) {
-        report_cause(r, "resize-failed", "growing it fails: %s", x.text);
+        report_cause(r, "resize-failed", "growing it fails: %s", x.message);
         report_next(r, "it is tried again by itself");
-    } else if (is_pending_on_node(c) && users[0] == '\0') {
+    } else if (is_on_node && users[0] == '\0') {
         report_cause(r, "resize-waits-for-pod",
                      "its volume has grown, and its file system grows when a node mounts it: no pod uses it");
         report_advise(r, "Start a pod that uses the claim.");
         report_next(r, "the node that mounts it grows the file system");
-    } else if (is_pending_on_node(c)) {
+    } else if (is_on_node) {
         report_cause(r, "resize-on-node", "its volume has grown, and the node is to grow its file system");
         report_next(r, "the node of %s grows the file system", users);
     } else if (!may_grow(w, c)) {
         report_cause(r, "resize-not-allowed", "its class \"%s\" does not let volumes grow", c->class);
         report_advise(r, "Set allowVolumeExpansion: true in the class, if its storage can grow.");
         report_next(r, "nothing, until the class allows it");
+    } else if (by_hand && !has_grown) {
+        explain_by_hand(r, c, by_hand);
     } else {
         report_cause(r, "resizing", "its volume is being grown");
         report_next(r, "the volume grows, then its file system");

@@ -100,6 +100,12 @@ static void add_retry(const struct why_world *w, struct report *r, const struct 
         report_next(r, "it is tried again");
 }
 
+/* The host-path provisioner works only where a flag asks for it. */
+static bool is_disabled(const char *message)
+{
+    return strstr(message, "provisioning in volume plugin \"kubernetes.io/host-path\" is disabled") != NULL;
+}
+
 static void explain_here(const struct why_world *w, struct report *r, const struct claim *c,
                          const struct claim_decision *d)
 {
@@ -114,6 +120,13 @@ static void explain_here(const struct why_world *w, struct report *r, const stru
                      d->plugin->name, c->source->kind, c->source->name);
         report_advise(r, "Use a class whose CSI driver can copy, or leave spec.dataSource out.");
         report_next(r, "nothing: this cannot be provisioned");
+    } else if (is_disabled(x.message)) {
+        report_cause(r, "provisioner-disabled", "the provisioner %s is off in these controllers",
+                     d->plugin->name);
+        report_fact(r, "%s", x.message);
+        report_advise(r, "Start berth serve, or berth controllers, with --enable-hostpath-provisioner, which "
+                         "is for tests on one machine; or use another class.");
+        report_next(r, "it is tried again by itself");
     } else if (x.failures > 0) {
         report_cause(r, "provisioning-failed", "provisioning fails: %s", x.message);
         report_advise(r, "Mend what the message says; the next try comes by itself.");
@@ -126,6 +139,28 @@ static void explain_here(const struct why_world *w, struct report *r, const stru
 
 /* --- Somebody outside --- */
 
+static bool is_in_process(const struct why_world *w, const char *provisioner)
+{
+    for (const char *const *p = w->provisioners; p && *p; p++)
+        if (strcmp(*p, provisioner) == 0)
+            return true;
+    return false;
+}
+
+static void add_provisioner(const struct why_world *w, struct report *r, const struct claim *c,
+                            const struct claim_decision *d)
+{
+    if (is_in_process(w, d->provisioner))
+        report_fact(r, "class \"%s\" is provisioned by '%s', in the controllers' own process", c->class,
+                    d->provisioner);
+    else if (strcmp(d->class->provisioner, d->provisioner) != 0)
+        report_fact(r, "class \"%s\" is provisioned by '%s' (which replaced %s), outside the controllers",
+                    c->class, d->provisioner, d->class->provisioner);
+    else
+        report_fact(r, "class \"%s\" is provisioned by '%s', which runs outside the controllers", c->class,
+                    d->provisioner);
+}
+
 static void explain_outside(const struct why_world *w, struct report *r, const struct claim *c,
                             const struct claim_decision *d)
 {
@@ -133,9 +168,9 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     char age[WHY_AGE_BYTES_MAX];
 
     find_word(w, c, &x);
-    report_fact(r, "class \"%s\" is provisioned by '%s', which runs outside the controllers", c->class,
-                d->provisioner);
-    if (w->caches[KIND_CSI_DRIVER] && !x.is_set && !why_get(w, KIND_CSI_DRIVER, "", d->provisioner))
+    add_provisioner(w, r, c, d);
+    if (w->caches[KIND_CSI_DRIVER] && !x.is_set && !is_in_process(w, d->provisioner) &&
+        !why_get(w, KIND_CSI_DRIVER, "", d->provisioner))
         report_fact(r, "there is no CSIDriver '%s': if it is one, it is not installed", d->provisioner);
     report_next(r, "'%s' creates a volume for it, which is then bound", d->provisioner);
     if (!object_annotation_is(&c->obj, ANN_PROVISIONER, d->provisioner)) {
@@ -153,8 +188,8 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
                      "the provisioner '%s' was asked for a volume and has said nothing since",
                      d->provisioner);
         report_advise(r,
-                      "See that '%s' is installed and runs (berth get pods -A), and reads claims of class "
-                      "\"%s\". It tells of its work in events: berth events --for pvc/%s -n %s",
+                      "Install and start '%s' where it can reach this server, and see that it serves class "
+                      "\"%s\". It records its work as events: berth events --for pvc/%s -n %s",
                       d->provisioner, c->class, c->obj.name, c->obj.ns);
     }
 }
@@ -200,7 +235,9 @@ void why_provisioning(const struct why_world *w, struct report *r, const struct 
 {
     if (d->step == CLAIM_STEP_PROVISION_CLASS) {
         report_cause(r, claim_step_names[d->step], "there is no StorageClass \"%s\"", c->class);
-        report_advise(r, "Create the class, or ask for one that there is: berth get sc");
+        report_advise(r, "%s",
+                      why_has_classes(w) ? "Create the class, or ask for one that there is: berth get sc"
+                                         : "Create the class: there is none yet.");
         report_next(r, "it is looked at again when the class is created");
         if (x->nearest && x->of_class > 0)
             why_no_volume(r, c, x);

@@ -26,7 +26,7 @@ void why_add_nested(struct report *r, const struct nested_state *op, uint64_t no
 {
     struct report_operation o = { .name = op->name,
                                   .is_running = op->is_running,
-                                  .failures = op->complaint[0] != '\0',
+                                  .failures = op->failures,
                                   .retry_seconds = -1,
                                   .message = op->complaint };
 
@@ -38,6 +38,7 @@ void why_add_nested(struct report *r, const struct nested_state *op, uint64_t no
 
 void why_pod(const struct why_world *w, struct report *r, const struct object *pod)
 {
+    static const char *const over[] = { "FailedScheduling", NULL };
     const struct pod *p = pod_of(pod);
 
     add_state(r, p);
@@ -47,5 +48,5 @@ void why_pod(const struct why_world *w, struct report *r, const struct object *p
         why_scheduling(w, r, p);
     else
         why_on_node(w, r, p);
-    why_add_events(w, r, pod);
+    why_add_events(w, r, pod, p->node_name[0] ? over : NULL);
 }

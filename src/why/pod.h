@@ -19,6 +19,7 @@ struct pod_verdict {
     const struct pod_volume *volume; /* the first that keeps the pod back; NULL: none does */
     char cause[64];                  /* of its report */
     char sentence[WHY_LINE_BYTES_MAX];
+    json_ref advice; /* of its report; 0 for none */
     bool fits_alone; /* each claim that waits for the pod would find a volume, were it alone */
 };
 void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p, struct schedule *x,
@@ -32,6 +33,8 @@ bool why_delayed_claim(const struct why_world *w, struct report *r, struct sched
 /* pod_node.c: of a pod that has its node. */
 void why_on_node(const struct why_world *w, struct report *r, const struct pod *p);
 
+/* pod_attach.c: the pod's own volumes whose plugins became CSI drivers, where such a driver is missing. */
+void why_inline_drivers(const struct why_world *w, struct report *r, const struct pod *p);
 /* pod_attach.c: of a bound claim's volume, on the pod's node: the first step that is missing. */
 void why_volume_on_node(const struct why_world *w, struct report *r, const struct pod *p,
                         const struct volume *v);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "api/csi.h"
+#include "api/migration.h"
 #include "api/node.h"
 #include "base/cleanup.h"
 #include "controllers/attach/attach.h"
+#include "why/unmountable.h"
 #include "why/users.h"
 
 static bool is_exclusive(const struct volume *v)
@@ -16,12 +18,28 @@ static bool is_exclusive(const struct volume *v)
     return (v->modes & (ACCESS_ROX | ACCESS_RWX)) == 0;
 }
 
+/* The node judges a volume whose plugin became a CSI driver by the driver's topology. */
 static bool is_reachable(const struct volume *v, const struct node *n, struct error *err)
 {
+    _cleanup_(object_unref_p) struct object *is = NULL;
+    struct error ignored;
+
+    if (migration_plugin(v->source.kind) && migration_translate(v, &is, &ignored) == 0)
+        v = volume_of(is);
     return node_affinity_check(v->affinity, n->obj.labels.items, n->obj.labels.count, err) == 0;
 }
 
 /* --- CSI --- */
+
+/* Its own, or the one that its plugin became; NULL for none. */
+static const char *driver_of(const struct volume *v)
+{
+    const char *plugin = migration_plugin(v->source.kind);
+
+    if (v->source.kind == SOURCE_CSI)
+        return v->source.csi->driver;
+    return plugin ? migration_driver(plugin) : NULL;
+}
 
 static bool explain_driver(const struct why_world *w, struct report *r, const struct pod *p,
                            const char *driver)
@@ -82,7 +100,7 @@ static void explain_attachment(const struct why_world *w, struct report *r, cons
                      p->node_name, a->attach_error.message);
         report_fact(r, "that was %s ago", why_age(w, a->attach_error.time, age));
         report_next(r, "%s tries again", a->attacher);
-    } else if (is_exclusive(v) && why_attached(w, v->obj.name, p->node_name, &nodes) > 0) {
+    } else if (is_exclusive(v) && why_attached(w, v->obj.name, p->node_name, WHY_ANY, &nodes) > 0) {
         (void)explain_elsewhere(w, r, p, v, buf_cstr(&nodes));
     } else if (a) {
         report_cause(r, "attaching",
@@ -95,6 +113,16 @@ static void explain_attachment(const struct why_world *w, struct report *r, cons
                      v->obj.name, p->node_name);
         report_advise(r, "If this lasts, no attach controller runs: berth serve, or berth controllers.");
         report_next(r, "the attach controller makes a VolumeAttachment");
+    }
+}
+
+void why_inline_drivers(const struct why_world *w, struct report *r, const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++) {
+        enum volume_source_kind source = migration_source(p->volumes.items[i].type);
+
+        if (source != SOURCE_NONE && explain_driver(w, r, p, migration_driver(migration_plugin(source))))
+            return;
     }
 }
 
@@ -133,10 +161,12 @@ void why_volume_on_node(const struct why_world *w, struct report *r, const struc
 {
     const struct object *n = why_get(w, KIND_NODE, "", p->node_name);
     struct attach_look look = { w, r, p, v };
+    const char *driver;
     struct error err;
 
     if (p->phase == POD_RUNNING)
         return; /* it has what it needs */
+    why_unmountable_volume(w, r, v, p->node_name);
     if (n && !is_reachable(v, node_of(n), &err)) {
         report_cause(r, reason_word(REASON_VOLUME_AFFINITY), "volume %s cannot be used from node %s: %s",
                      v->obj.name, p->node_name, err.msg);
@@ -145,8 +175,7 @@ void why_volume_on_node(const struct why_world *w, struct report *r, const struc
     }
     if (w->attach)
         attach_each_wait(w->attach, p->node_name, p->obj.uid, on_attach, &look);
-    if (v->source.kind != SOURCE_CSI)
-        return;
-    if (!explain_driver(w, r, p, v->source.csi->driver) && needs_attachment(w, v->source.csi->driver))
+    driver = driver_of(v);
+    if (driver && !explain_driver(w, r, p, driver) && needs_attachment(w, driver))
         explain_attachment(w, r, p, v);
 }

@@ -110,7 +110,8 @@ static void write_place(const struct why_world *w, const struct schedule *x, con
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (why_reach(w, v, &nodes) == 0) {
-        (void)buf_add_cstr(out, "can be used from no node that is there");
+        (void)buf_add_cstr(out, "needs ");
+        why_write_need(w, v, out);
         return;
     }
     (void)buf_addf(out, "can only be used from %s", buf_cstr(&nodes));
@@ -163,6 +164,14 @@ static void explain_apart(const struct why_world *w, struct report *r, const str
     report_cause(r, "volumes-apart", "no node reaches all of its volumes: %s", buf_cstr(&words));
 }
 
+static void advise_node(struct report *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf labels = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    node_selector_words(v->affinity, &labels);
+    report_advise(r, "Add a node labelled %s; the volume cannot move.", buf_cstr(&labels));
+}
+
 /* Of the volumes that the node cannot reach. */
 static void explain_affinity(const struct why_world *w, struct report *r, const struct schedule *x,
                              const struct schedule_node *n)
@@ -177,12 +186,16 @@ static void explain_affinity(const struct why_world *w, struct report *r, const 
     }
     while ((c = next_claim(w, x->pod, &at, &v))) {
         _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), none = BUF_INIT(64);
+        bool is_gone;
 
         if (!v || reaches(v, n->node))
             continue;
         write_place(w, x, v, &words);
-        report_cause(r, why_reach(w, v, &none) == 0 ? "node-gone" : reason_word(REASON_VOLUME_AFFINITY),
+        is_gone = why_reach(w, v, &none) == 0;
+        report_cause(r, is_gone ? "node-gone" : reason_word(REASON_VOLUME_AFFINITY),
                      "volume %s of claim %s %s", v->obj.name, c->obj.name, buf_cstr(&words));
+        if (is_gone)
+            advise_node(r, v);
     }
 }
 
@@ -272,7 +285,9 @@ static void explain_no_node(const struct why_world *w, struct report *r, const s
     else
         report_cause(r, reason_word(why), "none of the %zu nodes will do; the nearest, %s, %s",
                      x->nodes.count, n->node->obj.name, buf_cstr(&words));
-    if (advices[why])
+    if (why == REASON_NO_VOLUME || why == REASON_NO_SPACE)
+        report_advise_as(r, volumes->advice);
+    if (advices[why] && !str_is(report_cause_code(r), "node-gone"))
         report_advise(r, "%s", advices[why]);
 }
 
@@ -295,8 +310,11 @@ static void explain_refused(struct report *r, const struct schedule *x, const st
         report_advise(r, "Create the claim in namespace %s.", x->pod->obj.ns);
         break;
     case REFUSAL_UNBOUND:
-        report_cause(r, refusal_word(x->refusal), "claim %s is not bound: %s", claim, volumes->sentence);
-        report_advise(r, "See the claim: berth why pvc/%s -n %s", claim, x->pod->obj.ns);
+        report_cause(r, refusal_word(x->refusal), "claim %s is not bound: %s", claim,
+                     strcmp(volumes->cause, WHY_NOTHING) == 0
+                         ? "the binder has not set pv.kubernetes.io/bind-completed"
+                         : volumes->sentence);
+        report_advise_as(r, volumes->advice);
         break;
     case REFUSAL_CLAIM_AWAITED:
     case REFUSAL_CLAIM_LOST:
@@ -306,7 +324,7 @@ static void explain_refused(struct report *r, const struct schedule *x, const st
     case REFUSAL_NO_MODE:
     case REFUSAL_NO_VOLUME:
         report_cause(r, refusal_word(x->refusal), "claim %s: %s", claim, volumes->sentence);
-        report_advise(r, "See the claim: berth why pvc/%s -n %s", claim, x->pod->obj.ns);
+        report_advise_as(r, volumes->advice);
         break;
     case REFUSAL_NONE:
     case REFUSAL_COUNT:
@@ -419,6 +437,7 @@ static void explain_state(const struct why_world *w, struct report *r, const str
         break;
     case SCHEDULE_BINDING:
         explain_binding(w, r, x);
+        report_advise_as(r, volumes->advice);
         break;
     case SCHEDULE_REFUSED:
         explain_refused(r, x, volumes);

@@ -10,7 +10,9 @@
 #include "api/match.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
+#include "controllers/binder/decide.h"
 #include "why/claim.h"
+#include "why/users.h"
 
 #define BIT(reason) (1U << (reason))
 /* Not the node's fault but that of the claims: one of them may be this one. */
@@ -47,13 +49,19 @@ static const char *word_of(const struct schedule_volume *v)
     return reason_word(verdict_first(v->reasons & ~CLAIMS_REASONS));
 }
 
+static void write_labels(const struct volume *v, struct buf *out)
+{
+    (void)buf_add_cstr(out, "needs a node labelled ");
+    node_selector_words(v->affinity, out);
+}
+
 static void write_volume(const struct schedule_volume *x, const struct volume *v, const struct claim *c,
                          struct buf *out)
 {
     if (x->is_promised)
         (void)buf_add_cstr(out, "promised to another pod that is on its way");
-    else if (x->reject == REJECT_NODE)
-        (void)buf_add_cstr(out, "can be used from no node that is there");
+    else if (x->reject == REJECT_NODE && v->affinity)
+        write_labels(v, out);
     else if (x->reject != REJECT_NONE)
         match_words(x->reject, v, c, out);
     else if (fits(x))
@@ -147,18 +155,28 @@ static bool explain_selected(struct report *r, const struct schedule *x, const s
     return false;
 }
 
-static bool explain_none(struct report *r, const struct claim *c, const struct near *near)
+static bool explain_none(const struct why_world *w, struct report *r, const struct claim *c,
+                         const struct near *near)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+    bool is_node_gone;
 
     if (!near->volume) {
         report_cause(r, "no-volumes", "there is no volume at all, and class %s provisions none", c->class);
         return false;
     }
-    write_volume(&near->verdict, near->volume, c, &words);
-    report_cause(r, word_of(&near->verdict),
+    is_node_gone = near->verdict.reject == REJECT_NODE && near->volume->affinity;
+    if (is_node_gone) {
+        (void)buf_add_cstr(&words, "it needs ");
+        why_write_need(w, near->volume, &words);
+    } else {
+        write_volume(&near->verdict, near->volume, c, &words);
+    }
+    report_cause(r, is_node_gone ? "node-gone" : word_of(&near->verdict),
                  "no free volume can be had where the pod may go; the nearest is %s: %s",
                  near->volume->obj.name, buf_cstr(&words));
+    if (is_node_gone)
+        why_advise_need(r, near->volume);
     return false;
 }
 
@@ -181,7 +199,7 @@ bool why_delayed_claim(const struct why_world *w, struct report *r, struct sched
     }
     if (k && k->provisioner[0] && strcmp(k->provisioner, PROVISIONER_NONE) != 0)
         return explain_provision(r, x, c, k, fine);
-    return explain_none(r, c, &near);
+    return explain_none(w, r, c, &near);
 }
 
 /* --- Claims --- */
@@ -277,6 +295,7 @@ static void end_part(struct parts_made *x, struct report *part, const struct pod
         return;
     x->verdict->volume = v;
     (void)snprintf(x->verdict->cause, sizeof x->verdict->cause, "%.*s", STR_ARG(report_cause_code(part)));
+    x->verdict->advice = part->advice;
     (void)snprintf(x->verdict->sentence, sizeof x->verdict->sentence, "%.*s", STR_ARG(report_sentence(part)));
 }
 

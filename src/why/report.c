@@ -159,6 +159,18 @@ struct str report_sentence(const struct report *r)
     return json_get_text(r->d, r->json, "sentence");
 }
 
+struct str report_detail(struct str message)
+{
+    static const char begin[] = " failed for volume \"", end[] = "\" : ";
+    const char *at = message.len ? memmem(message.s, message.len, begin, sizeof begin - 1) : NULL;
+    const char *words = at ? memmem(at, message.len - (size_t)(at - message.s), end, sizeof end - 1) : NULL;
+
+    if (!words)
+        return message;
+    words += sizeof end - 1;
+    return (struct str){ words, message.len - (size_t)(words - message.s) };
+}
+
 void report_fact(struct report *r, const char *fmt, ...)
 {
     va_list args;
@@ -184,6 +196,12 @@ void report_advise(struct report *r, const char *fmt, ...)
     va_start(args, fmt);
     json_append(r->d, r->advice, line_new(r, fmt, args));
     va_end(args);
+}
+
+void report_advise_as(struct report *r, json_ref advice)
+{
+    for (json_ref v = advice ? json_first(r->d, advice) : 0; v; v = json_next(r->d, v))
+        report_advise(r, "%.*s", STR_ARG(json_text(r->d, v)));
 }
 
 /* --- Candidates --- */
@@ -253,5 +271,7 @@ void report_event(struct report *r, const struct report_event *e)
     json_set_string(r->d, x, "message", e->message);
     json_set(r->d, x, "count", json_new_int(r->d, e->count));
     json_set_string(r->d, x, "age", e->age);
+    if (e->is_over)
+        json_set(r->d, x, "over", json_new_bool(r->d, true));
     json_append(r->d, r->events, x);
 }

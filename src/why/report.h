@@ -9,7 +9,7 @@
  *   facts[]                          what else is true and of use
  *   candidates{total, groups[{reason, count, examples[{name, text}]}]}
  *   operations[{name, state, failures, retryInSeconds, message}]
- *   events[{type, reason, message, count, age}]
+ *   events[{type, reason, message, count, age, over}]
  *   parts[]                          reports of the same shape
  *   next, advice[]                   which step comes next; what the person can do
  *
@@ -28,7 +28,7 @@
 
 /* Of a report and its document. */
 #define WHY_BYTES_MAX ((size_t)256 << 20)
-#define WHY_LINE_BYTES_MAX 1024
+#define WHY_LINE_BYTES_MAX (ERROR_MSG_BYTES_MAX + 1024) /* an error and the words around it */
 /* So many candidates are shown one by one; of more, a few of each reason. */
 #define WHY_FEW 20
 #define WHY_EXAMPLES 5
@@ -74,6 +74,9 @@ void report_state(struct report *r, const char *fmt, ...) __attribute__((format(
 void report_cause(struct report *r, const char *cause, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool report_has_cause(const struct report *r);
+/* The words behind `MountVolume.SetUp failed for volume "v" : `, or the whole message. */
+struct str report_detail(struct str message);
+
 /* "" before there is one. Borrowed from the document. */
 struct str report_cause_code(const struct report *r);
 struct str report_sentence(const struct report *r);
@@ -81,6 +84,9 @@ void report_fact(struct report *r, const char *fmt, ...) __attribute__((format(p
 void report_next(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A whole sentence, with the command where there is one. */
 void report_advise(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What another report of the same document advises; 0 for none. */
+void report_advise_as(struct report *r, json_ref advice);
 
 /* A candidate that was refused for a reason (a literal). True when its text is wanted: report_example() is
  * next. Most of many are only counted, so that their words cost nothing. */
@@ -105,6 +111,7 @@ struct report_event {
     const char *message;
     int64_t count;
     const char *age; /* "5m" */
+    bool is_over;    /* it says nothing about the present */
 };
 void report_event(struct report *r, const struct report_event *e);
 

@@ -5,8 +5,19 @@
 #ifndef BERTH_WHY_TEXT_H
 #define BERTH_WHY_TEXT_H
 
+#include <stdbool.h>
+
 #include "api/json.h"
 
-void why_text_write(const struct json *d, json_ref report, struct buf *out);
+struct why_style {
+    bool is_verbose; /* every operation and event: else those that add something to the rest */
+    bool is_ascii;   /* the terminal cannot show other characters: "!=" for the sign that is none */
+};
+/* The first line is the verdict, the second what the person can do. A part says nothing that its report has
+ * said. */
+void why_text_write(const struct json *d, json_ref report, const struct why_style *style, struct buf *out);
+
+/* A text of a report: one line of it, and nothing that a terminal would obey. */
+void why_text_add(struct str text, const struct why_style *style, struct buf *out);
 
 #endif

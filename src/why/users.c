@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "api/match.h"
+#include "api/migration.h"
 #include "api/node.h"
 #include "api/pod_claims.h"
+#include "base/cleanup.h"
+#include "host/mount.h"
 #include "machinery/parts.h"
 
 /* A list that is being written. */
@@ -63,12 +66,15 @@ size_t why_users_placed(const struct why_world *w, const char *ns, const char *c
 
 size_t why_reach(const struct why_world *w, const struct volume *v, struct buf *out)
 {
+    _cleanup_(object_unref_p) struct object *is = NULL;
     struct list l = { .out = out };
     struct informer_cursor at;
     struct error ignored; /* an affinity that is wrong is one that does not match */
 
     if (!w->caches[KIND_NODE])
         return 0;
+    if (migration_plugin(v->source.kind) && migration_translate(v, &is, &ignored) == 0)
+        v = volume_of(is); /* nodes judge it by the driver's topology */
     for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
         if (node_affinity_check(v->affinity, o->labels.items, o->labels.count, &ignored) == 0)
             list_add(&l, o->name, "");
@@ -80,7 +86,61 @@ static const struct attachment *attachment_of(const struct object *o)
     return (const struct attachment *)(const void *)o;
 }
 
-size_t why_attached(const struct why_world *w, const char *volume, const char *except_node, struct buf *out)
+/* The label that the affinity asks for first; NULL for none. */
+static const char *wanted_key(const struct volume *v)
+{
+    return v->affinity->count && v->affinity->terms[0].labels.count
+               ? v->affinity->terms[0].labels.items[0].key
+               : NULL;
+}
+
+/* The node, with its value of the label where its name does not tell. */
+static void add_node(struct list *l, const struct object *node, const char *key)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(WHY_LINE_BYTES_MAX);
+    const char *has = key ? object_label(node, key) : NULL;
+
+    (void)buf_add_cstr(&text, node->name);
+    if (has && strcmp(has, node->name) != 0)
+        (void)buf_addf(&text, " (%s=%s)", key, has);
+    else if (key && !has)
+        (void)buf_addf(&text, " (without %s)", key);
+    list_add(l, buf_cstr(&text), "");
+}
+
+void why_write_need(const struct why_world *w, const struct volume *v, struct buf *out)
+{
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct list l = { .out = &nodes };
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
+        add_node(&l, o, wanted_key(v));
+    (void)buf_add_cstr(out, "a node labelled ");
+    node_selector_words(v->affinity, out);
+    if (list_end(&l) == 0)
+        (void)buf_add_cstr(out, "; there is no node here");
+    else
+        (void)buf_addf(out, "; the %s %s", l.count == 1 ? "only node here is" : "nodes here are",
+                       buf_cstr(&nodes));
+}
+
+void why_advise_need(struct report *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf labels = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    node_selector_words(v->affinity, &labels);
+    report_advise(r, "Add a node labelled %s, or make volume %s again with a node affinity for a node here.",
+                  buf_cstr(&labels), v->obj.name);
+}
+
+static bool is_one_of(const struct attachment *a, enum why_attachments which)
+{
+    return which == WHY_ANY || a->is_attached == (which == WHY_ATTACHED);
+}
+
+size_t why_attached(const struct why_world *w, const char *volume, const char *except_node,
+                    enum why_attachments which, struct buf *out)
 {
     struct list l = { .out = out };
     struct informer_cursor at;
@@ -91,7 +151,8 @@ size_t why_attached(const struct why_world *w, const char *volume, const char *e
          o = informer_next(&at)) {
         const struct attachment *a = attachment_of(o);
 
-        if (strcmp(a->volume_name, volume) == 0 && !(except_node && strcmp(a->node_name, except_node) == 0))
+        if (strcmp(a->volume_name, volume) == 0 && is_one_of(a, which) &&
+            !(except_node && strcmp(a->node_name, except_node) == 0))
             list_add(&l, a->node_name, "");
     }
     return list_end(&l);
@@ -117,9 +178,9 @@ const struct claim *why_claim_of(const struct why_world *w, const struct volume 
     return o ? claim_of(o) : NULL;
 }
 
-/* --- Complaints --- */
+/* --- Events --- */
 
-struct warning_search {
+struct event_search {
     const char *const *reasons;
     struct why_warning *found;
     bool is_found;
@@ -127,10 +188,10 @@ struct warning_search {
 
 static void on_event(void *ctx, const struct event *e)
 {
-    struct warning_search *x = ctx;
+    struct event_search *x = ctx;
     struct timestamp at = why_event_at(e);
 
-    if (strcmp(e->type, "Warning") != 0 || (x->is_found && timestamp_cmp(at, x->found->at) < 0))
+    if (x->is_found && timestamp_cmp(at, x->found->at) < 0)
         return;
     for (const char *const *reason = x->reasons; *reason; reason++) {
         if (strcmp(e->reason, *reason) != 0)
@@ -142,12 +203,31 @@ static void on_event(void *ctx, const struct event *e)
     }
 }
 
-bool why_last_warning(const struct why_world *w, const struct object *about, const char *const *reasons,
-                      struct why_warning *ret)
+bool why_last_event(const struct why_world *w, const struct object *about, const char *const *reasons,
+                    struct why_warning *ret)
 {
-    struct warning_search x = { .reasons = reasons, .found = ret };
+    struct event_search x = { .reasons = reasons, .found = ret };
 
     if (w->each_event)
         w->each_event(w->ctx, about, on_event, &x);
     return x.is_found;
+}
+
+bool why_advise_install(struct report *r, const char *message, const char *machine)
+{
+    const char *missing = strstr(message, MOUNT_HELPER_MISSING), *helper = missing;
+    struct str what;
+
+    while (helper && helper > message && helper[-1] != ' ')
+        helper--;
+    if (!helper || !str_has_prefix(str_of(helper), "mount."))
+        return false;
+    what = (struct str){ helper, (size_t)(missing - helper) };
+    missing += strlen(MOUNT_HELPER_MISSING);
+    if (str_has_prefix(str_of(missing), MOUNT_HELPER_PACKAGE)) {
+        missing += strlen(MOUNT_HELPER_PACKAGE);
+        what = (struct str){ missing, strcspn(missing, " \n") };
+    }
+    report_advise(r, "Install %.*s on %s.", STR_ARG(what), machine);
+    return true;
 }

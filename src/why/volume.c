@@ -9,18 +9,26 @@
 #include <string.h>
 
 #include "api/class.h"
+#include "api/local_volume.h"
 #include "api/match.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
 #include "why/claim.h"
+#include "why/unmountable.h"
 #include "why/users.h"
 
-#define LOCAL_PROVISIONER "local-volume-provisioner-"
 /* It may be refused for good reasons. */
 #define ADVISE_KEEP                                                \
     "To keep its data instead: berth patch pv %s --type=merge -p " \
     "'{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Retain\"}}'"
+/* The record goes, and the next scan records what is there. */
+#define ADVISE_REPLACE                                                                             \
+    "If the data of the old disk may be lost, let the volume have the new one: berth patch pv %s " \
+    "--type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_DISK "\":null}}}'"
+#define ADVISE_RESIZE                                      \
+    "To use all of it: berth patch pv %s --type=merge -p " \
+    "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'"
 /* The claimRef goes, and with it the claim's hold on the data. */
 #define ADVISE_REUSE                                                                                \
     "To let another claim have it, once its data is not needed: berth patch pv %s --type=merge -p " \
@@ -238,14 +246,17 @@ static void explain_kept(const struct why_world *w, struct report *r, const stru
 static void add_users(const struct why_world *w, struct report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf pods = BUF_INIT(WHY_LINE_BYTES_MAX),
-                                     nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+                                     nodes = BUF_INIT(WHY_LINE_BYTES_MAX),
+                                     waiting = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (why_users(w, v->claim.ns, v->claim.name, NULL, &pods) > 0)
         report_fact(r, "used by pods: %s", buf_cstr(&pods));
     else
         report_fact(r, "no pod uses the claim");
-    if (why_attached(w, v->obj.name, NULL, &nodes) > 0)
+    if (why_attached(w, v->obj.name, NULL, WHY_ATTACHED, &nodes) > 0)
         report_fact(r, "attached to: %s", buf_cstr(&nodes));
+    if (why_attached(w, v->obj.name, NULL, WHY_TO_BE_ATTACHED, &waiting) > 0)
+        report_fact(r, "not attached yet to: %s", buf_cstr(&waiting));
 }
 
 static void explain_bound(const struct why_world *w, struct report *r, const struct volume *v)
@@ -265,7 +276,7 @@ static void explain_bound(const struct why_world *w, struct report *r, const str
         report_cause(r, "claim-has-another", "it is kept for claim %s/%s, which has volume %s", v->claim.ns,
                      v->claim.name, c->volume_name);
     } else {
-        report_cause(r, WHY_NOTHING, "claim %s/%s has it", v->claim.ns, v->claim.name);
+        report_cause(r, WHY_NOTHING, "nothing is wrong");
         add_users(w, r, v);
         return;
     }
@@ -311,6 +322,32 @@ static void explain_retained(const struct why_world *w, struct report *r, const 
     report_next(r, "nothing happens by itself: that is what Retain means");
 }
 
+/* The node's agent cleans what it created, and what it takes over. */
+static void explain_cleaning(const struct why_world *w, struct report *r, const struct volume *v,
+                             const char *by)
+{
+    struct str node = { 0 }, uid = { 0 };
+    const struct object *n = NULL;
+    char name[256];
+
+    if (local_volume_maker(v, &node, &uid) && node.len < sizeof name) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)node.len, node.s);
+        n = why_get(w, KIND_NODE, "", name);
+    }
+    report_cause(r, "cleaning", "its claim %s/%s is gone, and the node it is on has to clean it: %s",
+                 v->claim.ns, v->claim.name, by);
+    report_advise(r, "If this lasts, see the events below, and that the part \"local\" runs on that node.");
+    if (object_annotation(&v->obj, ANN_DISK_PROBLEM))
+        return; /* what has to come first was said */
+    if (n && uid.len && !str_is(uid, n->uid)) {
+        report_fact(r, "node %s was registered again since it created the volume", n->name);
+        report_next(r, "the node takes the volume over when it has found the same disk; then it is cleaned, "
+                       "deleted, and created again under the same name");
+    } else {
+        report_next(r, "it is cleaned, deleted, and created again under the same name");
+    }
+}
+
 /* Somebody else's to delete: whoever provisioned it, or serves its driver. */
 static void explain_outside(const struct why_world *w, struct report *r, const struct volume *v)
 {
@@ -319,7 +356,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
     struct why_warning said;
 
-    if (why_last_warning(w, &v->obj, reasons, &said)) {
+    if (why_last_event(w, &v->obj, reasons, &said)) {
         report_cause(r, "failing", "deleting it fails: %s", said.message);
         report_advise(r, "Mend what the message says; it is tried again by itself.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
@@ -327,12 +364,8 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     if (!by)
         by = v->source.kind == SOURCE_CSI ? v->source.csi->driver : "its provisioner";
     if (strncmp(by, LOCAL_PROVISIONER, strlen(LOCAL_PROVISIONER)) == 0) {
-        report_cause(r, "cleaning", "its claim %s/%s is gone, and the node it is on has to clean it: %s",
-                     v->claim.ns, v->claim.name, by);
-        report_advise(r,
-                      "If this lasts, see the events below, and that the part \"local\" runs on that node.");
-        report_next(r, "it is cleaned, deleted, and made anew under the same name");
-    } else if (why_attached(w, v->obj.name, NULL, &nodes) > 0) {
+        explain_cleaning(w, r, v, by);
+    } else if (why_attached(w, v->obj.name, NULL, WHY_ANY, &nodes) > 0) {
         report_cause(r, "attached", "its claim is gone, and it cannot be deleted while it is attached to %s",
                      buf_cstr(&nodes));
         report_advise(r, "See what holds it there: berth get volumeattachments");
@@ -359,7 +392,8 @@ static void explain_work(const struct why_world *w, struct report *r, const stru
                      x.message[0]    ? x.message
                      : v->message[0] ? v->message
                                      : "nobody says why");
-        report_advise(r, "Mend what the message says; it is tried again by itself.");
+        if (!why_advise_install(r, x.message[0] ? x.message : v->message, "the machine of the controllers"))
+            report_advise(r, "Mend what the message says; it is tried again by itself.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
         report_next(r, "it is tried again");
     } else if (x.is_running) {
@@ -418,7 +452,9 @@ static void explain_let_go(const struct why_world *w, struct report *r, const st
 /* One that no node can use helps nobody, whoever has it: false. */
 static bool explain_reach(const struct why_world *w, struct report *r, const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX),
+                                     need = BUF_INIT(WHY_LINE_BYTES_MAX),
+                                     labels = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (!v->affinity || !w->caches[KIND_NODE])
         return true;
@@ -426,16 +462,41 @@ static bool explain_reach(const struct why_world *w, struct report *r, const str
         report_fact(r, "it can be used from: %s", buf_cstr(&nodes));
         return true;
     }
-    report_cause(r, "node-gone", "no node matches its node affinity: its data cannot be reached");
+    why_write_need(w, v, &need);
+    node_selector_words(v->affinity, &labels);
+    report_cause(r, "node-gone", "no node matches its node affinity: it needs %s", buf_cstr(&need));
     if (v->claim.is_set)
         report_advise(r,
-                      "Bring the node back, or if its data is lost with it: berth delete pvc %s -n %s, then "
+                      "Add a node labelled %s, or if its data is lost: berth delete pvc %s -n %s, then "
                       "berth delete pv %s",
-                      v->claim.name, v->claim.ns, v->obj.name);
+                      buf_cstr(&labels), v->claim.name, v->claim.ns, v->obj.name);
     else
-        report_advise(r, "Bring the node back, or if it is gone for good: berth delete pv %s", v->obj.name);
-    report_next(r, "it can be used again when a node with its labels is there");
+        report_advise(r, "Add a node labelled %s, or if there will be none: berth delete pv %s",
+                      buf_cstr(&labels), v->obj.name);
+    report_next(r, "it can be used when a node with its labels is there");
     return false;
+}
+
+/* What the discovery on its node says of its disk: api/local_volume.h. */
+static void explain_disk(struct report *r, const struct volume *v)
+{
+    _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    const char *problem = object_annotation(&v->obj, ANN_DISK_PROBLEM);
+    struct quantity disk;
+
+    if (problem) {
+        report_cause(r, local_disk_is_replaced(v) ? "disk-replaced" : "disk-missing",
+                     "its disk cannot be used: %s", problem);
+        report_advise(r, "Mount its disk there, on its node. Pods that wait for it are tried again.");
+        report_next(r, "it is used again, or cleaned, when its disk is there");
+        if (local_disk_is_replaced(v))
+            report_advise(r, ADVISE_REPLACE, v->obj.name);
+    } else if (local_disk_capacity(v, &disk) && v->has_capacity && quantity_cmp(&disk, &v->capacity) != 0) {
+        (void)quantity_format(&disk, &size);
+        report_fact(r, "its disk holds %s", buf_cstr(&size));
+        if (quantity_cmp(&disk, &v->capacity) > 0)
+            report_advise(r, ADVISE_RESIZE, v->obj.name, buf_cstr(&size));
+    }
 }
 
 static void explain_phase(const struct why_world *w, struct report *r, const struct volume *v)
@@ -481,10 +542,12 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
     if (v->obj.is_deleting)
         explain_deleting(r, v);
     is_reachable = explain_reach(w, r, v);
+    explain_disk(r, v);
+    why_unmountable_kind(w, r, v);
     if (is_reachable || v->claim.is_set)
         explain_phase(w, r, v);
     if (v->message[0])
         report_fact(r, "its status says: %s", v->message);
     why_add_operations(w, r, volume);
-    why_add_events(w, r, volume);
+    why_add_events(w, r, volume, /* over= */ NULL);
 }

@@ -113,7 +113,16 @@ static void on_event(void *ctx, const struct event *e)
     n->items[at] = (struct event *)(void *)object_ref(&e->obj);
 }
 
-void why_add_events(const struct why_world *w, struct report *r, const struct object *about)
+static bool is_one_of(const char *reason, const char *const *reasons)
+{
+    for (; reasons && *reasons; reasons++)
+        if (strcmp(reason, *reasons) == 0)
+            return true;
+    return false;
+}
+
+void why_add_events(const struct why_world *w, struct report *r, const struct object *about,
+                    const char *const *over)
 {
     struct newest n = { .count = 0 };
     char age[WHY_AGE_BYTES_MAX];
@@ -129,7 +138,8 @@ void why_add_events(const struct why_world *w, struct report *r, const struct ob
                                                 .reason = e->reason,
                                                 .message = e->message,
                                                 .count = count > 0 ? count : 1,
-                                                .age = why_age(w, why_event_at(e), age) });
+                                                .age = why_age(w, why_event_at(e), age),
+                                                .is_over = is_one_of(e->reason, over) });
         (void)object_unref(&n.items[i]->obj);
     }
 }

@@ -28,7 +28,9 @@ struct why_world {
     const struct binder *binder;               /* NULL: in no process that we know, as the rest */
     struct scheduler *scheduler; /* at work, or one that follows the caches (scheduler_follow()) */
     const struct agent *agent;   /* of one node */
+    const char *flex_dir;        /* where the agent looks for FlexVolume drivers */
     const struct attach *attach;
+    const char *const *provisioners; /* that run in this process, but for the binder's; NULL at the end */
     /* Calls fn for the events about an object, in any order. NULL: events are not known. */
     void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
     void *ctx;
@@ -48,8 +50,10 @@ const struct object *why_get(const struct why_world *w, enum kind k, const char 
 /* When it last happened; zero when it does not say. */
 struct timestamp why_event_at(const struct event *e);
 
-/* The newest events about the object, oldest first. */
-void why_add_events(const struct why_world *w, struct report *r, const struct object *about);
+/* The newest events about the object, oldest first. over: the reasons of those that its state has outdated;
+ * they end with NULL. NULL for none. */
+void why_add_events(const struct why_world *w, struct report *r, const struct object *about,
+                    const char *const *over);
 
 /* What the binder does for a claim or volume, or will try again. */
 void why_add_operations(const struct why_world *w, struct report *r, const struct object *about);

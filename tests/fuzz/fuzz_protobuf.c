@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/protobuf.h"
-#include "api/protobuf_int.h"
 #include "base/cleanup.h"
 
 #define BYTES_MAX ((size_t)1 << 16)
@@ -22,18 +21,48 @@ static void add_bytes(struct buf *out, unsigned number, struct str bytes)
     (void)buf_add_str(out, bytes);
 }
 
+/* New ones at the end: saved inputs name them by their place. */
+static const struct {
+    const char *api_version, *kind;
+} kinds[] = {
+    { "v1", "PersistentVolume" },
+    { "v1", "PersistentVolumeClaim" },
+    { "v1", "Namespace" },
+    { "v1", "ConfigMap" },
+    { "v1", "Secret" },
+    { "v1", "ServiceAccount" },
+    { "v1", "Event" },
+    { "v1", "Binding" },
+    { "storage.k8s.io/v1", "StorageClass" },
+    { "storage.k8s.io/v1", "VolumeAttachment" },
+    { "storage.k8s.io/v1", "CSIDriver" },
+    { "storage.k8s.io/v1", "CSINode" },
+    { "storage.k8s.io/v1", "CSIStorageCapacity" },
+    { "storage.k8s.io/v1", "VolumeAttributesClass" },
+    { "coordination.k8s.io/v1", "Lease" },
+    { "events.k8s.io/v1", "Event" },
+    { "policy/v1", "Eviction" },
+    { "authorization.k8s.io/v1", "SelfSubjectAccessReview" },
+    { "authorization.k8s.io/v1", "SelfSubjectRulesReview" },
+    { "authentication.k8s.io/v1", "SelfSubjectReview" },
+    { "authentication.k8s.io/v1beta1", "SelfSubjectReview" },
+    { "authentication.k8s.io/v1", "TokenRequest" },
+    { "v1", "DeleteOptions" },
+    { "v1", "Pod" },
+    { "v1", "Node" },
+    { "authorization.k8s.io/v1", "SubjectAccessReview" },
+    { "authorization.k8s.io/v1", "LocalSubjectAccessReview" },
+    { "authentication.k8s.io/v1", "TokenReview" },
+};
+
 /* The first byte chooses the kind, the others are its message. */
 static void wrap(const uint8_t *data, size_t size, struct buf *out)
 {
     _cleanup_(buf_done_p) struct buf type = BUF_INIT(256);
-    size_t kinds = 0;
+    size_t i = data[0] % ARRAY_LEN(kinds);
 
-    while (proto_kinds[kinds].kind)
-        kinds++;
-    FUZZ_CHECK(kinds > 0);
-    const struct proto_kind *k = &proto_kinds[data[0] % kinds];
-    add_bytes(&type, 1, str_of(k->api_version ? k->api_version : "v1"));
-    add_bytes(&type, 2, str_of(k->kind));
+    add_bytes(&type, 1, str_of(kinds[i].api_version));
+    add_bytes(&type, 2, str_of(kinds[i].kind));
     (void)buf_add(out, "k8s", 4);
     add_bytes(out, 1, buf_str(&type));
     add_bytes(out, 2, (struct str){ (const char *)data + 1, size - 1 });
@@ -41,18 +70,25 @@ static void wrap(const uint8_t *data, size_t size, struct buf *out)
 
 static int decode(struct json *d, struct str body, json_ref *ret)
 {
-    struct str api_version, kind;
+    struct protobuf_body b;
     struct error err;
-    const struct schema *s = NULL;
-    int r = protobuf_decode(d, body, ret, &api_version, &kind, &err);
+    const struct schema *s;
+    int r = protobuf_open(body, &b, &err);
 
     if (r < 0) {
-        FUZZ_CHECK(r == -(int)err.code);
-        FUZZ_CHECK(r == -ERR_BAD_REQUEST || r == -ERR_UNSUPPORTED || r == -ERR_TOO_LARGE);
+        FUZZ_CHECK(r == -(int)err.code && (r == -ERR_BAD_REQUEST || r == -ERR_UNSUPPORTED));
         return r;
     }
-    FUZZ_CHECK(json_is_string(d, json_get(d, *ret, "kind"), proto_kind(api_version, kind, &s)->kind));
-    FUZZ_CHECK(str_eq(json_get_text(d, *ret, "apiVersion"), api_version));
+    s = protobuf_schema(b.api_version, b.kind);
+    if (!s)
+        return -ERR_NOT_FOUND;
+    r = protobuf_decode(d, s, &b, ret, &err);
+    if (r < 0) {
+        FUZZ_CHECK(r == -(int)err.code && (r == -ERR_BAD_REQUEST || r == -ERR_TOO_LARGE));
+        return r;
+    }
+    FUZZ_CHECK(str_is(json_get_text(d, *ret, "kind"), s->go_name));
+    FUZZ_CHECK(str_eq(json_get_text(d, *ret, "apiVersion"), b.api_version));
     r = schema_normalize(s, d, *ret, SCHEMA_DROP_UNKNOWN, NULL, &err);
     FUZZ_CHECK(r == 0 || r == -ERR_BAD_REQUEST || r == -ERR_TOO_LARGE);
     return r;

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     json_init(&d, FUZZ_BYTES_MAX);
     if (json_parse(&d, (struct str){ (const char *)data, size }, &report, &err) == 0) {
-        why_text_write(&d, report, &text);
+        why_text_write(&d, report, &(struct why_style){ .is_verbose = true }, &text);
         if (!text.failed)
             check_text(buf_str(&text));
     }

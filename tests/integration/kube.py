@@ -127,6 +127,7 @@ PLURALS = {
     "Namespace": "/api/v1/namespaces",
     "Event": "/api/v1/namespaces/{}/events",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Secret": "/api/v1/namespaces/{}/secrets",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "VolumeSnapshot": "/apis/snapshot.storage.k8s.io/v1/namespaces/{}/volumesnapshots",
 }
@@ -146,9 +147,10 @@ def make(server, *objects, namespace="default"):
 
 
 def make_namespace(server, name):
-    """With the service account that the server adds, so that nothing else happens in it."""
+    """With what the server adds, so that nothing else happens in it."""
     make(server, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    await_that(lambda: server.get(f"/api/v1/namespaces/{name}/serviceaccounts/default").status == 200)
+    for added in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+        await_that(lambda: server.get(f"/api/v1/namespaces/{name}/{added}").status == 200, what=added)
 
 
 def stored(server, kind, name, namespace="default"):

@@ -29,7 +29,7 @@ def seeded():
 
 # Objects that carry one value and nothing else of interest.
 PATHS = {
-    "ConfigMap": "/api/v1/namespaces/default/configmaps",
+    "Secret": "/api/v1/namespaces/default/secrets",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
 }
 

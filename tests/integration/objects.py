@@ -79,6 +79,12 @@ def config_map(name, data=None, **more):
     }
 
 
+def secret(name, data=None, **more):
+    return {
+        "kind": "Secret", "apiVersion": "v1", "metadata": meta(name, **more), "data": data or {"a": "MQ=="}
+    }
+
+
 def pod(name, spec=None, **more):
     return {
         "kind": "Pod",

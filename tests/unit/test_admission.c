@@ -181,7 +181,7 @@ TEST(updates_of_pods_keep_what_was_filled_in)
 
     served_init(&w);
     ASSERT_SENT(&w, 201, "POST", PODS, POD_OF_IMAGE("i:1", ""));
-    ASSERT_SENT(&w, 200, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ""));
+    ASSERT_SENT(&w, 200, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ",'serviceAccountName':'default'"));
     ASSERT_GOT(&w, "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "spec/tolerations");
     ASSERT_GOT(&w, "0", "spec/priority");
     ASSERT_GOT(&w, "PreemptLowerPriority", "spec/preemptionPolicy");
@@ -190,6 +190,38 @@ TEST(updates_of_pods_keep_what_was_filled_in)
     ASSERT_GOT(&w, "-", "details/causes/1");
     ASSERT_SENT(&w, 200, "MERGE", PODS "/p", "{'spec':{'tolerations':null}}");
     ASSERT_GOT(&w, "[" TOLERATION("not-ready") "," TOLERATION("unreachable") "]", "spec/tolerations");
+}
+
+#define MIRROR(name, more)                                                               \
+    "{'metadata':{'name':'" name "','annotations':{'kubernetes.io/config.mirror':'x'}}," \
+    "'spec':{" more "'containers':[{'name':'c','image':'i:1'}]}}"
+
+/* Under both names, by nobody's will: no manager owns it. Writers name it again, and mirrors go without. */
+TEST(pods_run_as_the_default_account)
+{
+    _cleanup_(served_done) struct served w;
+
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "APPLY", PODS "/p?fieldManager=m",
+                "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p'},"
+                "'spec':{'containers':[{'name':'c','image':'i:1'}]}}");
+    ASSERT_GOT(&w, "default", "spec/serviceAccountName");
+    ASSERT_GOT(&w, "default", "spec/serviceAccount");
+    assert_null(strstr(got(&w, "metadata/managedFields"), "serviceAccount"));
+    ASSERT_SENT(&w, 200, "PUT", PODS "/p", POD_OF_IMAGE("i:2", ",'serviceAccountName':'default'"));
+    ASSERT_GOT(&w, "default", "spec/serviceAccount");
+    ASSERT_SENT(&w, 422, "PUT", PODS "/p", POD_OF_IMAGE("i:2", "")); /* as in Kubernetes */
+    ASSERT_SENT(&w, 422, "MERGE", PODS "/p", "{'spec':{'serviceAccountName':null,'serviceAccount':null}}");
+    ASSERT_SENT(&w, 422, "MERGE", PODS "/p", "{'spec':{'serviceAccountName':'other'}}");
+    ASSERT_SENT(&w, 201, "POST", NAMESPACES "/kube-system/pods?dryRun=All",
+                POD_OF_IMAGE("i:1", ",'serviceAccount':'old'"));
+    ASSERT_GOT(&w, "old", "spec/serviceAccountName");
+    ASSERT_SENT(&w, 201, "POST", PODS, MIRROR("m", ""));
+    ASSERT_GOT(&w, "-", "spec/serviceAccountName");
+    ASSERT_GOT(&w, "-", "spec/serviceAccount");
+    ASSERT_REFUSED(&w, 403, "Forbidden",
+                   "pods \"n\" is forbidden: a mirror pod may not reference service accounts", "POST", PODS,
+                   MIRROR("n", "'serviceAccountName':'default',"));
 }
 
 #define GROW(size) "{'spec':{'resources':{'requests':{'storage':'" size "'}}}}"

@@ -680,4 +680,28 @@ TEST(attach_translates_volumes_that_have_moved)
     parts_done(&w);
 }
 
+/* What no PersistentVolume has comes with its spec, and is on one node at a time. */
+TEST(attach_translates_volumes_of_pods_that_have_moved)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_node(&w, "n2");
+    add_pod(&w, "p", "n1", "{'name':'d','awsElasticBlockStore':{'volumeID':'vol-1','fsType':'xfs'}}");
+    ASSERT_THERE(&w, "ebs.csi.aws.com", ATTACHMENTS, "items/0/spec/attacher");
+    ASSERT_GOT(&w.served, "vol-1", "items/0/spec/source/inlineVolumeSpec/csi/volumeHandle");
+    ASSERT_GOT(&w.served, "xfs", "items/0/spec/source/inlineVolumeSpec/csi/fsType");
+    ASSERT_GOT(&w.served, "ReadWriteOnce", "items/0/spec/source/inlineVolumeSpec/accessModes/0");
+    ASSERT_GOT(&w.served, "-", "items/0/spec/source/persistentVolumeName");
+    serve_attachments(&w);
+    ASSERT_ATTACHED(&w, "n1", "kubernetes.io/csi/ebs.csi.aws.com^vol-1 ");
+    assert_true(count_of(&w, "p", "SuccessfulAttachVolume",
+                         "AttachVolume.Attach succeeded for volume \"ebs.csi.aws.com-vol-1\" ") > 0);
+    add_pod(&w, "q", "n2", "{'name':'d','awsElasticBlockStore':{'volumeID':'vol-1'}}");
+    pass_s(&w, 2);
+    ASSERT_ATTACHED(&w, "n2", "");
+    parts_done(&w);
+}
+
 TEST_MAIN()

@@ -242,4 +242,24 @@ TEST(attach_tells_nodes_of_storage_networks)
     }
 }
 
+/* Berth's agent mounts none of them, so that nobody is told of an attachment; kubelets wait for one. */
+TEST(attach_leaves_alone_what_berths_nodes_cannot_mount)
+{
+    struct parts w;
+
+    flex_init(&w);
+    add_node(&w, "n1");
+    add_node(&w, "n2");
+    ASSERT_DID(&w, 200, "MERGE", NODES "/n1/status",
+               "{'status':{'nodeInfo':{'kubeletVersion':'v1.36.4+berth.1.0.0'}}}");
+    ASSERT_DID(&w, 200, "MERGE", NODES "/n2/status", "{'status':{'nodeInfo':{'kubeletVersion':'v1.36.4'}}}");
+    add_pod(&w, "p", "n1", "{'name':'d','fc':{'wwids':['c3']}}");
+    add_pod(&w, "q", "n2", "{'name':'d','fc':{'wwids':['c3']}}");
+    ASSERT_ATTACHED(&w, "n2", "kubernetes.io/fc/[c3] ");
+    pass_s(&w, 240);
+    ASSERT_ATTACHED(&w, "n1", "");
+    ASSERT_INT(0, count_of(&w, "p", "SuccessfulAttachVolume", NULL));
+    flex_done(&w);
+}
+
 TEST_MAIN()

@@ -71,6 +71,29 @@ TEST(attach_keeps_names_that_it_does_not_know)
     parts_done(&w);
 }
 
+/* Nothing but the attachment knows of a pod's own volume whose pod is gone. */
+TEST(attach_detaches_a_volume_of_a_pod_that_is_gone)
+{
+    static const char disk[] = "{'name':'d','awsElasticBlockStore':{'volumeID':'vol-1'}}";
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_pod(&w, "p", "n1", disk);
+    ASSERT_THERE(&w, "ebs.csi.aws.com", ATTACHMENTS, "items/0/spec/attacher");
+    attach_restart(&w);
+    pass_s(&w, 60);
+    ASSERT_THERE(&w, "ebs.csi.aws.com", ATTACHMENTS, "items/0/spec/attacher"); /* it is still wanted */
+    process_kill(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL);
+    process_start(&w);
+    parts_rest(&w);
+    set_in_use(&w, "n1", "");
+    ASSERT_DID(&w, 200, "GET", ATTACHMENTS, NULL);
+    ASSERT_INT(0, got_items(&w.served));
+    parts_done(&w);
+}
+
 /* attach-26 */
 TEST(attach_takes_up_an_attachment_that_was_not_reported)
 {

@@ -40,6 +40,19 @@ TEST(error_too_long_is_cut_between_characters)
     }
 }
 
+/* What mount(8) says comes behind two long paths. */
+TEST(error_has_room_for_paths_and_their_cause)
+{
+    char path[1024];
+
+    memset(path, 'p', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    (void)error_set(&err, ERR_IO, "%s: %s: the cause", path, path);
+    (void)error_wrap(&err, "volume '%s'", path);
+    ASSERT_INT(3 * (sizeof path - 1) + strlen("volume '': : : the cause"), strlen(err.msg));
+    assert_true(str_has_suffix(str_of(err.msg), ": the cause"));
+}
+
 TEST(error_errno_picks_code_and_text)
 {
     ASSERT_INT(-ERR_NOT_FOUND, error_set_errno(&err, 2, "open '%s'", "x"));

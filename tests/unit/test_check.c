@@ -112,28 +112,71 @@ TEST(lost_claims)
     ASSERT_STR("error: pvc/db -n shop: is Lost: no volume is its own; " WHY_PVC, findings());
 }
 
+static struct told_cause too_small[] = { { "db", "too-small", "no volume fits" }, { NULL, NULL, NULL } };
+static struct told_cause unused[] = { { "db", "waits-for-consumer", "no pod uses it" },
+                                      { NULL, NULL, NULL } };
+
+static const char *findings_told(struct told_cause *told, int64_t stuck_seconds)
+{
+    const char *text = found(&(struct checkup){ .causes = TOLD(told), .stuck_seconds = stuck_seconds });
+
+    usages_done(&usages);
+    world_end();
+    return text;
+}
+
 TEST(stuck_claims)
 {
     begin();
     put_claim("shop/db", "", "Pending", "", "");
-    ASSERT_STR("warning: pvc/db -n shop: has been Pending for 60m: waits for a volume that fits; " WHY_PVC,
-               findings());
+    ASSERT_STR("warning: pvc/db -n shop: has been Pending for 60m: no volume fits; " WHY_PVC,
+               findings_told(too_small, 0));
+    begin(); /* nobody knows why */
+    put_claim("shop/db", "", "Pending", "", "");
+    ASSERT_STR("warning: pvc/db -n shop: has been Pending for 60m; " WHY_PVC, findings());
     begin(); /* within its time */
     put_claim("shop/db", "", "Pending", "", "");
-    ASSERT_STR("", found(&(struct checkup){ .stuck_seconds = 3601 }));
+    ASSERT_STR("1 claim waiting less than 60 min; --stuck-after 0 lists it\n",
+               found(&(struct checkup){ .stuck_seconds = 3601 }));
     assert_non_null(strstr(found(&(struct checkup){ .stuck_seconds = 3600 }), "Pending"));
     usages_done(&usages);
     world_end();
     begin(); /* nobody wants it yet: it may be meant so */
-    put(KIND_CLASS,
-        "{'metadata':{'name':'later','annotations':{'storageclass.kubernetes.io/is-default-class':"
-        "'true'}},'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':"
-        "'WaitForFirstConsumer'}");
     put_claim("shop/db", "later", "Pending", "", "");
-    ASSERT_STR(
-        "hint: pvc/db -n shop: has been Pending for 60m: waits for a pod that uses it; make a pod that uses "
-        "it, or delete it\n",
-        findings());
+    ASSERT_STR("hint: pvc/db -n shop: has been Pending for 60m: no pod uses it; make a pod that uses it, or "
+               "delete it\n",
+               findings_told(unused, 0));
+}
+
+/* What does not come right by waiting is told at once, the rest is counted. */
+TEST(what_will_not_come_right_by_waiting)
+{
+    static const char *const codes[] = { "no-class",      "no-class-set",  "provisioner-disabled",
+                                         "named-missing", "no-such-claim", "driver-not-registered",
+                                         "node-gone" };
+    struct told_cause told[] = { { "db", "too-small", "so" },
+                                 { "web", "binding", "so" },
+                                 { NULL, NULL, NULL } };
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        told[0].code = codes[i];
+        begin();
+        put_claim("shop/db", "", "Pending", "", "");
+        put_pod("shop/web", "db", "", "Pending", "");
+        ASSERT_STR("warning: pvc/db -n shop: has been Pending for 60m: so; " WHY_PVC
+                   "1 pod waiting less than 120 min; --stuck-after 0 lists it\n",
+                   findings_told(told, 7200));
+    }
+    told[0].code = "too-small";
+    told[1].code = "no-such-claim";
+    begin();
+    put_claim("shop/db", "", "Pending", "", "");
+    put_claim("shop/other", "", "Pending", "", "");
+    put_pod("shop/web", "gone", "", "Pending", "");
+    put_pod("shop/more", "db", "", "Pending", "");
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m: so; " WHY_POD
+               "1 pod and 2 claims waiting less than 120 min; --stuck-after 0 lists them\n",
+               findings_told(told, 7200));
 }
 
 TEST(claims_that_cannot_grow)
@@ -253,17 +296,23 @@ TEST(volumes_that_should_be_gone)
         findings());
 }
 
-static void put_local(const char *name, const char *phase, const char *claim, const char *key,
-                      const char *value)
+static void put_local_at(const char *name, const char *path, const char *phase, const char *claim,
+                         const char *key, const char *value)
 {
     char extra[512];
 
     (void)snprintf(
         extra, sizeof extra,
-        ",'local':{'path':'/d'},'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':["
+        ",'local':{'path':'/d/%s'},'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':["
         "{'key':'%s','operator':'In','values':['%s']}]}]}}",
-        key, value);
+        path, key, value);
     put_volume(name, "", phase, claim, extra);
+}
+
+static void put_local(const char *name, const char *phase, const char *claim, const char *key,
+                      const char *value)
+{
+    put_local_at(name, name, phase, claim, key, value);
 }
 
 TEST(local_volumes_without_their_node)
@@ -275,17 +324,85 @@ TEST(local_volumes_without_their_node)
     put_local("pv-2", "Available", NULL, "kubernetes.io/hostname", "n1");
     put_local("pv-3", "Available", NULL, "zone", "a");
     ASSERT_STR(
-        "error: pv/pv-1: is on no node that is there: its data cannot be reached; bring its node back, or "
-        "delete "
-        "the volume if its data is lost\n"
-        "warning: pv/pv-3: is on no node that is there: its data cannot be reached; bring its node back, or "
-        "delete the volume if its data is lost\n",
+        "error: pv/pv-1: needs a node labelled kubernetes.io/hostname=n9, and there is none; add such a "
+        "node, or delete the volume if its data is lost\n"
+        "warning: pv/pv-3: needs a node labelled zone=a, and there is none; add such a node, or delete the "
+        "volume if its data is lost\n",
         findings());
     begin();
     put(KIND_NODE, "{'metadata':{'name':'other','labels':{'kubernetes.io/hostname':'n9','zone':'a'}}}");
     put_local("pv-2", "Available", NULL, "kubernetes.io/hostname", "n9");
     put_local("pv-3", "Available", NULL, "zone", "a");
     ASSERT_STR("", findings());
+}
+
+/* A volume of a discovery, with what the node says of its disk. */
+static void put_discovered(const char *name, const char *phase, const char *claim, const char *size,
+                           const char *annotations)
+{
+    char ref[128] = "";
+
+    if (claim)
+        (void)snprintf(ref, sizeof ref, ",'claimRef':{'namespace':'shop','name':'%s','uid':'u-shop/%s'}",
+                       claim, claim);
+    put(KIND_VOLUME,
+        "{'metadata':{'name':'%s','annotations':{%s}},'spec':{'capacity':{'storage':'%s'},"
+        "'accessModes':['ReadWriteOnce'],'persistentVolumeReclaimPolicy':'Delete','local':{'path':'/d/"
+        "%s'}%s},"
+        "'status':{'phase':'%s'}}",
+        name, annotations, size, name, ref, phase);
+}
+
+TEST(disks_that_are_not_there)
+{
+    begin();
+    put_claim("shop/db", "", "Bound", "pv-1", "");
+    put_discovered("pv-1", "Bound", "db", "5Gi",
+                   "'volumes.berth.io/disk-problem':'/d is not a valid mount point'");
+    put_discovered("pv-2", "Released", "gone", "5Gi",
+                   "'volumes.berth.io/disk-problem':'another disk is at /d: uuid:b in place of uuid:a'");
+    ASSERT_STR("error: pv/pv-1: cannot be used on its node: /d is not a valid mount point; " WHY_PV
+               "warning: pv/pv-2: cannot be used on its node: another disk is at /d: uuid:b in place of "
+               "uuid:a; see 'berth why pv/pv-2'\n"
+               "warning: pv: 1 released volume holds 5Gi that no claim uses: pv-2; save what is needed, then "
+               "delete them, or clear spec.claimRef to offer them anew\n",
+               findings());
+}
+
+TEST(disks_of_another_size)
+{
+    begin();
+    put_claim("shop/db", "", "Bound", "pv-1", "");
+    put_discovered("pv-1", "Bound", "db", "5Gi", "'volumes.berth.io/disk-capacity':'8Gi'");
+    put_discovered("pv-2", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'8Gi'");
+    put_discovered("pv-3", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'2Gi'");
+    put_discovered("pv-4", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'4800Mi'");
+    put_discovered("pv-5", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'much'");
+    ASSERT_STR("warning: pv/pv-3: has a capacity of 5Gi, 3Gi more than its disk holds; enlarge the disk, or "
+               "replace the volume\n"
+               "hint: pv/pv-1: has a capacity of 5Gi, and its disk holds 8Gi; berth patch pv pv-1 "
+               "--type=merge -p '{\"spec\":{\"capacity\":{\"storage\":\"8Gi\"}}}'\n",
+               findings());
+}
+
+/* Who deletes the one deletes the other. */
+TEST(two_volumes_with_one_path)
+{
+    begin();
+    put_node("n1", true, "");
+    put_node("n2", true, "");
+    put_local_at("pv-1", "x", "Available", NULL, "kubernetes.io/hostname", "n1");
+    put_local_at("pv-2", "x", "Available", NULL, "kubernetes.io/hostname", "n2");
+    put_local_at("pv-3", "x/", "Available", NULL, "kubernetes.io/hostname", "n1");
+    put_volume("nfs-1", "", "Available", NULL, ",'nfs':{'server':'s','path':'/x'}");
+    put_volume("nfs-2", "", "Available", NULL, ",'nfs':{'server':'t','path':'/x'}");
+    put_volume("nfs-3", "", "Available", NULL,
+               ",'nfs':{'server':'s','path':'/x'},'persistentVolumeReclaimPolicy':'Delete'");
+    ASSERT_STR("warning: pv/nfs-3: has the path of volume nfs-1, s:/x: when the claim of one is deleted, the "
+               "data of both is; give each its own directory, or let both be of policy Retain\n"
+               "hint: pv/pv-3: has the path of volume pv-1, /d/x/: two claims would have the same data; give "
+               "each its own directory, or let both be of policy Retain\n",
+               findings());
 }
 
 /* --- Classes --- */
@@ -305,7 +422,8 @@ TEST(default_classes)
     begin();
     put(KIND_CLASS, row, "a");
     put(KIND_CLASS, row, "b");
-    ASSERT_STR("warning: sc: 2 are the default, and the newest counts: a, b; take the annotation "
+    ASSERT_STR("warning: sc: 2 are the default: a, b; claims that name no class get a, the newest, or of "
+               "equally new ones the first by name; take the annotation "
                "storageclass.kubernetes.io/is-default-class from all but one\n",
                findings());
 }
@@ -327,6 +445,8 @@ TEST(provisioners_that_nobody_has_seen)
         "{'metadata':{'name':'n1'},'spec':{'drivers':[{'name':'on-node.example.com','nodeID':'n'}]}}");
     put(KIND_VOLUME, "{'metadata':{'name':'pv-1','annotations':{'pv.kubernetes.io/provisioned-by':"
                      "'made.example.com/x'}},'spec':{},'status':{'phase':'Available'}}");
+    ASSERT_STR("", found(&(struct checkup){ .provisioners =
+                                                (const char *const[]){ "x", "nowhere.example.com", NULL } }));
     ASSERT_STR(
         "hint: sc/a: is of provisioner nowhere.example.com, and nothing shows that it runs: no CSIDriver, no "
         "volume made by it; see to it that the provisioner runs, or correct its name in a new class\n",
@@ -335,35 +455,40 @@ TEST(provisioners_that_nobody_has_seen)
 
 /* --- Pods --- */
 
+static struct told_cause mount_fails[] = { { "web", "mount-failed", "no luck" }, { NULL, NULL, NULL } };
+
 TEST(pods_that_wait)
 {
     begin();
-    put_pod("shop/web", "db", "", "Pending", "");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m for claim db, which does not exist; " WHY_POD,
-               findings());
-    begin();
-    put_claim("shop/db", "", "Pending", "", "");
-    put_pod("shop/web", "db", "", "Pending", "");
-    assert_non_null(strstr(
-        findings(), "warning: pod/web -n shop: has waited 60m for claim db, which is Pending; " WHY_POD));
-    begin();
     put_pair();
     put_pod("shop/web", "db", "", "Pending", "");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m for a node: no scheduler has looked at it; " WHY_POD,
-               findings());
-    begin();
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m: no luck; " WHY_POD, findings_told(mount_fails, 0));
+    begin(); /* nobody knows why */
     put_pair();
-    put_pod("shop/web", "db", "", "Pending",
-            ",'conditions':[{'type':'PodScheduled','status':'False','message':'0/1 nodes'}]");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m for a node: 0/1 nodes; " WHY_POD, findings());
-    begin();
-    put_pair();
+    put_pod("shop/web", "db", "", "Pending", "");
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m; " WHY_POD, findings());
+    begin(); /* without a claim, for its volumes all the same */
     put_node("n1", true, "");
-    put_pod("shop/web", "db", "n1", "Pending",
-            ",'conditions':[{'type':'volumes.berth.io/ready','status':'False','message':'mount failed',"
-            "'lastTransitionTime':'2026-01-01T00:30:00Z'}]");
-    ASSERT_STR("warning: pod/web -n shop: has waited 30m for its volumes on node n1: mount failed; " WHY_POD,
-               findings());
+    put(KIND_POD, "{'metadata':{'namespace':'shop','name':'web','creationTimestamp':'" WORLD_MADE
+                  "'},'spec':{'nodeName':'n1'},'status':{'phase':'Pending','conditions':[{'type':"
+                  "'volumes.berth.io/ready','status':'False'}]}}");
+    ASSERT_STR("warning: pod/web -n shop: has waited 60m: no luck; " WHY_POD, findings_told(mount_fails, 0));
+}
+
+TEST(pods_that_do_not_end)
+{
+    static const char row[] = "{'metadata':{'namespace':'shop','name':'web','deletionTimestamp':'%s'},'spec':"
+                              "{'nodeName':'n1'},'status':{'phase':'Running'}}";
+
+    begin();
+    put_node("n1", true, "");
+    put(KIND_POD, row, WORLD_MADE);
+    ASSERT_STR("warning: pod/web -n shop: has been Terminating for 60m: no luck; " WHY_POD,
+               findings_told(mount_fails, 0));
+    begin();
+    put_node("n1", true, "");
+    put(KIND_POD, row, "2026-01-01T00:59:00Z");
+    ASSERT_STR("", findings_told(mount_fails, 0));
 }
 
 TEST(pods_that_do_not_wait)
@@ -381,7 +506,7 @@ TEST(pods_that_do_not_wait)
         "{'metadata':{'namespace':'shop','name':'new','creationTimestamp':'2026-01-01T00:59:00Z'},'spec':"
         "{'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'none'}}]},'status':{'phase':"
         "'Pending'}}");
-    ASSERT_STR("", findings());
+    ASSERT_STR("1 pod waiting less than 5 min; --stuck-after 0 lists it\n", findings());
 }
 
 /* --- Attachments and nodes --- */
@@ -504,8 +629,51 @@ TEST(volumes_that_fill_up)
                "ask for more\n"
                "warning: pvc/db -n shop: has 1023 of 10Ki left in volume data of pod web; make room, or let "
                "its claim "
-               "ask for more\n",
+               "ask for more\n"
+               "warning: pvc/db -n shop: has volume pv-1 with a capacity of 5Gi, 5Gi more than is mounted "
+               "for pod web; enlarge what is mounted, or replace the volume\n",
                findings());
+}
+
+/* What a file system needs for itself is not missing, and one that is being expanded grows yet. */
+TEST(volumes_larger_than_what_is_mounted)
+{
+    static const struct {
+        const char *capacity, *more;
+        bool is_found;
+    } rows[] = {
+        { "4700000000", "", false }, /* of 5368709120 bytes */
+        { "4600000000", "", true },
+        { "0", "", false },
+        { "1000000000", ",'annotations':{'volumes.berth.io/disk-capacity':'5Gi'}", false },
+        { "120586240", "", true },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[512];
+
+        begin();
+        put_claim("shop/db", "", "Bound", "pv-1", "");
+        put(KIND_VOLUME,
+            "{'metadata':{'name':'pv-1'%s},'spec':{'capacity':{'storage':'5Gi'},'accessModes':["
+            "'ReadWriteOnce'],'claimRef':{'namespace':'shop','name':'db','uid':'u-shop/db'}},"
+            "'status':{'phase':'Bound'}}",
+            rows[i].more);
+        (void)snprintf(text, sizeof text,
+                       "{'node':'n1','pods':[{'podRef':{'name':'web','namespace':'shop'},'volumes':[{'name':"
+                       "'data','claim':{'name':'db','namespace':'shop'},'capacityBytes':%s}]}]}",
+                       rows[i].capacity);
+        read_usage(text);
+        ASSERT_INT(rows[i].is_found, strstr(findings(), "more than is mounted for pod web") != NULL);
+    }
+    begin();
+    put_volume("pv-1", "", "Bound", "shop/db", "");
+    put(KIND_CLAIM,
+        "{'metadata':{'namespace':'shop','name':'db','uid':'u-shop/db'},'spec':{'volumeName':'pv-1'},"
+        "'status':{'phase':'Bound','capacity':{'storage':'1Gi'}}}");
+    read_usage("{'node':'n1','pods':[{'podRef':{'name':'web','namespace':'shop'},'volumes':[{'name':"
+               "'data','claim':{'name':'db','namespace':'shop'},'capacityBytes':1073741824}]}]}");
+    ASSERT_STR("", findings());
 }
 
 TEST(mounts_that_are_broken)
@@ -595,6 +763,8 @@ TEST(as_json)
         "    \"errors\": 1,\n"
         "    \"warnings\": 0,\n"
         "    \"hints\": 1,\n"
+        "    \"waitingPods\": 0,\n"
+        "    \"waitingClaims\": 0,\n"
         "    \"findings\": [\n"
         "        {\n"
         "            \"severity\": \"error\",\n"

@@ -3,7 +3,12 @@
 #include "tests/unit/test_served.h"
 
 #define ACCOUNTS "/api/v1/namespaces/default/serviceaccounts"
+#define SERVICE "/api/v1/namespaces/default/services/kubernetes"
+#define ENDPOINTS "/api/v1/namespaces/default/endpoints/kubernetes"
+#define SLICE "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+#define ROOT_CA "/configmaps/kube-root-ca.crt"
 #define UID_ROOM 64
+#define VERSION_ROOM 32
 
 /* Makes a config map with these members in its metadata, after its name and a comma. Its uid is kept. */
 static void make_map(struct served *w, const char *name, const char *rest, char ret_uid[UID_ROOM])
@@ -332,6 +337,189 @@ TEST(predefined_namespaces)
         ASSERT_GOT(&w, "['kubernetes']", "spec/finalizers");
     }
 }
+
+/* --- The server itself --- */
+
+static void served_forget(struct served *w)
+{
+    served_advertised = served_ca_pem = NULL;
+    served_done(w);
+}
+
+static void assert_self(struct served *w, const char *ip, const char *family, const char *port)
+{
+    char text[256];
+
+    ASSERT_SENT(w, 200, "GET", SERVICE, NULL);
+    ASSERT_GOT(w, ip, "spec/clusterIP");
+    (void)snprintf(text, sizeof text, "['%s']", ip);
+    ASSERT_GOT(w, text, "spec/clusterIPs");
+    (void)snprintf(text, sizeof text, "['%s']", family);
+    ASSERT_GOT(w, text, "spec/ipFamilies");
+    (void)snprintf(text, sizeof text, "[{'name':'http','protocol':'TCP','port':%s,'targetPort':%s}]", port,
+                   port);
+    ASSERT_GOT(w, text, "spec/ports");
+    ASSERT_GOT(w, "{'component':'apiserver','provider':'kubernetes'}", "metadata/labels");
+    ASSERT_SENT(w, 200, "GET", ENDPOINTS, NULL);
+    (void)snprintf(text, sizeof text,
+                   "[{'addresses':[{'ip':'%s'}],'ports':[{'name':'http','port':%s,'protocol':'TCP'}]}]", ip,
+                   port);
+    ASSERT_GOT(w, text, "subsets");
+    ASSERT_SENT(w, 200, "GET", SLICE, NULL);
+    ASSERT_GOT(w, family, "addressType");
+    ASSERT_GOT(w, "{'kubernetes.io/service-name':'kubernetes'}", "metadata/labels");
+    (void)snprintf(text, sizeof text, "[{'addresses':['%s'],'conditions':{'ready':true}}]", ip);
+    ASSERT_GOT(w, text, "endpoints");
+    (void)snprintf(text, sizeof text, "[{'name':'http','protocol':'TCP','port':%s}]", port);
+    ASSERT_GOT(w, text, "ports");
+}
+
+TEST(the_server_tells_where_it_is)
+{
+    _cleanup_(served_forget) struct served w;
+    char uid[UID_ROOM], version[VERSION_ROOM];
+
+    served_advertised = "10.0.0.7:7443";
+    served_init(&w);
+    assert_self(&w, "10.0.0.7", "IPv4", "7443");
+    ASSERT_SENT(&w, 200, "GET", SERVICE, NULL);
+    (void)snprintf(uid, sizeof uid, "%s", got(&w, "metadata/uid"));
+    (void)snprintf(version, sizeof version, "%s", got(&w, "metadata/resourceVersion"));
+    served_restart(&w); /* at the same address: nothing is written */
+    ASSERT_SENT(&w, 200, "GET", SERVICE, NULL);
+    ASSERT_GOT(&w, version, "metadata/resourceVersion");
+    served_advertised = "[fd00::7]:8443";
+    served_restart(&w);
+    assert_self(&w, "fd00::7", "IPv6", "8443");
+    ASSERT_SENT(&w, 200, "GET", SERVICE, NULL);
+    ASSERT_GOT(&w, uid, "metadata/uid");
+}
+
+TEST(clients_only_read_where_it_is)
+{
+    static const char *const paths[] = { SERVICE, ENDPOINTS, SLICE };
+    _cleanup_(served_forget) struct served w;
+
+    served_advertised = "10.0.0.7:7443";
+    served_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        char collection[128];
+
+        (void)snprintf(collection, sizeof collection, "%.*s", (int)(strrchr(paths[i], '/') - paths[i]),
+                       paths[i]);
+        ASSERT_SENT(&w, 405, "POST", collection, "{'metadata':{'name':'x'}}");
+        ASSERT_SENT(&w, 405, "DELETE", collection, NULL);
+        ASSERT_SENT(&w, 405, "PUT", paths[i], "{'metadata':{'name':'kubernetes'}}");
+        ASSERT_SENT(&w, 405, "MERGE", paths[i], "{'metadata':{'labels':{'a':'b'}}}");
+        ASSERT_SENT(&w, 405, "DELETE", paths[i], NULL);
+        ASSERT_SENT(&w, 200, "GET", collection, NULL);
+        ASSERT_INT(1, got_items(&w));
+    }
+}
+
+/* A disk that is full for a while delays them. */
+TEST(where_it_is_after_a_failure)
+{
+    _cleanup_(served_forget) struct served w;
+
+    served_advertised = "10.0.0.7:7443";
+    served_ca_pem = "PEM";
+    served_make(&w, true, 2, 4);
+    served_settle(&w);
+    ASSERT_SENT(&w, 404, "GET", SERVICE, NULL);
+    served_pass(&w, 10);
+    assert_self(&w, "10.0.0.7", "IPv4", "7443");
+    ASSERT_SENT(&w, 200, "GET", NAMESPACES "/kube-system" ROOT_CA, NULL);
+}
+
+/* --- The authority's certificate --- */
+
+static void assert_root_ca(struct served *w, const char *ns, const char *data)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof path, NAMESPACES "/%s" ROOT_CA, ns);
+    ASSERT_SENT(w, 200, "GET", path, NULL);
+    ASSERT_GOT(w, data, "data");
+    ASSERT_GOT(w, "-", "binaryData");
+    assert_non_null(
+        strstr(got(w, "metadata/annotations"), "Contains a CA bundle that can be used to verify"));
+}
+
+TEST(every_namespace_has_the_authority)
+{
+    static const char *const names[] = { "default", "kube-node-lease", "kube-public", "kube-system", "t" };
+    _cleanup_(served_forget) struct served w;
+
+    served_ca_pem = "PEM\n";
+    served_init(&w);
+    ASSERT_SENT(&w, 201, "POST", NAMESPACES, "{'metadata':{'name':'t'}}");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_root_ca(&w, names[i], "{'ca.crt':'PEM\\n'}");
+    ASSERT_SENT(&w, 200, "DELETE", NAMESPACES "/t", NULL);
+    ASSERT_SENT(&w, 404, "GET", NAMESPACES "/t", NULL);
+    ASSERT_SENT(&w, 404, "GET", NAMESPACES "/t" ROOT_CA, NULL);
+}
+
+TEST(the_authority_is_restored)
+{
+    static const char *const patches[] = {
+        "{'data':{'ca.crt':'mine'}}",
+        "{'data':{'ca.crt':null}}",
+        "{'data':{'a':'1','b':'2'},'binaryData':{'c':'AAAA'}}",
+        "{'metadata':{'annotations':{'kubernetes.io/description':null}}}",
+        "{'data':{'ca.crt':'mine'},'immutable':true}",
+    };
+    _cleanup_(served_forget) struct served w;
+
+    served_ca_pem = "PEM";
+    served_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(patches); i++) {
+        ASSERT_SENT(&w, 200, "MERGE", NAMESPACES "/default" ROOT_CA, patches[i]);
+        assert_root_ca(&w, "default", "{'ca.crt':'PEM'}");
+        ASSERT_GOT(&w, "-", "immutable");
+    }
+    ASSERT_SENT(&w, 200, "DELETE", NAMESPACES "/default/configmaps", NULL);
+    assert_root_ca(&w, "default", "{'ca.crt':'PEM'}");
+}
+
+TEST(labels_on_the_authority_stay)
+{
+    _cleanup_(served_forget) struct served w;
+
+    served_ca_pem = "PEM";
+    served_init(&w);
+    ASSERT_SENT(&w, 200, "MERGE", NAMESPACES "/default" ROOT_CA, "{'metadata':{'labels':{'a':'b'}}}");
+    ASSERT_SENT(&w, 200, "MERGE", NAMESPACES "/default" ROOT_CA, "{'data':{'ca.crt':'mine'}}");
+    assert_root_ca(&w, "default", "{'ca.crt':'PEM'}");
+    ASSERT_GOT(&w, "{'a':'b'}", "metadata/labels");
+}
+
+TEST(a_renewed_authority_reaches_every_namespace)
+{
+    enum { MANY = 300 }; /* more than the calls that a duty has under way at a time */
+    _cleanup_(served_forget) struct served w;
+    char name[32], body[64];
+
+    served_ca_pem = "old";
+    served_init(&w);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(body, sizeof body, "{'metadata':{'name':'n%d'}}", i);
+        ASSERT_SENT(&w, 201, "POST", NAMESPACES, body);
+    }
+    ASSERT_OK(apiserver_set_ca(w.server, "new", &err));
+    served_settle(&w);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "n%d", i);
+        assert_root_ca(&w, name, "{'ca.crt':'new'}");
+    }
+    served_ca_pem = "newer"; /* renewed while the server was down */
+    served_restart(&w);
+    assert_root_ca(&w, "n7", "{'ca.crt':'newer'}");
+    assert_root_ca(&w, "default", "{'ca.crt':'newer'}");
+}
+
+/* --- What every cluster has, again --- */
 
 /* The one of them that may be deleted is there again after a while or with the next server. */
 TEST(a_predefined_namespace_that_was_deleted)

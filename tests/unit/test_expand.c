@@ -414,6 +414,50 @@ TEST(expand_leaves_csi_volumes_to_their_driver)
     parts_done(&w);
 }
 
+#define BY_HAND_NODE                                                                                         \
+    ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'k','operator':'Exists'}" \
+    "]}]}}"
+
+static void raise_volume(struct parts *w, const char *size)
+{
+    char body[128];
+
+    (void)snprintf(body, sizeof body, "{'spec':{'capacity':{'storage':'%s'}}}", size);
+    ASSERT_DONE(w, 200, "MERGE", VOLUME_V, body);
+}
+
+/* Nobody expands these but people: the claim follows the capacity that they write, once it is enough. */
+TEST(expand_follows_volumes_that_people_grow)
+{
+    static const struct {
+        const char *source, *mode, *expected;
+    } rows[] = {
+        { HOST_PATH, "Filesystem", "3Gi" },
+        { "'nfs':{'server':'s','path':'/x'}", "Filesystem", "3Gi" },
+        { "'local':{'path':'/dev/x'}" BY_HAND_NODE, "Block", "3Gi" },
+        { "'local':{'path':'/x'}" BY_HAND_NODE, "Filesystem", "1Gi" }, /* the node's to say */
+        { "'iscsi':{'targetPortal':'p','iqn':'iqn.2001-04.com.example:x','lun':0}", "Filesystem", "1Gi" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct parts w;
+
+        expand_init(&w, expand_plugins_builtin);
+        make_pair_of(&w, rows[i].source, rows[i].mode);
+        ask_for(&w, "2Gi");
+        ASSERT_EVENT(&w, "Normal", "ExternalExpanding",
+                     "waiting for an external controller to expand this PVC");
+        raise_volume(&w, "1536Mi");
+        ASSERT_THERE(&w, "1Gi", CLAIM_C, "status/capacity/storage");
+        raise_volume(&w, "3Gi");
+        ASSERT_THERE(&w, rows[i].expected, CLAIM_C, "status/capacity/storage");
+        if (strcmp(rows[i].expected, "3Gi") == 0)
+            ASSERT_EVENT(&w, "Normal", "VolumeResizeSuccessful",
+                         "ExpandVolume succeeded for volume default/c");
+        parts_done(&w);
+    }
+}
+
 static void grow_migrated(struct parts *w)
 {
     make_pair_of(w, "'awsElasticBlockStore':{'volumeID':'d'}", "Filesystem");

@@ -12,6 +12,13 @@ static int read_answer(enum flex_command command, const char *text, struct flex_
     return flex_answer_read(command, str_of(text), ret, &err);
 }
 
+static bool can_the_same(const struct flex_capabilities *a, const struct flex_capabilities *b)
+{
+    return a->attaches == b->attaches && a->relabels == b->relabels && a->has_metrics == b->has_metrics &&
+           a->sets_group == b->sets_group && a->needs_fs_resize == b->needs_fs_resize &&
+           a->volumes_max == b->volumes_max;
+}
+
 /* plugins-48: what a driver leaves out has its default. */
 TEST(flex_capabilities_have_defaults)
 {
@@ -33,12 +40,16 @@ TEST(flex_capabilities_have_defaults)
           { true, true, false, true, true } },
         { "{\"status\":\"Success\",\"capabilities\":{\"attach\":false,\"Attach\":true}}",
           { true, true, false, true, true } },
+        { "{\"status\":\"Success\",\"capabilities\":{\"maxVolumesPerNode\":8}}",
+          { true, true, false, true, true, 8 } },
+        { "{\"status\":\"Success\",\"capabilities\":{\"maxVolumesPerNode\":0}}",
+          { true, true, false, true, true, 0 } },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct flex_answer a;
         ASSERT_OK(read_answer(FLEX_INIT, rows[i].answer, &a));
-        if (memcmp(&a.can, &rows[i].can, sizeof a.can) != 0)
+        if (!can_the_same(&a.can, &rows[i].can))
             fail_msg("row %zu: other capabilities than expected", i);
     }
 }
@@ -111,6 +122,9 @@ TEST(flex_refuses_what_is_no_answer)
         "{\"status\":\"Success\",\"volumeNewSize\":\"1\"}",
         "{\"status\":\"Success\",\"volumeNewSize\":1.5}",
         "{\"status\":\"Success\",\"capabilities\":[]}",
+        "{\"status\":\"Success\",\"capabilities\":{\"maxVolumesPerNode\":-1}}",
+        "{\"status\":\"Success\",\"capabilities\":{\"maxVolumesPerNode\":\"8\"}}",
+        "{\"status\":\"Success\",\"capabilities\":{\"maxVolumesPerNode\":2147483648}}",
         "{\"status\":\"Success\",\"capabilities\":{\"attach\":\"no\"}}",
         "{\"status\":\"Success\",\"device\":\"/dev/\\u0000x\"}",
         "{\"status\":\"Success\",\"device\":\"\xff\"}",

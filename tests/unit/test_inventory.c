@@ -1,4 +1,4 @@
-/* What a server has: finding it again, who uses whose, what claims wait for. */
+/* What a server has: finding it again, and who uses whose. */
 #include "tests/unit/test_inventory.h"
 
 static const struct claim *claim_at(const char *ns, const char *name)
@@ -103,68 +103,32 @@ TEST(a_volume_is_of_the_claim_with_its_uid)
     world_end();
 }
 
-static void make_waiting_world(void)
-{
-    world_begin();
-    put_class("now", "example.com/disk", "");
-    put_class("hand", "kubernetes.io/no-provisioner", "");
-    put(KIND_CLASS, "{'metadata':{'name':'later'},'provisioner':'example.com/disk','volumeBindingMode':"
-                    "'WaitForFirstConsumer'}");
-    put_volume("free", "", "Available", NULL, "");
-    put_volume("taken", "", "Bound", "park/first", "");
-    put_claim("a/none", "", "Pending", "", "");
-    put_claim("a/now", "now", "Pending", "", "");
-    put_claim("a/hand", "hand", "Pending", "", "");
-    put_claim("a/missing", "nowhere", "Pending", "", "");
-    put_claim("a/unused", "later", "Pending", "", "");
-    put_claim("a/used", "later", "Pending", "", "");
-    put_claim("a/named", "later", "Pending", "free", "");
-    put_claim("a/named-taken", "", "Pending", "taken", "");
-    put_claim("a/named-gone", "", "Pending", "nobody", "");
-    put_pod("a/web", "used", "", "Pending", "");
-    ASSERT_OK(inventory_tie(&world, &err));
-}
-
-static const char *waits(const char *name)
-{
-    static struct buf out = { .len_max = 4096 };
-
-    buf_clear(&out);
-    inventory_write_wait(&world, claim_at("a", name), &out);
-    return buf_cstr(&out);
-}
-
-TEST(what_claims_wait_for)
-{
-    make_waiting_world();
-    ASSERT_STR("waits for a volume that fits", waits("none"));
-    ASSERT_STR("waits for a volume that fits, or for example.com/disk to make one", waits("now"));
-    ASSERT_STR("waits for a volume that fits", waits("hand"));
-    ASSERT_STR("class nowhere does not exist", waits("missing"));
-    ASSERT_STR("waits for a pod that uses it", waits("unused"));
-    ASSERT_STR("waits for its pod to be scheduled", waits("used"));
-    ASSERT_STR("waits for volume free", waits("named"));
-    ASSERT_STR("volume taken belongs to park/first", waits("named-taken"));
-    ASSERT_STR("volume nobody does not exist", waits("named-gone"));
-    assert_true(inventory_waits_for_pod(&world, claim_at("a", "unused")));
-    assert_false(inventory_waits_for_pod(&world, claim_at("a", "used")));
-    assert_false(inventory_waits_for_pod(&world, claim_at("a", "named")));
-    assert_false(inventory_waits_for_pod(&world, claim_at("a", "now")));
-    world_end();
-}
-
 TEST(nothing_follows_from_lists_that_could_not_be_had)
 {
-    make_waiting_world();
+    world_begin();
     world.kinds[KIND_VOLUME].is_known = false;
     world.kinds[KIND_CLASS].is_whole = false;
-    world.kinds[KIND_POD].is_known = false;
-    ASSERT_STR("waits for volume nobody", waits("named-gone"));
-    ASSERT_STR("waits for a volume that fits", waits("missing"));
-    ASSERT_STR("waits for its pod to be scheduled", waits("unused"));
     assert_false(inventory_covers(&world, KIND_VOLUME));
     assert_false(inventory_covers(&world, KIND_CLASS));
     assert_true(inventory_covers(&world, KIND_CLAIM));
+    world_end();
+}
+
+TEST(users_of_a_claim_that_is_not_there)
+{
+    const struct claim_user *users;
+    size_t count;
+
+    world_begin();
+    put_pod("shop/a", "gone", "", "Pending", "");
+    put_pod("shop/b", "gone", "", "Pending", "");
+    put_pod("park/c", "gone", "", "Pending", "");
+    ASSERT_OK(inventory_tie(&world, &err));
+    users = inventory_users_of(&world, "shop", "gone", &count);
+    ASSERT_INT(2, count);
+    ASSERT_STR("a", users[0].pod->obj.name);
+    assert_null(inventory_users_of(&world, "shop", "other", &count));
+    ASSERT_INT(0, count);
     world_end();
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/inventory.h"
+#include "cli/why.h"
 
 #define WORLD_MADE "2026-01-01T00:00:00Z"
 #define WORLD_NOW_SECONDS 1767229200
@@ -14,6 +15,23 @@
 const struct cli_verb *const cli_verbs[] = { NULL };
 
 static struct inventory world;
+
+/* What is said of objects, by name; ends with an empty row. */
+struct told_cause {
+    const char *name, *code, *sentence;
+};
+
+static inline bool find_told_cause(void *ctx, const struct object *o, struct cause *ret)
+{
+    for (const struct told_cause *row = ctx; row->name; row++)
+        if (strcmp(row->name, o->name) == 0) {
+            (void)snprintf(ret->code, sizeof ret->code, "%s", row->code);
+            (void)snprintf(ret->sentence, sizeof ret->sentence, "%s", row->sentence);
+            return true;
+        }
+    return false;
+}
+#define TOLD(rows) (&(struct causes){ find_told_cause, (rows) })
 
 /* Every kind was listed, and in all namespaces. */
 static inline void world_begin(void)

@@ -54,6 +54,10 @@ static const struct row {
       true, CUSTOM, "" },
     { KIND_SNAPSHOT_CLASS, SNAPSHOT, "volumesnapshotclasses", "vsclass vsclasses", "VolumeSnapshotClass",
       false, false, CUSTOM, "" },
+    { KIND_SERVICE, CORE, "services", "svc", "Service", true, false, U | O, "spec.clusterIP spec.type" },
+    { KIND_ENDPOINTS, CORE, "endpoints", "ep", "Endpoints", true, false, U, "" },
+    { KIND_ENDPOINT_SLICE, "discovery.k8s.io", "v1", "endpointslices", "", "EndpointSlice", true, false, U,
+      "" },
 };
 
 static bool words_have(const char *words, const char *word)

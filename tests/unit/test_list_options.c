@@ -175,8 +175,8 @@ TEST(selectors_are_parsed_and_checked)
     static const struct row of_services[] = {
         { "labelSelector=kubernetes.io/cluster-service%3Dtrue", "" },
         { "fieldSelector=metadata.name%3Dx", "" },
-        { "fieldSelector=spec.type%3Dx",
-          "400 \"spec.type\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"" },
+        { "fieldSelector=spec.clusterIP!%3DNone,spec.type%3DClusterIP", "" },
+        { "fieldSelector=spec.ports%3Dx", "400 field label not supported: spec.ports" },
     };
     struct route pods = route_to(PODS, "", ""), volumes = route_to(VOLUMES, "", ""),
                  nodes = route_to("nodes", "", "");

@@ -198,7 +198,9 @@ TEST(local_discovers_what_is_mounted)
     ASSERT_GOT(&w.served, "Delete", "spec/persistentVolumeReclaimPolicy");
     ASSERT_GOT(&w.served, "['ReadWriteOnce']", "spec/accessModes");
     ASSERT_GOT(&w.served, "{'disk':'ssd','zone':'z1'}", "metadata/labels");
-    ASSERT_GOT(&w.served, "{'pv.kubernetes.io/provisioned-by':'local-volume-provisioner-n'}",
+    ASSERT_GOT(&w.served,
+               "{'pv.kubernetes.io/provisioned-by':'local-volume-provisioner-n',"
+               "'volumes.berth.io/disk':'mount:tmpfs:tmpfs','volumes.berth.io/disk-capacity':'20Mi'}",
                "metadata/annotations");
     ASSERT_GOT(&w.served, "Node", "metadata/ownerReferences/0/kind");
     ASSERT_GOT(&w.served,
@@ -232,6 +234,25 @@ TEST(local_hears_of_mounts_and_links)
     assert_int_equal(symlink(device, in_dir(d, "raw/x")), 0);
     pass(&w, 1);
     ASSERT_SENT(&w.served, 200, "GET", path_of("x", "raw"), NULL);
+    finish(&w);
+}
+
+/* A class that comes after its entries does not wait for the next pass. */
+TEST(local_hears_of_classes)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", CLASSES "/fast", NULL);
+    mount_tmpfs("fast/v1", "size=20m");
+    put_node(&w);
+    pass(&w, 12);
+    ASSERT_GONE(&w, path_of("v1", "fast"));
+    ASSERT_SENT(&w.served, 201, "POST", CLASSES,
+                "{'metadata':{'name':'fast'},'provisioner':'kubernetes.io/no-provisioner'}");
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
     finish(&w);
 }
 
@@ -341,6 +362,7 @@ TEST(local_cleans_and_offers_anew)
     assert_false(is_there(in_dir(d, "fast/v1/sub")));
     ASSERT_THERE(&w, "-", path_of("v1", "fast"), "spec/claimRef");
     assert_string_not_equal(uid, got(&w.served, "metadata/uid"));
+    ASSERT_EVENT(&w, "Normal", "VolumeDeleted", "Volume deleted");
     finish(&w);
 }
 
@@ -723,6 +745,381 @@ TEST(local_erases_nothing_of_another_kind)
     finish(&w);
 }
 
+/* --- Disks that go, come and grow --- */
+
+static const char *annotation(struct parts *w, const char *path, const char *key)
+{
+    static char value[1024];
+    struct str text;
+
+    ASSERT_SENT(&w->served, 200, "GET", path, NULL);
+    text = json_get_text(&w->served.doc, json_path(&w->served.doc, w->served.root, "metadata", "annotations"),
+                         key);
+    (void)snprintf(value, sizeof value, "%.*s", (int)text.len, text.len ? text.s : "");
+    return value[0] ? value : "-";
+}
+#define ASSERT_ANNOTATION(w, expected, path, key) ASSERT_STR(expected, annotation(w, path, key))
+
+TEST(local_owners)
+{
+#define UID1 "11111111-1111-4111-8111-111111111111"
+#define UID2 "22222222-2222-4222-8222-222222222222"
+    static const struct {
+        const char *by, *node, *identity;
+        enum local_owner owner;
+    } rows[] = {
+        { "n-" UID1, "n", "n-" UID1, LOCAL_OWNER_THIS },
+        { "n-" UID1, "n", "n-" UID2, LOCAL_OWNER_EARLIER },
+        { "n", "n", "n", LOCAL_OWNER_THIS },
+        { "n", "n", "n-" UID1, LOCAL_OWNER_EARLIER }, /* useNodeNameOnly was set */
+        { "n-" UID1, "n", "n", LOCAL_OWNER_EARLIER }, /* and now it is */
+        { "n-" UID1, "n", "", LOCAL_OWNER_NONE },
+        { "nn", "n", "n", LOCAL_OWNER_NONE },
+        { "n-1", "n", "n", LOCAL_OWNER_NONE },
+        { "n-1-" UID1, "n", "n-" UID1, LOCAL_OWNER_NONE },
+        { "n-" UID1 "x", "n", "n-" UID1, LOCAL_OWNER_NONE },
+        { "m-" UID1, "n", "n-" UID1, LOCAL_OWNER_NONE },
+        { "", "n", "n-" UID1, LOCAL_OWNER_NONE },
+        { NULL, "n", "n-" UID1, LOCAL_OWNER_NONE },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char by[256] = "", identity[256] = "";
+        const struct kv annotation = { ANN_PROVISIONED_BY, by };
+        struct volume v = { .obj.annotations = { &annotation, rows[i].by ? 1 : 0 } };
+
+        (void)snprintf(by, sizeof by, LOCAL_PROVISIONER "%s", rows[i].by ? rows[i].by : "");
+        if (rows[i].identity[0])
+            (void)snprintf(identity, sizeof identity, LOCAL_PROVISIONER "%s", rows[i].identity);
+        assert_int_equal(local_owner_of(&v, rows[i].node, identity), rows[i].owner);
+    }
+}
+
+/* A file system of its own on a new disk, mounted; its UUID is told. */
+static void mount_disk(const char *name, const char *disk, const char *uuid, unsigned mib)
+{
+    char device[32];
+
+    loop_device_new(d, disk, (off_t)mib << 20, device);
+    sh("mkfs.ext4 -q -m0 -U %s %s", uuid, device);
+    (void)mkdir(in_dir(d, name), 0755);
+    assert_int_equal(mount(device, in_dir(d, name), "ext4", 0, NULL), 0);
+}
+
+static void use(struct parts *w, const char *path)
+{
+    ASSERT_SENT(&w->served, 200, "MERGE", path,
+                "{'spec':{'claimRef':{'namespace':'default','name':'c','uid':'u'}}}");
+}
+
+static void assert_event(struct parts *w, const char *reason, const char *words)
+{
+    ASSERT_SENT(&w->served, 200, "GET", EVENTS, NULL);
+    assert_non_null(strstr(buf_cstr(&w->served.text), reason));
+    assert_non_null(strstr(buf_cstr(&w->served.text), words));
+}
+
+static void register_again(struct parts *w)
+{
+    ASSERT_SENT(&w->served, 200, "DELETE", NODES "/n", NULL);
+    pass(w, 12);
+    put_node(w);
+    pass(w, 12);
+}
+
+static void get_text(struct parts *w, const char *path, const char *field, char ret[256])
+{
+    ASSERT_SENT(&w->served, 200, "GET", path, NULL);
+    (void)snprintf(ret, 256, "%s", got(&w->served, field));
+}
+
+/* The node was registered again under its name: its volumes are its own, and are cleaned. */
+TEST(local_takes_over_after_registration)
+{
+    skip_without_private_mounts();
+    char before[256], after[256];
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_disk("fast/v1", "disk", UID1, 16);
+    mount_tmpfs("fast/v2", "size=20m");
+    pass(&w, 10);
+    ASSERT_ANNOTATION(&w, "uuid:" UID1, path_of("v1", "fast"), ANN_DISK);
+    use_and_release(&w, path_of("v1", "fast"));
+    put_file(in_dir(d, "fast/v1/data"), "x");
+    get_text(&w, path_of("v2", "fast"), "metadata/uid", before);
+    register_again(&w);
+    pass(&w, 20);
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+    ASSERT_THERE(&w, "-", path_of("v1", "fast"), "spec/claimRef");
+    /* A free one is the same object, with the new identity. */
+    get_text(&w, path_of("v2", "fast"), "metadata/uid", after);
+    ASSERT_STR(before, after);
+    (void)snprintf(before, sizeof before, "%s", annotation(&w, path_of("v1", "fast"), ANN_PROVISIONED_BY));
+    ASSERT_ANNOTATION(&w, before, path_of("v2", "fast"), ANN_PROVISIONED_BY);
+    assert_event(&w, "VolumeAdopted", "node n was registered again, and its disk is the same");
+    config.uses_node_name_only = true; /* as after a change of the settings */
+    pass(&w, 12);
+    ASSERT_ANNOTATION(&w, "local-volume-provisioner-n", path_of("v2", "fast"), ANN_PROVISIONED_BY);
+    finish(&w);
+}
+
+/* Volumes without a record: what is there must be large enough. */
+TEST(local_takes_over_older_volumes)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    mount_tmpfs("fast/v2", "size=20m");
+    pass(&w, 10);
+    for (unsigned i = 1; i <= 2; i++) {
+        char name[8];
+
+        (void)snprintf(name, sizeof name, "v%u", i);
+        ASSERT_SENT(&w.served, 200, "MERGE", path_of(name, "fast"),
+                    "{'metadata':{'annotations':{'pv.kubernetes.io/provisioned-by':"
+                    "'local-volume-provisioner-n-" UID1 "','volumes.berth.io/disk':null,"
+                    "'volumes.berth.io/disk-capacity':null}},"
+                    "'spec':{'claimRef':{'namespace':'default','name':'c','uid':'u'}}}");
+    }
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v2", "fast"), "{'spec':{'capacity':{'storage':'30Mi'}}}");
+    pass(&w, 12);
+    ASSERT_ANNOTATION(&w, "mount:tmpfs:tmpfs", path_of("v1", "fast"), ANN_DISK);
+    ASSERT_ANNOTATION(&w, "-", path_of("v2", "fast"), ANN_DISK);
+    ASSERT_ANNOTATION(&w,
+                      "the disk at /mnt/fast/v2 is smaller than the volume, which node n created before it "
+                      "was registered again",
+                      path_of("v2", "fast"), ANN_DISK_PROBLEM);
+    assert_event(&w, "DiskReplaced", "is smaller than the volume");
+    finish(&w);
+}
+
+/* Neither another node's volume, nor one that this node would not create, nor a path that is none of its. */
+TEST(local_takes_over_nothing_else)
+{
+    static const char *const rows[] = {
+        "{'metadata':{'annotations':{'pv.kubernetes.io/provisioned-by':'local-volume-provisioner-m-" UID1
+        "'}}}",
+        "{'metadata':{'annotations':{'pv.kubernetes.io/provisioned-by':'local-volume-provisioner-n-" UID1
+        "'}},'spec':{'storageClassName':'other'}}",
+    };
+
+    skip_without_private_mounts();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char before[256], after[256];
+        struct parts w;
+
+        begin(&w);
+        put_node(&w);
+        mount_tmpfs("fast/v1", "size=20m");
+        pass(&w, 10);
+        ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"), rows[i]);
+        get_text(&w, path_of("v1", "fast"), "metadata/resourceVersion", before);
+        assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
+        pass(&w, 20);
+        get_text(&w, path_of("v1", "fast"), "metadata/resourceVersion", after);
+        ASSERT_STR(before, after);
+        finish(&w);
+    }
+}
+
+/* Nobody has it: it is gone as long as its disk is. */
+TEST(local_withdraws_a_free_volume)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    pass(&w, 10);
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"), "{'metadata':{'finalizers':null}}");
+    assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
+    pass(&w, 2);
+    ASSERT_GONE(&w, path_of("v1", "fast"));
+    assert_event(&w, "DiskMissing", "/mnt/fast/v1 is not a valid mount point; the volume is deleted");
+    mount_tmpfs("fast/v1", "size=30m");
+    pass(&w, 2);
+    ASSERT_THERE(&w, "30Mi", path_of("v1", "fast"), "spec/capacity/storage");
+    /* The entry goes too. */
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"), "{'metadata':{'finalizers':null}}");
+    assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
+    assert_int_equal(rmdir(in_dir(d, "fast/v1")), 0);
+    pass(&w, 12);
+    ASSERT_GONE(&w, path_of("v1", "fast"));
+    finish(&w);
+}
+
+/* The directory cannot be read: nothing is known, and nothing is done. */
+TEST(local_withdraws_nothing_unseen)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    mount_tmpfs("fast/v2", "size=20m");
+    pass(&w, 10);
+    classes[0].name_pattern = "x*"; /* as after a change of the settings */
+    assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
+    pass(&w, 12);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    classes[0].name_pattern = "*";
+    classes[0].mount_dir = "/nonexistent";
+    pass(&w, 12);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v1", "fast"), NULL);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("v2", "fast"), NULL);
+    finish(&w);
+}
+
+/* A claim has it, or is to have it: it stays, and says what is wrong. */
+TEST(local_keeps_a_used_volume)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_tmpfs("fast/v1", "size=20m");
+    mount_tmpfs("fast/v2", "size=20m");
+    mount_tmpfs("fast/v3", "size=20m");
+    pass(&w, 10);
+    use(&w, path_of("v1", "fast"));
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v2", "fast"),
+                "{'metadata':{'annotations':{'volumes.berth.io/disk':null}},"
+                "'spec':{'claimRef':{'namespace':'default','name':'later'}}}");
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v3", "fast"),
+                "{'spec':{'persistentVolumeReclaimPolicy':'Retain'}}");
+    assert_int_equal(umount(in_dir(d, "fast/v1")), 0);
+    assert_int_equal(umount(in_dir(d, "fast/v2")), 0);
+    assert_int_equal(umount(in_dir(d, "fast/v3")), 0);
+    pass(&w, 2);
+    ASSERT_ANNOTATION(&w, "/mnt/fast/v1 is not a valid mount point", path_of("v1", "fast"), ANN_DISK_PROBLEM);
+    ASSERT_ANNOTATION(&w, "/mnt/fast/v2 is not a valid mount point", path_of("v2", "fast"), ANN_DISK_PROBLEM);
+    assert_event(&w, "DiskMissing", "/mnt/fast/v1 is not a valid mount point\"");
+    ASSERT_ANNOTATION(&w, "mount", path_of("v2", "fast"), ANN_DISK); /* older than records: none is needed */
+    /* Nor does one go that would come back with another policy. */
+    ASSERT_ANNOTATION(&w, "/mnt/fast/v3 is not a valid mount point", path_of("v3", "fast"), ANN_DISK_PROBLEM);
+    mount_tmpfs("fast/v1", "size=20m");
+    pass(&w, 2);
+    ASSERT_ANNOTATION(&w, "-", path_of("v1", "fast"), ANN_DISK_PROBLEM);
+    assert_event(&w, "DiskBack", "its disk is there again");
+    finish(&w);
+}
+
+/* Another disk in the same place: a new volume where nobody had the old one, else nothing but words. */
+TEST(local_sees_another_disk)
+{
+    skip_without_private_mounts();
+    char before[256], after[256];
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    mount_disk("fast/v1", "disk1", UID1, 16);
+    mount_disk("fast/v2", "disk2", UID1, 16);
+    pass(&w, 10);
+    use_and_release(&w, path_of("v1", "fast"));
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast") /* until all is in place */,
+                "{'spec':{'persistentVolumeReclaimPolicy':'Retain'}}");
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v2", "fast"), "{'metadata':{'finalizers':null}}");
+    get_text(&w, path_of("v2", "fast"), "metadata/uid", before);
+    for (unsigned i = 1; i <= 2; i++) {
+        char name[16], disk[16];
+
+        (void)snprintf(name, sizeof name, "fast/v%u", i);
+        (void)snprintf(disk, sizeof disk, "other%u", i);
+        assert_int_equal(umount(in_dir(d, name)), 0);
+        mount_disk(name, disk, UID2, 16);
+        (void)snprintf(name, sizeof name, "fast/v%u/data", i);
+        put_file(in_dir(d, name), "x");
+    }
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"),
+                "{'spec':{'persistentVolumeReclaimPolicy':'Delete'}}");
+    pass(&w, 30);
+    assert_true(is_there(in_dir(d, "fast/v1/data")));
+    ASSERT_ANNOTATION(&w, "uuid:" UID1, path_of("v1", "fast"), ANN_DISK);
+    ASSERT_ANNOTATION(&w, "another disk is at /mnt/fast/v1: uuid:" UID2 " in place of uuid:" UID1,
+                      path_of("v1", "fast"), ANN_DISK_PROBLEM);
+    assert_event(&w, "DiskReplaced", "another disk is at /mnt/fast/v1");
+    assert_event(&w, "VolumeFailedDelete", "another disk is at");
+    ASSERT_ANNOTATION(&w, "uuid:" UID2, path_of("v2", "fast"), ANN_DISK);
+    get_text(&w, path_of("v2", "fast"), "metadata/uid", after);
+    assert_string_not_equal(before, after);
+    /* Whoever takes the record away means the new one. */
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("v1", "fast"),
+                "{'metadata':{'annotations':{'volumes.berth.io/disk':null}}}");
+    pass(&w, 400);
+    assert_false(is_there(in_dir(d, "fast/v1/data")));
+    ASSERT_ANNOTATION(&w, "uuid:" UID2, path_of("v1", "fast"), ANN_DISK);
+    finish(&w);
+}
+
+/* A device behind a link is known by what the kernel says of it. */
+TEST(local_sees_another_device)
+{
+    skip_without_private_mounts();
+    char one[32], two[32], expected[512];
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    loop_device_new(d, "disk1", 16 << 20, one);
+    loop_device_new(d, "disk2", 16 << 20, two);
+    sh("mkfs.ext4 -q %s", two);
+    assert_int_equal(symlink(one, in_dir(d, "raw/x")), 0);
+    pass(&w, 10);
+    (void)snprintf(expected, sizeof expected, "device:loop:%s", in_dir(d, "disk1"));
+    ASSERT_ANNOTATION(&w, expected, path_of("x", "raw"), ANN_DISK);
+    assert_int_equal(unlink(in_dir(d, "raw/x")), 0);
+    assert_int_equal(symlink(two, in_dir(d, "raw/x")), 0);
+    use_and_release(&w, path_of("x", "raw"));
+    pass(&w, 30);
+    ASSERT_SENT(&w.served, 200, "GET", path_of("x", "raw"), NULL);
+    assert_event(&w, "DiskReplaced", "another disk is at");
+    sh("blkid -p -o value -s TYPE %s | grep -q ext4", two);
+    finish(&w);
+}
+
+static void resize(const char *name, const char *options)
+{
+    assert_int_equal(mount(NULL, in_dir(d, name), NULL, MS_REMOUNT, options), 0);
+}
+
+TEST(local_follows_the_size_of_a_disk)
+{
+    skip_without_private_mounts();
+    static const char *const names[] = { "fast/free", "fast/used", "fast/set" };
+    struct parts w;
+
+    begin(&w);
+    put_node(&w);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        mount_tmpfs(names[i], "size=20m");
+    pass(&w, 10);
+    use(&w, path_of("used", "fast"));
+    ASSERT_SENT(&w.served, 200, "MERGE", path_of("set", "fast"), "{'spec':{'capacity':{'storage':'5Mi'}}}");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        resize(names[i], "size=40m");
+    pass(&w, 12);
+    ASSERT_THERE(&w, "40Mi", path_of("free", "fast"), "spec/capacity/storage");
+    assert_event(&w, "CapacityChanged", "capacity changed from 20Mi to 40Mi, the size of the disk");
+    /* A claim's volume is its people's to raise; a capacity that somebody wrote is meant so. */
+    ASSERT_THERE(&w, "20Mi", path_of("used", "fast"), "spec/capacity/storage");
+    ASSERT_ANNOTATION(&w, "40Mi", path_of("used", "fast"), ANN_DISK_CAPACITY);
+    assert_event(&w, "DiskResized", "the disk holds 40Mi now, the volume's capacity is 20Mi");
+    ASSERT_THERE(&w, "5Mi", path_of("set", "fast"), "spec/capacity/storage");
+    resize("fast/free", "size=30m");
+    pass(&w, 12);
+    ASSERT_THERE(&w, "30Mi", path_of("free", "fast"), "spec/capacity/storage");
+    finish(&w);
+}
+
 /* --- Bad days --- */
 
 static void live_twice(struct parts *w)
@@ -748,6 +1145,35 @@ TEST(local_ends_the_same_on_bad_days)
     mount_tmpfs("fast/v1", "size=20m");
     config.uses_node_name_only = true; /* a uid would differ from run to run */
     assert_ends_the_same(&type, live_twice);
+    d = mounts_dir_free(d);
+}
+
+static void go_and_come(struct parts *w)
+{
+    mount_tmpfs("fast/v2", "size=20m");
+    put_classes(w);
+    put_node(w);
+    pass(w, 30);
+    ASSERT_SENT(&w->served, 200, "GET", path_of("v2", "fast"), NULL);
+    ASSERT_SENT(&w->served, 200, "MERGE", path_of("v2", "fast"), "{'metadata':{'finalizers':null}}");
+    assert_int_equal(umount(in_dir(d, "fast/v2")), 0);
+    pass(w, 60);
+    ASSERT_GONE(w, path_of("v2", "fast"));
+    mount_tmpfs("fast/v2", "size=30m");
+    pass(w, 60);
+    ASSERT_THERE(w, "30Mi", path_of("v2", "fast"), "spec/capacity/storage");
+    assert_int_equal(umount(in_dir(d, "fast/v2")), 0);
+}
+
+TEST(local_withdraws_the_same_on_bad_days)
+{
+    skip_without_private_mounts();
+    struct parts w;
+
+    begin(&w);
+    parts_done(&w);
+    config.uses_node_name_only = true;
+    assert_ends_the_same(&type, go_and_come);
     d = mounts_dir_free(d);
 }
 

@@ -52,6 +52,8 @@ static const struct merge_row merge_rows[] = {
     { KIND_POD, "spec.schedulingGates", BY_KEY, "name" },
     { KIND_POD, "spec.hostAliases", BY_KEY, "ip" },
     { KIND_POD, "spec.topologySpreadConstraints", BY_KEY, "topologyKey" },
+    { KIND_POD, "spec.resourceClaims", BY_KEY, "name" },
+    { KIND_POD, "status.resourceClaimStatuses", BY_KEY, "name" },
     { KIND_CSI_NODE, "spec.drivers", BY_KEY, "name" },
     { KIND_SERVICE_ACCOUNT, "secrets", BY_KEY, "name" },
 
@@ -246,6 +248,13 @@ static const struct merge_row *row_of(enum kind kind, const char *path)
     return NULL;
 }
 
+/* Of a pod. */
+static bool retains_keys(const char *path)
+{
+    return strcmp(path, "spec.volumes") == 0 || strcmp(path, "spec.resourceClaims") == 0 ||
+           strcmp(path, "status.resourceClaimStatuses") == 0;
+}
+
 static void check_schema(enum kind kind, const struct schema *s, const char *up)
 {
     for (const struct field *f = s->fields; f->name; f++) {
@@ -257,7 +266,7 @@ static void check_schema(enum kind kind, const struct schema *s, const char *up)
         row = row_of(kind, path);
         if (!is_expected(f, row ? row : &replaced))
             fail_msg("%s %s does not merge as it should", kind_info(kind)->name, path);
-        if ((f->flags & FIELD_RETAIN_KEYS) && (kind != KIND_POD || strcmp(path, "spec.volumes") != 0))
+        if ((f->flags & FIELD_RETAIN_KEYS) && (kind != KIND_POD || !retains_keys(path)))
             fail_msg("%s %s retains keys", kind_info(kind)->name, path);
         if (f->sub)
             check_schema(kind, f->sub, path);

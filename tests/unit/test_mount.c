@@ -221,6 +221,7 @@ TEST(a_commands_failure_and_its_limit)
     struct mount_plan plan = { "h:/x", "/m", "nfs", LIST("hard") };
     atomic_int stop = 1;
 
+    put_command(d, "mount.nfs", "exit 1"); /* it is there */
     put_command(d, "mount", "echo one; echo two >&2; exit 32");
     plan.secret_options = LIST("password=p");
     ASSERT_ERR(ERR_IO, host_mount(&own, &plan, &err));
@@ -237,6 +238,44 @@ TEST(a_commands_failure_and_its_limit)
     ASSERT_ERR(ERR_CANCELLED, host_mount(&own, &plan, &err));
     plan.source = "--all";
     ASSERT_ERR(ERR_INVALID, host_mount(&own, &plan, &err));
+}
+
+/* A table of what is missing, of what is there, and of what is said of it at the next try. */
+TEST(a_helper_that_is_missing_is_the_cause)
+{
+    static const struct {
+        const char *type, *there, *expected; /* NULL: as mount(8) says it */
+    } rows[] = {
+        { "nfs", "mount", "mount.nfs is not installed: install nfs-common" },
+        { "nfs", "mount.nfs4", "mount.nfs is not installed: install nfs-common" },
+        { "nfs", "mount.nfs", NULL },
+        { "nfs4", "mount", "mount.nfs4 is not installed: install nfs-common" },
+        { "cifs", "mount", "mount.cifs is not installed: install cifs-utils" },
+        { "ceph", "mount", "mount.ceph is not installed: install ceph-common" },
+        { "glusterfs", "mount", "mount.glusterfs is not installed: install glusterfs-client" },
+        { "fuse.sshfs", "mount", "mount.fuse is not installed: install fuse3" },
+        { "fuse.sshfs", "mount.fuse", NULL },
+        { "fuse.sshfs", "mount.fuse.sshfs", NULL },
+        { "lustre", "mount", "mount.lustre is not installed" },
+        { "f2fs", "mount", NULL }, /* the kernel's own */
+        { "nfsx", "mount", NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(mounts_dir_free_p) struct test_dir *d = DIR_WITH("m");
+        struct host_tools own = { .commands_path = d->path };
+        struct mount_plan plan = { "h:/x", in_dir(d, "m"), rows[i].type };
+
+        put_command(d, rows[i].there, "exit 1");
+        put_command(d, "mount", "echo noise; exit 32");
+        ASSERT_ERR(ERR_IO, host_mount(&own, &plan, &err));
+        if (rows[i].expected)
+            ASSERT_STR(rows[i].expected, err.msg);
+        else
+            assert_true(str_has_suffix(str_of(err.msg), "Output: noise\n"));
+        put_command(d, "mount", "exit 0"); /* mounted without a helper, whatever the table says */
+        ASSERT_OK(host_mount(&own, &plan, &err));
+    }
 }
 
 /* --- Unmounting --- */

@@ -213,6 +213,9 @@ TEST(secrets_of_volumes)
         { "'flexVolume':{'driver':'d','secretRef':{'name':'it','namespace':'sys'}},", "sys", true },
         { "'flexVolume':{'driver':'d','secretRef':{'name':'it','namespace':'sys'}},", "shop", false },
         { "'iscsi':{'targetPortal':'t','iqn':'iqn.x','lun':1,'secretRef':{'name':'it'}},", "shop", true },
+        { "'azureFile':{'shareName':'x','secretName':'it'},", "shop", true },
+        { "'azureFile':{'shareName':'x','secretName':'it','secretNamespace':'sys'},", "sys", true },
+        { "'azureFile':{'shareName':'x','secretName':'it','secretNamespace':'sys'},", "shop", false },
         { "'hostPath':{'path':'/it'},", "shop", false },
     };
 

@@ -117,6 +117,26 @@ TEST(a_heartbeat_says_nothing_else)
     ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, RIGHT(",'volumesInUse':['p/a','p/b']")));
 }
 
+/* The condition comes when the agent has no right to mount, and stays. */
+TEST(an_agent_without_the_right_to_mount_has_a_condition)
+{
+    static const char was[] = "{" META ",'status':{" RIGHT_CONDITIONS "}}";
+    struct node_wish w = wish_of("n1");
+    char now[4096];
+    _cleanup_(object_unref_p) struct object *without = node_from(was), *with = NULL;
+
+    (void)snprintf(now, sizeof now,
+                   "%.*s,{'type':'volumes.berth.io/cannot-mount','status':'True','reason':"
+                   "'MountNotPermitted','message':'not root'}]}}",
+                   (int)(strlen(was) - 3), was);
+    with = node_from(now);
+    assert_true(node_state_is_right(&w, node_of(without)));
+    assert_false(node_state_is_right(&w, node_of(with)));
+    w.cannot_mount = "not root";
+    assert_false(node_state_is_right(&w, node_of(without)));
+    assert_true(node_state_is_right(&w, node_of(with)));
+}
+
 #define UNKNOWN(status, transition, reason, message)                                             \
     ",{'type':'volumes.berth.io/unknown-mounts','status':'" status "'," HEARTBEAT "," transition \
     "'reason':'" reason "','message':'" message "'}]"
@@ -188,6 +208,35 @@ TEST(pages_of_a_size_that_is_no_more_go)
                             ",'capacity':{'cpu':'4','ephemeral-storage':'100Gi','hugepages-2Mi':'512Mi',"
                             "'hugepages-1Gi':'0','hugepages-64Ki':'0','memory':'8Gi','pods':'110',"
                             "'example.com/gpu':'2'}}}"));
+}
+
+#define LIMITS(more)                                                                                   \
+    "{" META ",'status':{" RIGHT_CONDITIONS "," ADDRESSES "," INFO ",'capacity':{" AMOUNTS("8Gi") more \
+        "},'allocatable':{" AMOUNTS("7680Mi") more "}}}"
+#define AMOUNTS(memory)                                                                                   \
+    "'cpu':'4','ephemeral-storage':'100Gi','hugepages-2Mi':'512Mi','hugepages-1Gi':'0','memory':'" memory \
+    "','pods':'110'"
+
+/* Those of drivers that are gone go with them; others' resources stay. */
+TEST(limits_of_volumes_are_the_plugins)
+{
+    struct amount limit = { "attachable-volumes-flex-acme_disk", quantity_of(8, QUANTITY_DECIMAL_SI) };
+    struct amounts some = { &limit, 1 }, none = { NULL, 0 };
+    struct node_wish w = wish_of("n1");
+
+    w.limits = &some;
+    ASSERT_STR(BEFORE CONDITIONS_NOW ",'capacity':{" AMOUNTS(
+                   "8Gi") ",'attachable-volumes-flex-acme_disk':'8'}"
+                          ",'allocatable':{" AMOUNTS("7680Mi") ",'attachable-volumes-flex-acme_disk':'8'}}}",
+               patch_of(&w, LIMITS(",'attachable-volumes-csi-x':'4'")));
+    ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, LIMITS(",'attachable-volumes-flex-acme_disk':'8'")));
+    w.limits = &none;
+    ASSERT_STR(BEFORE CONDITIONS_NOW ",'capacity':{" AMOUNTS(
+                   "8Gi") ",'attachable-volumes-flex-acme_disk':null}"
+                          ",'allocatable':{" AMOUNTS("7680Mi") ",'attachable-volumes-flex-acme_disk':null}}}",
+               patch_of(&w, LIMITS(",'attachable-volumes-flex-acme_disk':'8'")));
+    w.limits = NULL;
+    ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, LIMITS(",'attachable-volumes-flex-acme_disk':'8'")));
 }
 
 TEST(what_is_right_and_what_is_not)

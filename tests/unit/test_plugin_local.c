@@ -277,6 +277,66 @@ TEST(paths_that_are_refused)
     ASSERT_INT(0, mounts_in(b->d->path));
 }
 
+/* A volume of a discovery: the node gives nobody what is below the mount point. */
+static struct object *recorded_volume(const char *path, const char *disk, const char *more)
+{
+    return plugin_object(KIND_VOLUME,
+                         "{'metadata':{'name':'pv','annotations':{'volumes.berth.io/disk':'%s'}},"
+                         "'spec':{%s'local':{'path':'%s'}}}",
+                         disk, more, path);
+}
+
+TEST(the_disk_must_be_there)
+{
+    skip_without_private_mounts();
+    _cleanup_(volume_bench_free_p) struct volume_bench *b = volume_bench_new();
+    _cleanup_(object_unref_p) struct object *pod = volume_bench_pod(1, ""), *v = NULL;
+    const char *path = volume_bench_path(b, P, 1, "pv");
+
+    v = recorded_volume(make_dir(b), "mount:tmpfs:mine", "");
+    ASSERT_ERR(ERR_NOT_FOUND, set_up(b, pod, v, 1000));
+    assert_non_null(strstr(err.msg, "the disk of local volume \"pv\" is not there: nothing is mounted at '"));
+    assert_false(exists(path));
+    ASSERT_INT(0, stat_of(in_dir(b->d, "disk/f")).st_gid); /* nor is it given to the group */
+    assert_int_equal(mount("other", in_dir(b->d, "disk"), "tmpfs", 0, NULL), 0);
+    ASSERT_ERR(ERR_INVALID, set_up(b, pod, v, -1));
+    assert_non_null(strstr(err.msg, "another disk is at '"));
+    assert_non_null(strstr(err.msg, "mount:tmpfs:other, and local volume \"pv\" was created for mount:tmpfs:"
+                                    "mine"));
+    assert_false(exists(path));
+    assert_int_equal(umount(in_dir(b->d, "disk")), 0);
+    assert_int_equal(mount("mine", in_dir(b->d, "disk"), "tmpfs", 0, NULL), 0);
+    ASSERT_OK(set_up(b, pod, v, -1));
+    assert_true(is_mounted(path));
+    ASSERT_OK(tear_down(b, 1));
+}
+
+/* Another device behind the link is neither formatted nor mapped. */
+TEST(the_device_must_be_the_same)
+{
+    skip_without_private_mounts();
+    _cleanup_(volume_bench_free_p) struct volume_bench *b = volume_bench_new();
+    char device[32], path[PATH_MAX], disk[PATH_MAX], type[DEVICE_FORMAT_BYTES];
+    _cleanup_(object_unref_p) struct object *v = NULL, *raw = NULL, *same = NULL;
+    struct device_request q = { .device_path = "", .mount_path = path };
+    enum format_failure why;
+
+    loop_device_new(b->d, "image", 16 * MIB, device);
+    v = recorded_volume(device, "device:loop:/another/image", "");
+    raw = recorded_volume(device, "device:loop:/another/image", "'volumeMode':'Block',");
+    (void)snprintf(disk, sizeof disk, "device:loop:%s", in_dir(b->d, "image"));
+    same = recorded_volume(device, disk, "'volumeMode':'Block',");
+    q.spec = (struct volume_spec){ .volume = volume_of(v) };
+    ASSERT_OK(P->devices->mount_path(P, &b->env, &q.spec, path, &err));
+    ASSERT_ERR(ERR_INVALID, P->devices->mount(P, &b->env, &q, &why, &err));
+    ASSERT_OK(device_probe(device, type, &err));
+    ASSERT_STR("", type);
+    q.spec.volume = volume_of(raw);
+    ASSERT_ERR(ERR_INVALID, P->block->map(P, &b->env, &q.spec, "", path, &err));
+    q.spec.volume = volume_of(same);
+    ASSERT_OK(P->block->map(P, &b->env, &q.spec, "", path, &err));
+}
+
 /* plugins-21 */
 TEST(the_node_must_fit)
 {

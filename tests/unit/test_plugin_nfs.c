@@ -37,6 +37,7 @@ static struct nfs_fixture nfs_new(const char *mount_body, const char *umount_bod
     put_file(in_dir(&n.f->d, "export/dir/file"), "data");
     put_script(&n, "mount", mount_body);
     put_script(&n, "umount", umount_body);
+    put_script(&n, "mount.nfs", "exit 1"); /* it is there; nobody calls it */
     return n;
 }
 
@@ -178,6 +179,16 @@ TEST(a_failing_mount_is_told_in_its_words)
     assert_non_null(strstr(err.msg, "/mounts/p\nOutput: mount.nfs: no route to host\n"));
     assert_false(exists(in_dir(&n.f->d, "mounts/p"))); /* nothing stays behind */
     assert_true(export_is_full(&n));
+}
+
+TEST(a_missing_helper_is_told_instead)
+{
+    _cleanup_(nfs_done) struct nfs_fixture n = nfs_new("echo 'mount: bad option' >&2; exit 32", "exit 0");
+    _cleanup_(object_unref_p) struct object *v = nfs_volume("fs.example", "");
+
+    assert_int_equal(unlink(in_dir(&n.f->d, "bin/mount.nfs")), 0);
+    ASSERT_ERR(ERR_IO, recycle(&n, v));
+    ASSERT_STR("mount.nfs is not installed: install nfs-common", err.msg);
 }
 
 TEST(a_mount_that_does_nothing_is_no_clean_volume)

@@ -166,17 +166,30 @@ TEST(pod_ips_have_twins)
 
 TEST(apiserver_42_pod_keeps_fields_nobody_here_knows)
 {
-    const char *text = POD("'resourceClaims':[{'name':'r','x':null}],'containers':[{'name':'c','image':'i:1',"
-                           "'livenessProbe':{'exec':{'command':[]}},'future':{'b':1,'a':2}}],'os':null");
+    const char *text = POD("'claims':[{'name':'r','x':null}],'containers':[{'name':'c','image':'i:1',"
+                           "'probe':{'exec':{'command':[]}},'future':{'b':1,'a':2}}],'later':null");
 
     ASSERT_STORED(KIND_POD,
                   "{" META ",'spec':{'containers':[{'name':'c','image':'i:1','resources':{}," CONTAINER_REST
-                  ",'livenessProbe':{'exec':{'command':[]}},'future':{'b':1,'a':2}}]," SPEC_HEAD "," SPEC_TAIL
-                  ",'resourceClaims':[{'name':'r','x':null}],'os':null},'status':{}}",
+                  ",'probe':{'exec':{'command':[]}},'future':{'b':1,'a':2}}]," SPEC_HEAD "," SPEC_TAIL
+                  ",'claims':[{'name':'r','x':null}],'later':null},'status':{}}",
                   text);
     ASSERT_STR("", kind_report(KIND_POD, text));
     ASSERT_STR("duplicate field \"spec.containers[0].name\"",
                kind_report(KIND_POD, POD("'containers':[{'name':'c','name':'c'}]")));
+}
+
+/* What the agent here does not use is in canonical form all the same. */
+TEST(pod_fields_that_are_only_carried)
+{
+    ASSERT_STORED(
+        KIND_POD,
+        "{" META ",'spec':{'containers':[{'name':'c','image':'i:1','envFrom':[{'secretRef':{'name':'s'}}],"
+        "'resources':{},'livenessProbe':{'httpGet':{'port':'web'},'periodSeconds':5}," CONTAINER_REST
+        "}]," SPEC_HEAD "," SPEC_TAIL ",'os':{'name':''}},'status':{}}",
+        POD("'os':{},'containers':[{'name':'c','image':'i:1','livenessProbe':{'periodSeconds':5,"
+            "'timeoutSeconds':0,'httpGet':{'port':'web','path':'','httpHeaders':[]}},'envFrom':"
+            "[{'prefix':'','secretRef':{'name':'s'}}]}]"));
 }
 
 TEST(pod_wrong_types)
@@ -188,6 +201,12 @@ TEST(pod_wrong_types)
                                             "type string" },
         { POD("'ephemeralContainers':[{'name':5}]"),
           "number into Go struct field EphemeralContainer.spec.ephemeralContainers.name of type string" },
+        { POD("'containers':[{'livenessProbe':{'httpGet':{'port':true}}}]"),
+          "bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.httpGet.port of type "
+          "int32" },
+        { POD("'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{}}}"),
+          "object into Go struct field PodAffinity.spec.affinity.podAffinity."
+          "requiredDuringSchedulingIgnoredDuringExecution of type []v1.PodAffinityTerm" },
         { POD("'containers':{}"),
           "object into Go struct field PodSpec.spec.containers of type []v1.Container" },
         { POD("'volumes':[{'emptyDir':[]}]"),

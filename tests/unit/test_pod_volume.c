@@ -508,4 +508,24 @@ TEST(pod_volume_view_of_csi_and_disks)
     ASSERT_STR("b", only_volume(flex)->flex->options.items[0].value);
 }
 
+/* What Kubernetes says comes first. */
+TEST(pod_volume_warnings)
+{
+    static const char volumes[] = "{'spec':{'volumes':[{'name':'a','emptyDir':{}},"
+                                  "{'name':'b','iscsi':{'targetPortal':'t','iqn':'iqn.q','lun':1}},"
+                                  "{'name':'c','gitRepo':{'repository':'r'}},{'name':'d','image':{}},"
+                                  "{'name':'e','storageos':{}},{'name':'f','cinder':{'volumeID':'v'}}]}}";
+
+    ASSERT_STR("spec.volumes[2].gitRepo: deprecated in v1.11, and disabled by default in v1.33+\n"
+               "spec.volumes[4].storageOS: deprecated in v1.22, non-functional in v1.25+\n"
+               "spec.volumes[1].iscsi: Berth's node agent cannot mount iscsi volumes; only nodes run by a "
+               "kubelet can\n"
+               "spec.volumes[2].gitRepo: Berth's node agent cannot mount gitRepo volumes\n"
+               "spec.volumes[3].image: Berth's node agent cannot mount image volumes; only nodes run by a "
+               "kubelet can\n"
+               "spec.volumes[4].storageos: Berth's node agent cannot mount storageos volumes",
+               kind_warnings(KIND_POD, NULL, volumes));
+    ASSERT_STR("", kind_warnings(KIND_POD, volumes, volumes));
+}
+
 TEST_MAIN()

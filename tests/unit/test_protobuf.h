@@ -30,7 +30,7 @@ static void proto_bytes(struct buf *out, uint64_t number, struct str bytes)
     (void)buf_add_str(out, bytes);
 }
 
-static void proto_hex(struct buf *out, struct str hex)
+static inline void proto_hex(struct buf *out, struct str hex)
 {
     char digits[3] = { 0 };
 
@@ -42,7 +42,7 @@ static void proto_hex(struct buf *out, struct str hex)
 }
 
 /* What stands between the mark at *at and its twin; *at moves behind that. */
-static struct str proto_between(const char **at)
+static inline struct str proto_between(const char **at)
 {
     const char *start = *at + 1, *end = strchr(start, **at);
 
@@ -51,9 +51,9 @@ static struct str proto_between(const char **at)
     return (struct str){ start, (size_t)(end - start) };
 }
 
-static void proto_message(const char **at, struct buf *out);
+static inline void proto_message(const char **at, struct buf *out);
 
-static void proto_value(const char **at, uint64_t number, struct buf *out)
+static inline void proto_value(const char **at, uint64_t number, struct buf *out)
 {
     _cleanup_(buf_done_p) struct buf inner = BUF_INIT(BYTES_MAX * 8);
     char *end;
@@ -92,7 +92,7 @@ static void proto_value(const char **at, uint64_t number, struct buf *out)
     }
 }
 
-static void proto_message(const char **at, struct buf *out)
+static inline void proto_message(const char **at, struct buf *out)
 {
     char *end;
 
@@ -118,7 +118,8 @@ static void proto_body(const char *api_version, const char *kind, struct str raw
     proto_bytes(out, 4, STR_LIT(""));
 }
 
-static void proto_body_text(const char *api_version, const char *kind, const char *message, struct buf *out)
+static inline void proto_body_text(const char *api_version, const char *kind, const char *message,
+                                   struct buf *out)
 {
     _cleanup_(buf_done_p) struct buf raw = BUF_INIT(BYTES_MAX * 8);
 
@@ -131,22 +132,29 @@ static void proto_body_text(const char *api_version, const char *kind, const cha
 static int proto_decode(struct json *d, struct str body, json_ref *ret)
 {
     _cleanup_(freep) char *copy = malloc(body.len ? body.len : 1);
-    struct str api_version, kind;
+    struct protobuf_body b;
+    const struct schema *s;
     int r;
 
     assert_non_null(copy);
     memcpy(copy, body.s, body.len);
     json_clear(d);
-    r = protobuf_decode(d, (struct str){ copy, body.len }, ret, &api_version, &kind, &err);
+    r = protobuf_open((struct str){ copy, body.len }, &b, &err);
+    if (r < 0)
+        return r;
+    s = protobuf_schema(b.api_version, b.kind);
+    if (!s)
+        return error_set(&err, ERR_NOT_FOUND, "no such kind");
+    r = protobuf_decode(d, s, &b, ret, &err);
     if (r == 0) {
-        assert_true(str_eq(api_version, json_get_text(d, *ret, "apiVersion")));
-        assert_true(str_eq(kind, json_get_text(d, *ret, "kind")));
+        assert_true(str_eq(b.api_version, json_get_text(d, *ret, "apiVersion")));
+        assert_true(str_eq(b.kind, json_get_text(d, *ret, "kind")));
     }
     return r;
 }
 
 /* The tree's text, or the error's. Lives until the next call. */
-static const char *proto_text(const char *api_version, const char *kind, const char *message)
+static inline const char *proto_text(const char *api_version, const char *kind, const char *message)
 {
     static struct buf out = { .len_max = 16 << 20 };
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BYTES_MAX * 8);

@@ -402,6 +402,7 @@ TEST(provisioner_deletes_what_it_made)
     pass(&w, 1);
     ASSERT_INT(1, fake.removed);
     ASSERT_GONE(&w, path);
+    ASSERT_EVENT(&w, "Normal", "VolumeDeleted", "Volume deleted");
     parts_done(&w);
 }
 

@@ -231,8 +231,8 @@ TEST(lists_are_selected)
         MAPS "?sendInitialEvents=true");
 }
 
-/* Services and endpoints: for clients that ask, always empty. */
-TEST(lists_of_what_is_never_stored)
+/* What kubectl cluster-info asks for. */
+TEST(lists_of_services)
 {
     _cleanup_(world_done) struct world w;
     const char *text;

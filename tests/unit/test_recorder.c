@@ -305,12 +305,16 @@ TEST(recorder_cuts_messages)
     text[3000] = '\0';
     recording_init(&w, RECORDER_CORE);
     NOTE(&w, claim, "R", "%s", text);
-    NOTE(&w, claim, "S", "x%s", text);
+    NOTE(&w, claim, "S", "x%s: the cause", text);
     recording_settle(&w);
     ASSERT_EVENTS(&w, 2);
-    ASSERT_INT(1024, strlen(got(&w.served, "items/0/message")));
+    /* Of 1021 bytes besides the three of the gap each end has its half, less what would be half a letter. */
+    ASSERT_INT(1023, strlen(got(&w.served, "items/0/message")));
+    assert_memory_equal(got(&w.served, "items/0/message"), text, 510);
+    assert_memory_equal(got(&w.served, "items/0/message") + 510, "…", 3);
+    assert_memory_equal(got(&w.served, "items/0/message") + 513, text, 510);
     ASSERT_INT(1023, strlen(got(&w.served, "items/1/message")));
-    assert_memory_equal(got(&w.served, "items/0/message"), text, 1024);
+    assert_true(str_has_suffix(str_of(got(&w.served, "items/1/message")), ": the cause"));
     recording_done(&w);
 }
 

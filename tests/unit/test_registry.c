@@ -1,6 +1,8 @@
 /* The registry: plugins that are compiled in, plugins that a prober finds, and what is said about both. */
 #include "tests/unit/test.h"
 
+#include "api/migration.h"
+#include "api/mountable.h"
 #include "api/pod.h"
 #include "api/volume.h"
 #include "base/cleanup.h"
@@ -387,6 +389,33 @@ TEST(unique_names_are_the_plugins_or_the_pods)
                err.msg);
     ASSERT_ERR(ERR_INVALID, unique_name_split("test/able", &plugin, &volume, &err));
     ASSERT_STR("cannot split volume unique name test/able to plugin/volume components", err.msg);
+}
+
+/* Whatever the API calls mountable has a plugin on nodes, a driver of either kind, or became one; nothing
+ * else does. */
+TEST(mountable_kinds_are_those_of_the_plugins)
+{
+    for (unsigned t = POD_VOLUME_UNKNOWN + 1; t < POD_VOLUME_TYPE_COUNT; t++) {
+        struct pod_volume v = { .name = "v", .type = (uint8_t)t };
+        struct volume_spec s = { .inlined = &v };
+        const struct volume_plugin *p;
+        bool by_others = t == POD_VOLUME_CSI || t == POD_VOLUME_FLEX || t == POD_VOLUME_CLAIM ||
+                         t == POD_VOLUME_EPHEMERAL || migration_source(t) != SOURCE_NONE;
+
+        if ((by_others || plugins_by_source(plugins_of_node, &s, PLUGIN_ANY, &p, &err) == 0) !=
+            pod_volume_is_mountable(t))
+            fail_msg("%s", pod_volume_type_names[t]);
+    }
+    for (unsigned k = SOURCE_NONE + 1; k < SOURCE_COUNT; k++) {
+        struct volume v = { .source.kind = (uint8_t)k };
+        struct volume_spec s = { .volume = &v };
+        const struct volume_plugin *p;
+        bool by_others = k == SOURCE_CSI || k == SOURCE_FLEX || migration_plugin(k);
+
+        if ((by_others || plugins_by_source(plugins_of_node, &s, PLUGIN_ANY, &p, &err) == 0) !=
+            source_is_mountable(k))
+            fail_msg("%s", volume_sources[k].name);
+    }
 }
 
 TEST_MAIN()

@@ -78,7 +78,7 @@ static inline void say(const struct why_world *w, const struct why_question *q)
     said.json = BUF_INIT(WHY_BYTES_MAX);
     ASSERT_OK(why_explain(w, q, &said.json, &err));
     ASSERT_OK(json_parse(&said.doc, buf_str(&said.json), &said.report, &err));
-    why_text_write(&said.doc, said.report, &said.text);
+    why_text_write(&said.doc, said.report, &(struct why_style){ .is_verbose = true }, &said.text);
 }
 
 static inline const char *said_member(const char *key)

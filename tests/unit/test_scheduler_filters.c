@@ -512,7 +512,8 @@ TEST(scheduler_70_long_message)
     world_start(&w);
     add_pod(&w, "p", "", "", "");
     world_settle_for(&w, 1);
-    report_failure(w.scheduler, cached_pod(w.scheduler, "default", "p"), "Unschedulable", str_of(whole));
+    report_failure(w.scheduler, &(struct queued_pod){ .pod = cached_pod(w.scheduler, "default", "p") },
+                   "Unschedulable", str_of(whole));
     world_settle_for(&w, 1);
     assert_pending(&w, "p", "Unschedulable", whole);
     (void)snprintf(note, sizeof note, "%.1020s ...", whole);

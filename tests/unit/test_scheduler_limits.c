@@ -222,6 +222,131 @@ TEST(limit_grows)
     world_done(&w);
 }
 
+/* --- FlexVolume drivers: the Node says --- */
+
+#define FLEX "'flexVolume':{'driver':'acme/disk'}"
+
+static void set_flex_limit(struct world *w, const char *count)
+{
+    char body[160];
+
+    (void)snprintf(body, sizeof body, "{'status':{'allocatable':{'attachable-volumes-flex-acme_disk':%s}}}",
+                   count);
+    ASSERT_SENT(&w->served, 200, "MERGE", "/api/v1/nodes/n/status", body);
+    world_settle_for(w, 0);
+}
+
+static void add_inline(struct world *w, const char *name, const char *node, const char *source)
+{
+    char body[512];
+
+    (void)snprintf(body, sizeof body,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{'containers':[{"
+                   "'name':'c','image':'i'}],'volumes':[{'name':'v',%s}]%s}}",
+                   name, source, node);
+    ASSERT_SENT(&w->served, 201, "POST", PODS, body);
+    world_settle_for(w, 0);
+}
+
+/* Claims' volumes count once, pods' own once for each pod. */
+TEST(limit_of_a_flex_driver)
+{
+    struct world w;
+
+    begin(&w, "");
+    set_flex_limit(&w, "'2'");
+    add_pair(&w, "a", "", FLEX);
+    add_pair(&w, "b", "", FLEX);
+    add_placed(&w, "p1", "a", "");
+    add_inline(&w, "p2", ",'nodeName':'n'", FLEX);
+    add_waiting(&w, "b", "");
+    assert_pending(&w, "p", "Unschedulable", FULL);
+    add_inline(&w, "q", "", FLEX);
+    assert_pending(&w, "q", "Unschedulable", FULL);
+    add_pod(&w, "sharing", "a", "", "");
+    add_inline(&w, "other", "", "'flexVolume':{'driver':'acme/other'}");
+    assert_on(&w, "sharing", "n");
+    assert_on(&w, "other", "n");
+    set_flex_limit(&w, "'3'"); /* the driver was replaced */
+    world_settle_for(&w, 1);
+    assert_on(&w, "p", "n");
+    assert_pending(&w, "q", "Unschedulable", FULL);
+    set_flex_limit(&w, "null");
+    world_settle_for(&w, 5);
+    assert_on(&w, "q", "n");
+    world_done(&w);
+}
+
+/* --- Plugins that became CSI drivers --- */
+
+static void add_migrating_node(struct world *w, const char *count)
+{
+    char body[512];
+
+    (void)snprintf(
+        body, sizeof body,
+        "{'apiVersion':'storage.k8s.io/v1','kind':'CSINode','metadata':{'name':'n','annotations':{"
+        "'storage.alpha.kubernetes.io/migrated-plugins':'kubernetes.io/aws-ebs,kubernetes.io/cinder'"
+        "}},'spec':{'drivers':[{'name':'ebs.csi.aws.com','nodeID':'n','allocatable':{'count':%s}}]}}",
+        count);
+    ASSERT_SENT(&w->served, 201, "POST", CSI_NODES, body);
+    world_settle_for(w, 0);
+}
+
+/* What names the plugin counts as what names the driver. */
+TEST(limit_counts_volumes_that_have_moved)
+{
+    struct world w;
+
+    begin(&w, "");
+    add_migrating_node(&w, "2");
+    add_pair(&w, "a", "", "'awsElasticBlockStore':{'volumeID':'aws://z/vol-1'}");
+    add_pair(&w, "same", "", "'csi':{'driver':'ebs.csi.aws.com','volumeHandle':'vol-1'}");
+    add_pair(&w, "b", "", "'awsElasticBlockStore':{'volumeID':'vol-3'}");
+    add_placed(&w, "p1", "a", "");
+    add_inline(&w, "p2", ",'nodeName':'n'", "'awsElasticBlockStore':{'volumeID':'vol-2'}");
+    add_waiting(&w, "b", "");
+    assert_pending(&w, "p", "Unschedulable", FULL);
+    add_pod(&w, "sharing", "same", "", "");
+    world_settle_for(&w, 0);
+    assert_on(&w, "sharing", "n");
+    world_done(&w);
+}
+
+/* A zone is the driver's where the node says that the driver serves the volume. */
+TEST(topology_of_volumes_that_have_moved)
+{
+    static const char source[] =
+        "'awsElasticBlockStore':{'volumeID':'v'},'nodeAffinity':{'required':{'nodeSelectorTerms':[{"
+        "'matchExpressions':[{'key':'topology.kubernetes.io/zone','operator':'In','values':['a']}]}]}}";
+    static const struct {
+        const char *labels;
+        bool is_migrating, is_refused;
+    } rows[] = {
+        { "'topology.ebs.csi.aws.com/zone':'a'", true, false },
+        { "'topology.ebs.csi.aws.com/zone':'b','topology.kubernetes.io/zone':'a'", true, true },
+        { "'topology.kubernetes.io/zone':'a'", false, false },
+        { "'topology.ebs.csi.aws.com/zone':'a'", false, true },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world w;
+
+        begin(&w, rows[i].labels);
+        if (rows[i].is_migrating)
+            add_migrating_node(&w, "9");
+        add_pair(&w, "a", "", source);
+        add_waiting(&w, "a", "");
+        if (rows[i].is_refused)
+            assert_pending(
+                &w, "p", "Unschedulable",
+                "0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity.");
+        else
+            assert_on(&w, "p", "n");
+        world_done(&w);
+    }
+}
+
 /* --- Disks --- */
 
 /* Two pods with volumes of their own that may be the same disk. */

@@ -2,6 +2,8 @@
  * finds, who else may have bound it. */
 #include "tests/unit/test_scheduler.h"
 
+#include "scheduler/scheduler_int.h"
+
 #include "tests/unit/test_binder_objects.h"
 #include "tests/unit/test_binder_replay.h"
 
@@ -30,6 +32,61 @@ TEST(scheduler_65_a_label_of_a_node)
     ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n1", "{'metadata':{'labels':{'x':'y'}}}");
     world_settle_for(&w, plan.fault == TAP_NONE ? 2 : 60);
     assert_on(&w, "p", "n1");
+    world_done(&w);
+}
+
+static const char *uid_of_pod(struct world *w, const char *name)
+{
+    return cached_pod(w->scheduler, "default", name)->obj.uid;
+}
+
+/* How often that was recorded, repetitions included. */
+static long event_times(struct world *w, const char *object, const char *reason)
+{
+    char path[128];
+    long times = 0;
+
+    ASSERT_SENT(&w->served, 200, "GET", "/api/v1/events", NULL);
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
+        const char *count;
+
+        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
+        if (strcmp(got(&w->served, path), object) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
+        if (strcmp(got(&w->served, path), reason) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "items/%zu/series/count", i);
+        count = got(&w->served, path);
+        times += strcmp(count, "-") == 0 ? 1 : strtol(count, NULL, 10);
+    }
+    return times;
+}
+
+/* What is created beside a pod has it tried again at once: the same failure is one event. */
+TEST(the_same_failure_is_recorded_once_in_a_while)
+{
+    struct world w;
+
+    if (plan.fault != TAP_NONE)
+        return;
+    scheduling_init(&w);
+    add_class(&w, LOCAL, NO_PROVISIONER, WFFC, "");
+    add_node(&w, "n1", "", "");
+    add_claim(&w, "c", "5Gi", RWO, CLASS_OF);
+    add_pod(&w, "p", "c", "", "");
+    world_start(&w);
+    world_rest(&w);
+    ASSERT_INT(1, queue_get(&w.scheduler->queue, uid_of_pod(&w, "p"))->attempts);
+    ASSERT_INT(1, event_times(&w, "p", "FailedScheduling"));
+    add_local(&w, "small", "1Gi", LOCAL, "n1");
+    world_settle_for(&w, 2);
+    ASSERT_INT(2, queue_get(&w.scheduler->queue, uid_of_pod(&w, "p"))->attempts);
+    ASSERT_INT(1, event_times(&w, "p", "FailedScheduling"));
+    world_settle_for(&w, 10);
+    add_local(&w, "smaller", "1Mi", LOCAL, "n1");
+    world_settle_for(&w, 400);
+    assert_true(event_times(&w, "p", "FailedScheduling") > 1);
     world_done(&w);
 }
 

@@ -137,6 +137,9 @@ static inline void served_pass(struct served *w, uint64_t seconds)
     loop_advance(w->loop, &w->clock, seconds * NS_PER_S);
 }
 
+/* What the servers that are started from then on tell of themselves; NULL: nothing. */
+static const char *served_advertised, *served_ca_pem;
+
 static inline void served_start(struct served *w)
 {
     struct apiserver_options o = { .loop = w->loop,
@@ -145,6 +148,8 @@ static inline void served_start(struct served *w)
                                    .authenticator = w->authenticator,
                                    .seed = 7,
                                    .address = "127.0.0.1:7443",
+                                   .advertised = served_advertised,
+                                   .ca_pem = served_ca_pem,
                                    .event_ttl_seconds = EVENT_TTL_S };
 
     w->metrics = metrics_new((struct hash_seed){ 1, 2 });

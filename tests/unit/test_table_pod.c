@@ -43,6 +43,16 @@ TEST(pod_status_is_the_phase_or_the_reason)
     static const struct pod_row rows[] = {
         { "0/0  0", "'spec':{}" },
         { "0/1 Pending 0", ONE ",'status':{'phase':'Pending'}" },
+        { "0/1 VolumesReady 0", ONE
+          ",'status':{'phase':'Pending','conditions':[{'type':'volumes.berth.io/ready','status':'True'}]}" },
+        { "0/1 Pending 0", ONE ",'status':{'phase':'Pending','conditions':[{'type':'volumes.berth.io/ready',"
+                               "'status':'False'}]}" },
+        { "0/1 ContainerCreating 0",
+          ONE ",'status':{'phase':'Pending','conditions':[{'type':'volumes.berth.io/ready','status':'True'}],"
+              "'containerStatuses':[{'name':'a','state':{'waiting':{'reason':'ContainerCreating'}}}]}" },
+        { "1/1 Running 0",
+          ONE ",'status':{'phase':'Running','conditions':[{'type':'volumes.berth.io/ready','status':'True'}],"
+              "'containerStatuses':[" RUNNING("a") "]}" },
         { "0/1 Evicted 0", ONE ",'status':{'phase':'Failed','reason':'Evicted'}" },
         { "0/1 SchedulingGated 0",
           ONE ",'status':{'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False',"

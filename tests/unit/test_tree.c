@@ -14,14 +14,28 @@ static const char *shown(const struct tree_selection *what, const struct tree_lo
     return buf_cstr(&out);
 }
 
+static struct told_cause told[] = {
+    { "more", "provisioner-silent", "the provisioner has not answered" },
+    { "odd", "no-class", "there is no StorageClass \"gone\"" },
+    { "lost", "volume-gone", "its volume pv-9 was deleted" },
+    { "new", "too-small", "no volume fits" },
+    { "web-1", "cpu", "the only node has not enough free cpu" },
+    { "waits", "claim-unbound", "claim more is not bound: the provisioner has not answered" },
+    { "ready", "none", "its volumes are ready" },
+    { "stray", "no-such-claim", "claim nowhere does not exist" },
+    { "plain", "taint", "the only node has a taint" },
+    { NULL, NULL, NULL },
+};
+
 static const char *text(const char *ns)
 {
-    return shown(&(struct tree_selection){ .ns = ns }, &(struct tree_look){ 0 });
+    return shown(&(struct tree_selection){ .ns = ns, .causes = TOLD(told) }, &(struct tree_look){ 0 });
 }
 
 static const char *of(enum kind kind, const char *ns, const char *name)
 {
-    return shown(&(struct tree_selection){ .ns = ns, .kind = kind, .name = name }, &(struct tree_look){ 0 });
+    return shown(&(struct tree_selection){ .ns = ns, .kind = kind, .name = name, .causes = TOLD(told) },
+                 &(struct tree_look){ 0 });
 }
 
 static void make_shop(void)
@@ -48,26 +62,24 @@ static void make_shop(void)
 TEST(everything)
 {
     make_shop();
-    ASSERT_STR(
-        "class fast: example.com/disk, Delete, Immediate, default\n"
-        "├─ volume pv-1: Bound, 5Gi, RWO Retain\n"
-        "│  └─ claim shop/db: Bound, 5Gi\n"
-        "│     ├─ pod web-0: Running\n"
-        "│     │  └─ node n1: Ready\n"
-        "│     ├─ pod web-1: Pending, not scheduled\n"
-        "│     └─ pod web-2: Running\n"
-        "│        └─ node n9: does not exist\n"
-        "├─ volume pv-2: Available, 5Gi, RWO Retain\n"
-        "└─ claim shop/more: Pending, asks for 3Gi, waits for a volume that fits, or for example.com/disk "
-        "to make one\n"
-        "class gone: does not exist\n"
-        "└─ claim shop/odd: Pending, asks for 3Gi, class gone does not exist\n"
-        "class idle: kubernetes.io/no-provisioner, Delete, Immediate\n"
-        "(no class)\n"
-        "├─ volume pv-3: Bound, 5Gi, RWO Retain\n"
-        "│  └─ claim park/old: does not exist\n"
-        "└─ claim park/lost: Lost, asks for 3Gi, volume pv-9 does not exist\n",
-        text(NULL));
+    ASSERT_STR("class fast: example.com/disk, Delete, Immediate, default\n"
+               "├─ volume pv-1: Bound, 5Gi, RWO Retain\n"
+               "│  └─ claim shop/db: Bound, 5Gi\n"
+               "│     ├─ pod web-0: Running\n"
+               "│     │  └─ node n1: Ready\n"
+               "│     ├─ pod web-1: Pending, the only node has not enough free cpu\n"
+               "│     └─ pod web-2: Running\n"
+               "│        └─ node n9: does not exist\n"
+               "├─ volume pv-2: Available, 5Gi, RWO Retain\n"
+               "└─ claim shop/more: Pending, asks for 3Gi: the provisioner has not answered\n"
+               "class gone: does not exist\n"
+               "└─ claim shop/odd: Pending, asks for 3Gi: there is no StorageClass \"gone\"\n"
+               "class idle: kubernetes.io/no-provisioner, Delete, Immediate\n"
+               "(no class)\n"
+               "├─ volume pv-3: Bound, 5Gi, RWO Retain\n"
+               "│  └─ claim park/old: does not exist\n"
+               "└─ claim park/lost: Lost, asks for 3Gi: its volume pv-9 was deleted\n",
+               text(NULL));
     world_end();
 }
 
@@ -80,7 +92,7 @@ TEST(a_namespace_has_its_claims_and_what_is_nobodys)
                "(no class)\n"
                "├─ volume pv-3: Bound, 5Gi, RWO Retain\n"
                "│  └─ claim park/old: does not exist\n"
-               "└─ claim park/lost: Lost, asks for 3Gi, volume pv-9 does not exist\n",
+               "└─ claim park/lost: Lost, asks for 3Gi: its volume pv-9 was deleted\n",
                text("park"));
     world_end();
 }
@@ -93,7 +105,7 @@ TEST(one_object_and_its_way)
     make_shop();
     ASSERT_STR("class idle: kubernetes.io/no-provisioner, Delete, Immediate\n", of(KIND_CLASS, NULL, "idle"));
     ASSERT_STR("class gone: does not exist\n"
-               "└─ claim shop/odd: Pending, asks for 3Gi, class gone does not exist\n",
+               "└─ claim shop/odd: Pending, asks for 3Gi: there is no StorageClass \"gone\"\n",
                of(KIND_CLASS, NULL, "gone"));
     ASSERT_STR("(no class)\n"
                "└─ volume pv-3: Bound, 5Gi, RWO Retain\n"
@@ -104,12 +116,12 @@ TEST(one_object_and_its_way)
                "   └─ claim shop/db: Bound, 5Gi\n"
                "      ├─ pod web-0: Running\n"
                "      │  └─ node n1: Ready\n"
-               "      ├─ pod web-1: Pending, not scheduled\n"
+               "      ├─ pod web-1: Pending, the only node has not enough free cpu\n"
                "      └─ pod web-2: Running\n"
                "         └─ node n9: does not exist\n",
                of(KIND_CLAIM, "shop", "db"));
     ASSERT_STR("(no class)\n"
-               "└─ claim park/lost: Lost, asks for 3Gi, volume pv-9 does not exist\n",
+               "└─ claim park/lost: Lost, asks for 3Gi: its volume pv-9 was deleted\n",
                of(KIND_CLAIM, "park", "lost"));
     ASSERT_ERR(ERR_NOT_FOUND, tree_build(&world, &none, &t, &err));
     ASSERT_STR("there is no volume 'pv-8'", err.msg);
@@ -119,6 +131,35 @@ TEST(one_object_and_its_way)
     none = (struct tree_selection){ .kind = KIND_CLASS, .name = "none" };
     ASSERT_ERR(ERR_NOT_FOUND, tree_build(&world, &none, &v, &err));
     ASSERT_STR("there is no class 'none'", err.msg);
+    world_end();
+}
+
+/* Pods say why they wait; those without a claim, or with one that is not there, are in it too. */
+TEST(pods_and_what_keeps_them)
+{
+    world_begin();
+    put_class("fast", "example.com/disk", "");
+    put_claim("shop/more", "fast", "Pending", "", "");
+    put_pod("shop/waits", "more", "", "Pending", "");
+    put_pod("shop/ready", "more", "", "Pending", "");
+    put_pod("shop/stray", "nowhere", "", "Pending", "");
+    put(KIND_POD, "{'metadata':{'namespace':'shop','name':'plain'},'status':{'phase':'Pending'}}");
+    put(KIND_POD, "{'metadata':{'namespace':'park','name':'other'},'status':{'phase':'Running'}}");
+    ASSERT_OK(inventory_tie(&world, &err));
+    ASSERT_STR("class fast: example.com/disk, Delete, Immediate\n"
+               "└─ claim shop/more: Pending, asks for 3Gi: the provisioner has not answered\n"
+               "   ├─ pod ready: Pending, its volumes are ready\n"
+               "   └─ pod waits: Pending, waits for this claim\n"
+               "(no claim)\n"
+               "├─ claim shop/nowhere: does not exist\n"
+               "│  └─ pod stray: Pending, waits for this claim\n"
+               "└─ pod plain: Pending, the only node has a taint\n",
+               text("shop"));
+    ASSERT_STR("class fast: example.com/disk, Delete, Immediate\n"
+               "└─ claim shop/more: Pending, asks for 3Gi: the provisioner has not answered\n"
+               "   ├─ pod ready: Pending, its volumes are ready\n"
+               "   └─ pod waits: Pending, waits for this claim\n",
+               of(KIND_CLASS, NULL, "fast"));
     world_end();
 }
 
@@ -140,7 +181,7 @@ TEST(claims_that_are_not_the_volumes_own)
                "├─ volume c: Bound, 5Gi, RWO Retain\n"
                "│  └─ claim shop/db: Bound, 5Gi\n"
                "└─ volume d: Available, 5Gi, RWO Retain\n"
-               "   └─ claim shop/new: Pending, asks for 3Gi, waits for a volume that fits\n",
+               "   └─ claim shop/new: Pending, asks for 3Gi: no volume fits\n",
                text(NULL));
     world_end();
 }

@@ -552,17 +552,30 @@ TEST(volume_warnings)
           "\"storageClassName\" attribute instead\n"
           "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use "
           "\"mountOptions\" attribute instead" },
-        { "{'spec':{'cephfs':{}}}", "spec.cephfs: deprecated in v1.28, non-functional in v1.31+" },
+        { "{'spec':{'cephfs':{}}}", "spec.cephfs: deprecated in v1.28, non-functional in v1.31+\n"
+                                    "spec.cephfs: Berth's node agent cannot mount cephfs volumes" },
         { "{'spec':{'photonPersistentDisk':{}}}",
-          "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+" },
-        { "{'spec':{'scaleIO':{}}}", "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+" },
-        { "{'spec':{'storageos':{}}}", "spec.storageOS: deprecated in v1.22, non-functional in v1.25+" },
-        { "{'spec':{'glusterfs':{}}}", "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+" },
-        { "{'spec':{'rbd':{}}}", "spec.rbd: deprecated in v1.28, non-functional in v1.31+" },
+          "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+\n"
+          "spec.photonPersistentDisk: Berth's node agent cannot mount photonPersistentDisk volumes" },
+        { "{'spec':{'scaleIO':{}}}", "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+\n"
+                                     "spec.scaleIO: Berth's node agent cannot mount scaleIO volumes" },
+        { "{'spec':{'storageos':{}}}", "spec.storageOS: deprecated in v1.22, non-functional in v1.25+\n"
+                                       "spec.storageos: Berth's node agent cannot mount storageos volumes" },
+        { "{'spec':{'glusterfs':{}}}", "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+\n"
+                                       "spec.glusterfs: Berth's node agent cannot mount glusterfs volumes" },
+        { "{'spec':{'rbd':{}}}", "spec.rbd: deprecated in v1.28, non-functional in v1.31+\n"
+                                 "spec.rbd: Berth's node agent cannot mount rbd volumes" },
+        { "{'spec':{'iscsi':{}}}",
+          "spec.iscsi: Berth's node agent cannot mount iscsi volumes; only nodes run by a kubelet can" },
+        { "{'spec':{'flocker':{}}}", "spec.flocker: Berth's node agent cannot mount flocker volumes" },
+        { "{'spec':{'awsElasticBlockStore':{}}}", "" },
+        { "{'spec':{'flexVolume':{}}}", "" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_STR(rows[i].warnings, kind_warnings(KIND_VOLUME, NULL, rows[i].text));
+    /* Not to the binder and others who write the rest of it. */
+    ASSERT_STR("", kind_warnings(KIND_VOLUME, "{'spec':{'fc':{}}}", "{'spec':{'fc':{},'claimRef':{}}}"));
 }
 
 TEST_MAIN()

@@ -517,7 +517,7 @@ TEST(apiserver_35_events_of_either_group)
     ASSERT_INT(1, watches_events_count(w.server.watches, KIND_EVENT_V1));
 }
 
-/* What is not stored never changes, but may be watched. */
+/* What clients only read may be watched as all else. */
 TEST(watching_services)
 {
     _cleanup_(world_done) struct world w;

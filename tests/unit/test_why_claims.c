@@ -61,6 +61,23 @@ TEST(stuck_too_small)
     close_world(&w);
 }
 
+/* To ask for less would not help: the rest refuses it too. */
+TEST(stuck_by_several_rules_gets_no_advice_on_one)
+{
+    struct world w;
+
+    open_world(&w);
+    add_volume(&w, "pv-5", "5Gi", RWO, CLASS("slow"));
+    add_claim(&w, "c", "8Gi", RWO, "");
+    ask(&w, "c");
+    ASSERT_TEXT("the nearest is pv-5: 5Gi < 8Gi asked, class slow \u2260 (none)");
+    ASSERT_NO_TEXT("Ask for less");
+    ASSERT_TEXT("Create a volume of at least 8Gi with access modes RWO and no class.");
+    ASSERT_NO_TEXT("berth get sc"); /* there is none to see */
+    ASSERT_TEXT("Or create a StorageClass whose provisioner runs");
+    close_world(&w);
+}
+
 TEST(stuck_class_differs)
 {
     struct world w;
@@ -842,14 +859,19 @@ static void grow(struct world *w)
     patch_claim(w, "c", "", "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
 }
 
-TEST(stuck_resize_is_under_way)
+TEST(stuck_resize_is_the_peoples)
 {
     struct world w;
 
     grow(&w);
     ask(&w, "c");
-    ASSERT_SAID("resizing", "its volume is being grown");
+    ASSERT_SAID("resize-by-hand", "nothing here expands volume pv: it is a disk or directory of its node");
     ASSERT_TEXT("it has 1Gi and asks for 2Gi");
+    ASSERT_TEXT("berth patch pv pv -p '{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}'");
+    patch_volume(&w, "pv", "", "{'spec':{'capacity':{'storage':'2Gi'}}}");
+    world_settle(&w);
+    ask(&w, "c");
+    ASSERT_SAID("resizing", "its volume is being grown");
     close_world(&w);
 }
 
@@ -894,6 +916,31 @@ TEST(stuck_resize_failed_by_event)
     tell(&w, "c", "volume_expand", "Warning", "VolumeResizeFailed", "no plugin can");
     ask(&w, "c");
     ASSERT_SAID("resize-failed", "growing it fails: no plugin can");
+    close_world(&w);
+}
+
+/* What fails on the node is recorded about the pod. */
+TEST(stuck_resize_fails_on_the_node)
+{
+    struct world w;
+    char body[1024], uid[64];
+
+    grow(&w);
+    make_pod(&w, "web-0", "c", "n1");
+    ASSERT_SENT(&w.served, 200, "GET", PODS "/web-0", NULL);
+    uid_of_last(&w, uid);
+    (void)snprintf(body, sizeof body,
+                   "{'apiVersion':'v1','kind':'Event','metadata':{'name':'on-node'},'involvedObject':{'kind':"
+                   "'Pod','namespace':'default',"
+                   "'name':'web-0','uid':'%s'},'type':'Warning','reason':'VolumeResizeFailed','message':"
+                   "'NodeExpandVolume failed for volume \\\"pv\\\" : no room','lastTimestamp':"
+                   "'2023-11-14T22:13:19Z'}",
+                   uid);
+    ASSERT_SENT(&w.served, 201, "POST", EVENTS, body);
+    ask(&w, "c");
+    ASSERT_STR("resize-failed", said_member("cause"));
+    ASSERT_TEXT("pvc default/c: Bound to pv, but growing it fails: ");
+    ASSERT_TEXT("no room");
     close_world(&w);
 }
 

@@ -129,7 +129,10 @@ TEST(stuck_claim_unbound)
     if (strncmp(said_member("sentence"), "claim db is not bound: ", 23) != 0)
         fail_msg("%s", said_member("sentence"));
     ASSERT_TEXT("fast"); /* the claim's own story is told in its part */
-    ASSERT_TEXT("berth why pvc/db -n default");
+    ASSERT_TEXT("pod default/p: Pending, because claim db is not bound: there is no StorageClass \"fast\"\n"
+                "What you can do:\n"
+                "  - Create the class: there is none yet.\n");
+    ASSERT_TEXT("  pvc default/db: Pending\n"); /* and not the same once more */
     scene_close(&x);
 }
 
@@ -199,7 +202,10 @@ TEST(stuck_volume_whose_node_is_gone)
     put_node(&x, "n1", "", "", READY);
     put_pair(&x, "db", ONCE, ON_NODE("n9"));
     put_pod(&x, "p", "", USES("db"), PENDING);
-    assert_pod(&x, "node-gone", "volume pv-db of claim db can be used from no node that is there");
+    assert_pod(&x, "node-gone",
+               "volume pv-db of claim db needs a node labelled kubernetes.io/hostname=n9; the only node here "
+               "is n1");
+    ASSERT_TEXT("- Add a node labelled kubernetes.io/hostname=n9; the volume cannot move.\n");
     scene_close(&x);
 }
 
@@ -283,7 +289,7 @@ TEST(stuck_free_volume_on_an_excluded_node)
                "excluded by the pod's nodeSelector or node affinity");
     ASSERT_TEXT("pv-4: node n2 is excluded by the pod's nodeSelector or node affinity\n");
     ASSERT_TEXT("pv-5: class fast \u2260 slow\n");
-    ASSERT_TEXT("pv-6: can be used from no node that is there\n");
+    ASSERT_TEXT("pv-6: needs a node labelled kubernetes.io/hostname=n9\n");
     ASSERT_TEXT("pv-7: bound to default/else\n");
     scene_close(&x);
 }
@@ -549,7 +555,10 @@ TEST(stuck_driver_not_registered)
     struct scene x = { 0 };
 
     put_csi_pod(&x, "");
+    put_pod(&x, "q", "", ON_N1 ",'volumes':[{'name':'d','cinder':{'volumeID':'v'}}]", PENDING);
     assert_pod(&x, "driver-not-registered", "claim db: CSI driver d.io is not registered on node n1");
+    scene_ask(&x, KIND_POD, "q");
+    ASSERT_SAID("driver-not-registered", "CSI driver cinder.csi.openstack.org is not registered on node n1");
     scene_close(&x);
 }
 
@@ -614,6 +623,37 @@ TEST(stuck_attached_and_not_mounted)
     assert_pod(&x, "mount-failed", "MountVolume.MountDevice failed for volume pv-db : fsck found errors");
     ASSERT_TEXT("node n1 said so 5m ago (FailedMount)\n");
     ASSERT_TEXT("volume pv-db is attached to node n1\n");
+    scene_close(&x);
+}
+
+/* Said as it is, and advice of its own. */
+TEST(stuck_without_a_mount_helper)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'web','nfs':{'server':'fs.example','path':'/x'}}]",
+            PENDING);
+    put_event(&x, "Pod", "p", "FailedMount",
+              "MountVolume.SetUp failed for volume \\\"web\\\" : mount.nfs is not installed: "
+              "install nfs-common");
+    assert_pod(&x, "mount-failed", "mount.nfs is not installed: install nfs-common");
+    ASSERT_TEXT("Install nfs-common on node n1.");
+    scene_close(&x);
+}
+
+/* A VolumeAttachment is a wish until its status says that it is attached. */
+TEST(a_volume_is_attached_when_its_attachment_says_so)
+{
+    struct scene x = { 0 };
+
+    put_csi_pod(&x, HAS_DRIVER);
+    put_node(&x, "n2", "", "", READY);
+    still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("a", "n1", "'attached':false"));
+    still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("b", "n2", "'attached':true"));
+    assert_scene(&x, KIND_VOLUME, "pv-db", WHY_NOTHING, "nothing is wrong");
+    ASSERT_TEXT("  attached to: n2\n");
+    ASSERT_TEXT("  not attached yet to: n1\n");
     scene_close(&x);
 }
 
@@ -691,6 +731,159 @@ TEST(stuck_deleting_on_its_node)
     scene_close(&y);
 }
 
+/* --- What is over, and what goes on --- */
+
+static void put_flex_pod(struct scene *x, const char *status)
+{
+    put_node(x, "n1", "", "", READY);
+    put_pod(x, "p", "", ON_N1 ",'volumes':[{'name':'d','flexVolume':{'driver':'a/b'}}]", status);
+    put_event(x, "Pod", "p", "FailedAttachVolume",
+              "AttachVolume.Attach failed for volume \\\"d\\\" : attach command failed, reason: boom");
+}
+
+TEST(an_attachment_that_failed_before_it_succeeded_is_not_the_cause)
+{
+    struct scene x = { 0 }, y = { 0 }, z = { 0 };
+
+    put_flex_pod(&x, PENDING);
+    assert_pod(&x, "attach-failed", "attach command failed, reason: boom");
+    scene_close(&x);
+    put_flex_pod(&y, PENDING);
+    put_event(&y, "Pod", "p", "SuccessfulAttachVolume",
+              "AttachVolume.Attach succeeded for volume \\\"other\\\" ");
+    assert_pod(&y, "attach-failed", "attach command failed, reason: boom");
+    scene_close(&y);
+    put_flex_pod(&z, PENDING);
+    put_event(&z, "Pod", "p", "SuccessfulAttachVolume",
+              "AttachVolume.Attach succeeded for volume \\\"d\\\" ");
+    assert_pod(&z, "starting", "node n1 has not started it yet");
+    scene_close(&z);
+}
+
+#define VOLUMES_READY                                                                                   \
+    ",'conditions':[{'type':'volumes.berth.io/ready','status':'True','reason':'VolumesReady','message'" \
+    ":''}]"
+
+TEST(a_pod_whose_volumes_are_ready_is_not_blamed_on_what_was)
+{
+    struct scene x = { 0 }, y = { 0 };
+
+    put_flex_pod(&x, PENDING VOLUMES_READY);
+    assert_pod(&x, WHY_NOTHING, "its volumes are ready, and its containers are not started");
+    scene_close(&x);
+    put_node(&y, "n1", "", "", READY);
+    put_pair(&y, "db", ONCE, NFS);
+    put_claim(&y, "c", DELETED ",'finalizers':['" FINALIZER_CLAIM_PROTECTION "']", ONCE ",'volumeName':'v'",
+              "Bound");
+    put_volume(&y, "v", "", ONCE NFS OF_CLAIM("c"), "Bound");
+    put_pod(&y, "p", "", ON_N1 USES("c"), PENDING VOLUMES_READY);
+    assert_pod(&y, WHY_NOTHING, "its volumes are ready, and its containers are not started");
+    ASSERT_TEXT("pvc default/c: Terminating, because it is being deleted, and stays while pods use it: p");
+    scene_close(&y);
+}
+
+TEST(a_container_that_waits_for_its_image_has_its_volumes)
+{
+    struct scene x = { 0 };
+
+    put_flex_pod(&x, PENDING
+                 ",'containerStatuses':[{'name':'c','image':'i','imageID':'','ready':false,'restartCount':0,"
+                 "'state':{'waiting':{'reason':'ImagePullBackOff'}}}]");
+    assert_pod(&x, "container-waits", "container c waits: ImagePullBackOff");
+    scene_close(&x);
+}
+
+TEST(stuck_end_as_the_event_says)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_pod(&x, "p", DELETED, ON_N1, "'phase':'Running'");
+    put_event(&x, "Pod", "p", "FailedKillPod",
+              "UnmountVolume.TearDown failed for volume \\\"d\\\" : driver d.io is not registered");
+    assert_pod(&x, "unmount-failed",
+               "it is being deleted, and node n1 fails to end it: driver d.io is not registered");
+    scene_close(&x);
+}
+
+/* --- Claims without a pod, and their nodes --- */
+
+TEST(stuck_claim_whose_volume_no_node_reaches)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "vm", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv-9", "", CLASSED("slow") ON_NODE("my-node"), "Available");
+    put_pod(&x, "p", "", USES("db"), PENDING);
+    put_claim(&x, "alone", "", CLASSED("slow"), "Pending");
+    assert_scene(&x, KIND_CLAIM, "alone", "node-gone",
+                 "volume pv-9 fits, and needs a node labelled kubernetes.io/hostname=my-node; the only node "
+                 "here is vm");
+    ASSERT_TEXT("- Add a node labelled kubernetes.io/hostname=my-node, or make volume pv-9 again");
+    ASSERT_TEXT("- Create a pod in namespace default that uses the claim.\n");
+    ASSERT_TEXT("its class \"slow\" waits for a pod that uses it, and there is none\n");
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_STR("node-gone", said_member("cause"));
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID("no-volume",
+                "claim db: no free volume can be had where the pod may go; the nearest is pv-9: it needs a "
+                "node labelled kubernetes.io/hostname=my-node; the only node here is vm");
+    ASSERT_TEXT("    pv-9: needs a node labelled kubernetes.io/hostname=my-node\n");
+    ASSERT_TEXT("  pvc default/db: Pending\n"); /* its sentence is the pod's */
+    ASSERT_TEXT(
+        "What you can do:\n"
+        "  - Add a node labelled kubernetes.io/hostname=my-node, or make volume pv-9 again with a node "
+        "affinity for a node here.\n");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_without_a_pod_for_which_no_volume_fits)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", READY);
+    put_class(&x, "slow", NEVER, LATER, "");
+    put_claim(&x, "db", "", CLASSED("slow"), "Pending");
+    put_volume(&x, "pv-1", "", CLASSED("fast") ON_NODE("n1"), "Available");
+    assert_scene(&x, KIND_CLAIM, "db", "waits-for-consumer",
+                 "its class \"slow\" waits for a pod that uses it, and there is none");
+    ASSERT_TEXT("no volume fits; the nearest is pv-1: class fast \u2260 slow\n");
+    ASSERT_TEXT("- Create a volume of at least 2Gi with access modes RWO and storageClassName slow.\n");
+    scene_close(&x);
+}
+
+/* --- Provisioners --- */
+
+TEST(stuck_provisioner_is_off)
+{
+    struct scene x = { 0 };
+
+    put_class(&x, "std", "kubernetes.io/host-path", "Immediate", "");
+    put_claim(&x, "db", "", CLASSED("std"), "Pending");
+    put_event(
+        &x, "PersistentVolumeClaim", "db", "ProvisioningFailed",
+        "Failed to create provisioner: provisioning in volume plugin \\\"kubernetes.io/host-path\\\" is "
+        "disabled");
+    assert_scene(&x, KIND_CLAIM, "db", "provisioner-disabled",
+                 "the provisioner kubernetes.io/host-path is off in these controllers");
+    ASSERT_TEXT("--enable-hostpath-provisioner");
+    scene_close(&x);
+}
+
+TEST(a_migrated_provisioner_says_what_it_replaced)
+{
+    struct scene x = { 0 };
+
+    put_class(&x, "ebs", "kubernetes.io/aws-ebs", "Immediate", "");
+    put_claim(&x, "db", "", CLASSED("ebs"), "Pending");
+    scene_open(&x);
+    scene_ask(&x, KIND_CLAIM, "db");
+    ASSERT_TEXT("provisioned by 'ebs.csi.aws.com' (which replaced kubernetes.io/aws-ebs)");
+    scene_close(&x);
+}
+
 /* --- Nothing is wrong --- */
 
 TEST(a_pod_that_runs_or_has_run_is_not_stuck)
@@ -704,12 +897,103 @@ TEST(a_pod_that_runs_or_has_run_is_not_stuck)
     put_pod(&x, "f", "", ON_N1, "'phase':'Failed','reason':'Evicted','message':'no memory'");
     scene_open(&x);
     scene_ask(&x, KIND_POD, "p");
-    ASSERT_SAID(WHY_NOTHING, "it runs on node n1");
+    ASSERT_SAID(WHY_NOTHING, "nothing is wrong");
+    ASSERT_TEXT("pod default/p: Running on n1; nothing is wrong\n");
     ASSERT_TEXT("pvc default/db: Bound to pv-db;");
     scene_ask(&x, KIND_POD, "q");
     ASSERT_SAID(WHY_NOTHING, "it has run and ended well");
     scene_ask(&x, KIND_POD, "f");
     ASSERT_SAID("failed", "it has failed: Evicted: no memory");
+    scene_close(&x);
+}
+
+/* --- Volumes that a node has no plugin for --- */
+
+static void put_node_run_by(struct scene *x, const char *name, const char *version)
+{
+    scene_put(
+        x, KIND_NODE,
+        "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','uid':'u-%s','resourceVersion':'1'},"
+        "'status':{'conditions':[{'type':'Ready','status':'True'}],'nodeInfo':{'kubeletVersion':'%s'}}}",
+        name, name, version);
+}
+
+#define BERTHS "v1.36.4+berth.1.0.0"
+#define NO_PLUGIN(volume) \
+    "failed to get Plugin from volumeSpec for volume \\\"" volume "\\\" err=no volume plugin matched"
+
+TEST(stuck_kind_that_berth_cannot_mount)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'d','iscsi':{'targetPortal':'t','iqn':'q','lun':1}}]",
+            PENDING);
+    put_event(&x, "Pod", "p", "FailedMount", NO_PLUGIN("d"));
+    assert_pod(&x, "unmountable-kind",
+               "Berth cannot mount iscsi volumes, and its agent runs node n1: volume \"d\"");
+    ASSERT_TEXT(
+        "Use a kind that it mounts (nfs, local, hostPath, or a CSI driver for this storage), or a node "
+        "that a kubelet runs.\n");
+    scene_close(&x);
+}
+
+TEST(stuck_claim_whose_volume_berth_cannot_mount)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pair(&x, "c", ONCE, ",'rbd':{'image':'i','monitors':['m']}");
+    put_pod(&x, "p", "", ON_N1 USES("c"), PENDING);
+    assert_pod(&x, "unmountable-kind",
+               "claim c: Berth cannot mount rbd volumes, and its agent runs node n1: volume \"pv-c\"");
+    scene_ask(&x, KIND_CLAIM, "c");
+    ASSERT_SAID("unmountable-kind", "Berth cannot mount rbd volumes, and its agent runs every node");
+    scene_ask(&x, KIND_VOLUME, "pv-c");
+    ASSERT_SAID("unmountable-kind", "Berth cannot mount rbd volumes, and its agent runs every node");
+    scene_close(&x);
+}
+
+/* Some nodes can: it is a fact, and no fault of the volume. */
+TEST(kind_that_some_nodes_can_mount)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_node_run_by(&x, "n2", "v1.36.4");
+    put_pair(&x, "c", ONCE, ",'fc':{'wwids':['w']}");
+    put_pod(&x, "p", "", ",'nodeName':'n2'" USES("c"), PENDING);
+    assert_scene(&x, KIND_VOLUME, "pv-c", "none", "nothing is wrong");
+    ASSERT_TEXT("Berth cannot mount fc volumes: of 2 nodes it runs 1\n");
+    scene_ask(&x, KIND_POD, "p");
+    ASSERT_SAID("starting", "node n2 has not started it yet");
+    scene_close(&x);
+}
+
+TEST(stuck_flex_driver_missing)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'d','flexVolume':{'driver':'acme/disk'}}]", PENDING);
+    put_event(&x, "Pod", "p", "FailedMount", NO_PLUGIN("d"));
+    assert_pod(&x, "no-flex-driver",
+               "volume \"d\": node n1 has no FlexVolume driver acme/disk that works; it looks for "
+               "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/acme~disk/disk");
+    ASSERT_TEXT("node n1 looks elsewhere if it has a --flex-dir\n");
+    scene_close(&x);
+}
+
+/* The driver that a plugin became is not there. */
+TEST(stuck_driver_of_a_plugin_that_moved)
+{
+    struct scene x = { 0 };
+
+    put_node_run_by(&x, "n1", BERTHS);
+    put_pair(&x, "c", ONCE, ",'awsElasticBlockStore':{'volumeID':'vol-1'}");
+    put_pod(&x, "p", "", ON_N1 USES("c"), PENDING);
+    assert_pod(&x, "driver-not-registered",
+               "claim c: CSI driver ebs.csi.aws.com is not registered on node n1");
     scene_close(&x);
 }
 

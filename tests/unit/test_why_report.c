@@ -27,7 +27,7 @@ static const char *paper_text(struct paper *p)
     report_end(&p->r);
     ASSERT_OK(json_check(&p->doc, &err));
     buf_clear(&p->text);
-    why_text_write(&p->doc, p->r.json, &p->text);
+    why_text_write(&p->doc, p->r.json, &(struct why_style){ .is_verbose = true }, &p->text);
     return buf_cstr(&p->text);
 }
 
@@ -53,11 +53,12 @@ TEST(the_first_cause_is_the_verdict)
     assert_true(str_is(report_cause_code(&p.r), "first"));
     assert_true(str_is(report_sentence(&p.r), "the true reason"));
     ASSERT_STR("pvc shop/db: Pending, because the true reason\n"
-               "  another one\n"
-               "  a fact\n"
-               "Next: it goes on\n"
                "What you can do:\n"
-               "  - Wait.\n",
+               "  - Wait.\n"
+               "Next: it goes on\n"
+               "Details:\n"
+               "  another one\n"
+               "  a fact\n",
                paper_text(&p));
     paper_done(&p);
 }
@@ -242,6 +243,66 @@ TEST(operations_and_events_in_words)
     paper_done(&p);
 }
 
+/* Operations and events are for who asks, or where they say something new. */
+TEST(what_was_said_is_not_repeated)
+{
+    const struct why_style terse = { .is_verbose = false }, ascii = { .is_ascii = true };
+    struct report part;
+    struct paper p;
+
+    paper_open(&p, false);
+    report_cause(&p.r, "x", "claim db: volume \"v\": no luck; a \u2260 b");
+    report_fact(&p.r, "a fact");
+    report_advise(&p.r, "Wait.");
+    report_operation(&p.r, &(struct report_operation){
+                               .name = "mount", .failures = 2, .retry_seconds = 4, .message = "no luck" });
+    report_operation(&p.r, &(struct report_operation){
+                               .name = "stat", .is_running = true, .retry_seconds = -1, .message = "" });
+    report_event(&p.r,
+                 &(struct report_event){ "Warning", "Bad", "X failed for volume \"v\" : no luck", 3, "5m" });
+    report_event(&p.r, &(struct report_event){ "Warning", "Worse", "something else", 1, "1m" });
+    report_event(&p.r, &(struct report_event){ "Warning", "Past", "before", 1, "9m", .is_over = true });
+    report_event(&p.r, &(struct report_event){ "Normal", "Good", "it was", 1, "1s" });
+    assert_true(report_begin_part(&p.r, &part, "PersistentVolumeClaim", "shop", "db"));
+    report_state(&part, "Bound to pv");
+    report_cause(&part, "x", "no luck");
+    report_fact(&part, "a fact");
+    report_fact(&part, "another");
+    report_advise(&part, "Wait.");
+    report_end(&part);
+    report_end(&p.r);
+    why_text_write(&p.doc, p.r.json, &terse, &p.text);
+    ASSERT_STR("pvc shop/db: Pending, because claim db: volume \"v\": no luck; a \u2260 b\n"
+               "What you can do:\n"
+               "  - Wait.\n"
+               "Details:\n"
+               "  a fact\n"
+               "Operations:\n"
+               "  stat, running\n"
+               "Events:\n"
+               "  1m ago  Warning Worse: something else\n"
+               "Volumes:\n"
+               "  pvc shop/db: Bound to pv\n"
+               "    another\n",
+               buf_cstr(&p.text));
+    buf_clear(&p.text);
+    why_text_write(&p.doc, p.r.json, &ascii, &p.text);
+    assert_non_null(strstr(buf_cstr(&p.text), "no luck; a != b\n"));
+    paper_done(&p);
+}
+
+/* What is wrong with an object that is as it should be is not why it is so. */
+TEST(a_state_that_is_right_has_no_cause)
+{
+    struct paper p;
+
+    paper_open(&p, false);
+    report_state(&p.r, "Bound to pv");
+    report_cause(&p.r, "x", "no luck");
+    ASSERT_STR("pvc shop/db: Bound to pv, but no luck\n", paper_text(&p));
+    paper_done(&p);
+}
+
 /* A report that a server sent. */
 static const char *text_of(const char *json)
 {
@@ -253,7 +314,7 @@ static const char *text_of(const char *json)
     text = BUF_INIT(WHY_BYTES_MAX);
     json_init(&d, WHY_BYTES_MAX);
     ASSERT_OK(json_parse(&d, str_of(json), &root, &err));
-    why_text_write(&d, root, &text);
+    why_text_write(&d, root, &(struct why_style){ .is_verbose = true }, &text);
     json_done(&d);
     return buf_cstr(&text);
 }
@@ -365,7 +426,7 @@ TEST(the_newest_events_are_shown)
         struct paper p;
 
         paper_open(&p, false);
-        why_add_events(&w, &p.r, about);
+        why_add_events(&w, &p.r, about, NULL);
         ASSERT_STR("pvc shop/db: Pending; nothing is wrong\n"
                    "Events:\n"
                    "  5s ago  Normal A (x2): a\n"

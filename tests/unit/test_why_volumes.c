@@ -128,8 +128,8 @@ TEST(a_bound_volume_says_who_has_it)
         "{'persistentVolumeName':'pv-db'}},'status':{'attached':true}}");
     scene_open(&x);
     scene_ask(&x, KIND_VOLUME, "pv-db");
-    ASSERT_SAID(WHY_NOTHING, "claim default/db has it");
-    ASSERT_TEXT("pv pv-db: Bound to default/db; claim default/db has it\n");
+    ASSERT_SAID(WHY_NOTHING, "nothing is wrong");
+    ASSERT_TEXT("pv pv-db: Bound to default/db; nothing is wrong\n");
     ASSERT_TEXT("used by pods: web on n1\n");
     ASSERT_TEXT("attached to: n1\n");
     scene_close(&x);
@@ -161,8 +161,10 @@ TEST(stuck_local_volume_without_its_node)
     put_pair(&x, "db", ONCE, ON_NODE("n9"));
     scene_open(&x);
     scene_ask(&x, KIND_VOLUME, "pv-db");
-    ASSERT_SAID("node-gone", "no node matches its node affinity: its data cannot be reached");
-    ASSERT_TEXT("claim default/db has it\n");
+    ASSERT_SAID("node-gone",
+                "no node matches its node affinity: it needs a node labelled kubernetes.io/hostname=n9; the "
+                "only node here is n1");
+    ASSERT_TEXT("pv pv-db: Bound to default/db, but no node matches");
     ASSERT_TEXT("berth delete pvc db -n default");
     scene_close(&x);
 }
@@ -241,6 +243,70 @@ TEST(stuck_local_volume_is_cleaned)
                   "local-volume-provisioner-n1-u");
     ASSERT_TEXT("Cleanup of Block PV pv: 3 of 9 MiB");
     ASSERT_TEXT("it can be used from: n1\n");
+    scene_close(&x);
+}
+
+/* The node was registered again: its volume carries the old uid, and is taken over. */
+TEST(stuck_local_volume_of_an_earlier_registration)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", "True");
+    put_volume(&x, "pv", BY("local-volume-provisioner-n1-11111111-1111-4111-8111-111111111111"),
+               ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Released");
+    assert_volume(&x, "cleaning",
+                  "its claim default/db is gone, and the node it is on has to clean it: "
+                  "local-volume-provisioner-n1-11111111-1111-4111-8111-111111111111");
+    ASSERT_TEXT("node n1 was registered again since it created the volume\n");
+    ASSERT_TEXT("the node takes the volume over when it has found the same disk");
+    scene_close(&x);
+}
+
+#define DISK(key, value) ",'annotations':{'volumes.berth.io/disk" key "':'" value "'}"
+
+static void put_without_disk(struct scene *x)
+{
+    put_node(x, "n1", "", "", "True");
+    put_claim(x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'", "Bound");
+    put_volume(x, "pv", DISK("-problem", "/x is not a valid mount point"),
+               ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Bound");
+}
+
+TEST(stuck_local_volume_without_its_disk)
+{
+    struct scene x = { 0 }, y = { 0 }, z = { 0 };
+
+    put_without_disk(&x);
+    assert_volume(&x, "disk-missing", "its disk cannot be used: /x is not a valid mount point");
+    ASSERT_TEXT("Mount its disk there, on its node.");
+    scene_close(&x);
+    put_without_disk(&z);
+    assert_scene(&z, KIND_CLAIM, "db", "disk-missing",
+                 "the disk of its volume pv cannot be used: /x is not a valid mount point");
+    ASSERT_TEXT("berth why pv/pv");
+    scene_close(&z);
+    put_node(&y, "n1", "", "", "True");
+    put_volume(&y, "pv", DISK("-problem", "another disk is at /x: uuid:b in place of uuid:a"),
+               ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Released");
+    assert_volume(&y, "disk-replaced",
+                  "its disk cannot be used: another disk is at /x: uuid:b in place of uuid:a");
+    ASSERT_TEXT("berth patch pv pv --type=merge -p "
+                "'{\"metadata\":{\"annotations\":{\"volumes.berth.io/disk\":null}}}'");
+    ASSERT_TEXT("it is used again, or cleaned, when its disk is there");
+    scene_close(&y);
+}
+
+TEST(a_local_volume_on_a_grown_disk)
+{
+    struct scene x = { 0 };
+
+    put_node(&x, "n1", "", "", "True");
+    put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'",
+              "Bound");
+    put_volume(&x, "pv", DISK("-capacity", "3Gi"), ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Bound");
+    assert_volume(&x, WHY_NOTHING, "nothing is wrong");
+    ASSERT_TEXT("its disk holds 3Gi\n");
+    ASSERT_TEXT("berth patch pv pv --type=merge -p '{\"spec\":{\"capacity\":{\"storage\":\"3Gi\"}}}'");
     scene_close(&x);
 }
 

@@ -132,9 +132,9 @@ struct attach_means {
     const struct volume_plugin *plugin;
 };
 
-/* The unique name is appended to ret_name, which may be NULL. */
-int attach_means_find(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
-                      struct buf *ret_name, struct error *err);
+/* On that node. The unique name is appended to ret_name, which may be NULL. spec is migrated. */
+int attach_means_find(struct attach *a, const struct held_spec *spec, const char *node,
+                      struct attach_means *ret, struct buf *ret_name, struct error *err);
 /* The same for a volume that is to be detached: it may not be attachable any more, and its spec not known. */
 int attach_means_find_detacher(struct attach *a, const struct worlds_volume *v, struct attach_means *ret,
                                struct error *err);

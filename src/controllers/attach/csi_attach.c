@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/migration.h"
 #include "machinery/merge_patch.h"
+#include "machinery/raw.h"
 #include "machinery/write.h"
 
 #define WAIT_NS (120 * NS_PER_S)
@@ -51,13 +51,10 @@ bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret)
 {
     const struct volume *v = spec->spec.volume;
 
-    if (!v)
+    if (!v || v->source.kind != SOURCE_CSI)
         return false;
-    if (v->source.kind == SOURCE_CSI) {
-        (void)buf_addf(ret, "%s^%s", v->source.csi->driver, v->source.csi->handle);
-        return true;
-    }
-    return migration_volume_name(v, ret);
+    (void)buf_addf(ret, "%s^%s", v->source.csi->driver, v->source.csi->handle);
+    return true;
 }
 
 /* "driver^handle" in two. ERR_INVALID. */
@@ -336,6 +333,19 @@ static void fence(struct attach_turn *t)
     client_send(a->o.part.client, &c->call, &q, on_fenced, c);
 }
 
+/* What was a pod's volume comes with its spec, since there is no PersistentVolume to read it from. */
+static void write_attached(const struct volume_spec *s, struct buf *out)
+{
+    if (s->was_inlined) {
+        (void)buf_add_cstr(out, "{\"inlineVolumeSpec\":");
+        (void)buf_add_str(out, raw_get(s->volume->obj.text, "spec"));
+    } else {
+        (void)buf_add_cstr(out, "{\"persistentVolumeName\":");
+        json_write_string(out, str_of(s->volume->obj.name));
+    }
+    (void)buf_add_char(out, '}');
+}
+
 static void write_attachment(const struct csi_work *c, struct buf *out)
 {
     (void)buf_addf(
@@ -346,9 +356,9 @@ static void write_attachment(const struct csi_work *c, struct buf *out)
     json_write_string(out, str_of(c->driver));
     (void)buf_add_cstr(out, ",\"nodeName\":");
     json_write_string(out, str_of(c->owner->node));
-    (void)buf_add_cstr(out, ",\"source\":{\"persistentVolumeName\":");
-    json_write_string(out, str_of(c->owner->spec.spec.volume->obj.name));
-    (void)buf_add_cstr(out, "}}}");
+    (void)buf_add_cstr(out, ",\"source\":");
+    write_attached(&c->owner->spec.spec, out);
+    (void)buf_add_cstr(out, "}}");
 }
 
 static void create(struct attach_turn *t)
@@ -503,7 +513,7 @@ static void csi_verify(struct attach_work *w)
     if (!c)
         return;
     w->is_attached =
-        attach_means_find(w->attach, &w->spec, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
+        attach_means_find(w->attach, &w->spec, w->node, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
     if (w->is_attached || x) {
         w->is_attached = w->is_attached || x->is_attached;
         loop_defer(&c->later);

@@ -65,7 +65,7 @@ static int spec_of(const struct attach *a, const struct pod *p, const struct pod
     if (claim && volume_of_claim(a, p, v, &volume, err) < 0)
         return error_wrap(err, "error processing PVC \"%s\"/\"%s\"", p->obj.ns, claim);
     (void)held_spec_set(ret, volume ? &volume->obj : &p->obj, volume ? NULL : v->name, v->is_read_only);
-    return 0;
+    return held_spec_migrate(ret, err);
 }
 
 /* --- A pod --- */
@@ -78,7 +78,7 @@ static int want_volume(struct attach *a, const struct pod *p, const struct pod_v
     int r = spec_of(a, p, v, &spec, err);
 
     if (r == 0)
-        r = attach_means_find(a, &spec, &m, &name, err);
+        r = attach_means_find(a, &spec, p->node_name, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
     return worlds_want(a, p->node_name, buf_cstr(&name), &spec, &p->obj, err);

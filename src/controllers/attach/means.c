@@ -5,17 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/mountable.h"
+
 /* --- Specs --- */
 
+/* Pods' volumes of plugins that are here do not say; those that became CSI drivers' have modes. */
 bool attach_spec_is_shared(const struct held_spec *s)
 {
     const struct volume *v = s->holder ? s->spec.volume : NULL;
 
-    if (!s->holder)
-        return true;
-    if (!v)
-        return s->spec.inlined->type != POD_VOLUME_AZURE_DISK && s->spec.inlined->type != POD_VOLUME_CINDER;
-    return v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
+    return !v || v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
 }
 
 /* --- Who attaches --- */
@@ -53,14 +52,23 @@ static int find_csi(struct attach *a, const struct buf *volume_name, struct atta
     return buf_check(ret_name, "the volume's name", err);
 }
 
-static int find_plugin(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
-                       struct buf *ret_name, struct error *err)
+/* A kubelet waits for the word that a volume is attached and mounts it then; Berth's agent never mounts it,
+ * and an event that says otherwise would mislead. */
+static bool is_for_nobody(const struct attach *a, const struct held_spec *spec, const char *node)
+{
+    const struct object *o = informer_get(a->nodes, "", node);
+
+    return !source_is_mountable(spec_source(&spec->spec).kind) && o && node_is_berths(node_of(o));
+}
+
+static int find_plugin(struct attach *a, const struct held_spec *spec, const char *node,
+                       struct attach_means *ret, struct buf *ret_name, struct error *err)
 {
     const struct volume_plugin *p = NULL;
     struct error why;
     int r = registry_by_spec(a->o.registry, &spec->spec, PLUGIN_ATTACHES, &p, &why);
 
-    if (r == -ERR_NOT_FOUND)
+    if (r == -ERR_NOT_FOUND || is_for_nobody(a, spec, node))
         return 0; /* whatever it is, nobody attaches it */
     if (r < 0) {
         *err = why;
@@ -73,8 +81,8 @@ static int find_plugin(struct attach *a, const struct held_spec *spec, struct at
     return ret_name ? registry_unique_name(p, &spec->spec, /* pod_uid= */ "", ret_name, err) : 0;
 }
 
-int attach_means_find(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
-                      struct buf *ret_name, struct error *err)
+int attach_means_find(struct attach *a, const struct held_spec *spec, const char *node,
+                      struct attach_means *ret, struct buf *ret_name, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf csi = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     struct attach_means m = { 0 };
@@ -83,7 +91,7 @@ int attach_means_find(struct attach *a, const struct held_spec *spec, struct att
     if (csi_attach_volume_name(spec, &csi))
         r = find_csi(a, &csi, &m, ret_name, err);
     else if (spec_source(&spec->spec).kind != SOURCE_CSI) /* those in pods are never attached */
-        r = find_plugin(a, spec, &m, ret_name, err);
+        r = find_plugin(a, spec, node, &m, ret_name, err);
     if (r == 0)
         *ret = m;
     return r;

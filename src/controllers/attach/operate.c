@@ -116,14 +116,6 @@ static void log_failure(const struct attach_op *op, const char *name, const stru
              LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node), LOG_ERR(err));
 }
 
-/* A CSI driver serves what names another plugin. */
-static bool is_migrated(const struct attach_op *op)
-{
-    const struct volume *v = op->work.spec.holder ? op->work.spec.spec.volume : NULL;
-
-    return op->work.attacher == &csi_attacher && v && v->source.kind != SOURCE_CSI;
-}
-
 /* The pair may go with its operation. */
 static void op_end(struct attach_op *op, int r, const struct error *err)
 {
@@ -133,8 +125,8 @@ static void op_end(struct attach_op *op, int r, const struct error *err)
 
     if (r < 0)
         log_failure(op, name, err);
-    attach_metrics_operation(
-        a, &(struct attach_operation){ p->volume->label, name, op->began_ns, r < 0, is_migrated(op) });
+    attach_metrics_operation(a, &(struct attach_operation){ p->volume->label, name, op->began_ns, r < 0,
+                                                            op->work.spec.spec.is_migrated });
     nested_end(op->nested, r, err);
     op_free(op);
     p->is_busy = false;
@@ -190,7 +182,7 @@ int attach_operate_attach(struct attach *a, struct worlds_pair *p, struct error 
     if (r < 0 || !op)
         return r;
     op->is_attach = true;
-    r = attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &why);
+    r = attach_means_find(a, &p->wanted, p->node->name, &m, /* ret_name= */ NULL, &why);
     if (r == 0 && !m.attacher)
         r = error_set(&why, ERR_UNSUPPORTED, "plugin do not support attachment");
     if (r < 0) {

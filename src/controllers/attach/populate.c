@@ -22,7 +22,7 @@ static bool is_attachable(struct attach *a, const struct worlds_pair *p)
     struct attach_means m;
     struct error err;
 
-    return attach_means_find(a, &p->wanted, &m, /* ret_name= */ NULL, &err) < 0 || m.attacher;
+    return attach_means_find(a, &p->wanted, p->node->name, &m, /* ret_name= */ NULL, &err) < 0 || m.attacher;
 }
 
 /* What is to be detached is looked at again, since a plugin may be back. May take the pair away. */

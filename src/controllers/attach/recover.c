@@ -110,16 +110,17 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct object *o = informer_get(a->volumes, "", x->volume_name);
-    struct held_spec spec = { .holder = NULL };
+    _cleanup_(held_spec_clear_p) struct held_spec spec = { .holder = NULL };
     struct worlds_pair *p;
     struct attach_means m = { 0 };
     int r;
 
     if (!o)
         return 0; /* nobody knows what it was */
-    spec.spec.volume = volume_of(o);
-    spec.holder = (struct object *)(uintptr_t)o; /* borrowed */
-    r = attach_means_find(a, &spec, &m, &name, err);
+    (void)held_spec_set(&spec, o, /* of= */ NULL, /* is_read_only= */ false);
+    r = held_spec_migrate(&spec, err);
+    if (r == 0)
+        r = attach_means_find(a, &spec, x->node_name, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
     p = worlds_pair_get(a, buf_cstr(&name), x->node_name);
@@ -128,6 +129,39 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
     if (p->state == PAIR_DETACHED && !p->is_busy)
         worlds_set_uncertain(p, &spec);
     return 0;
+}
+
+/* One for a pod's own volume says all that is to be known: which it is. It is detached unless the pod is
+ * still there. One of another name was not made by an attach controller, and would not be found to be
+ * deleted. */
+static int recover_inline(struct attach *a, const struct attachment *x, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
+    char made[CSI_NAME_BYTES];
+    struct worlds_pair *p;
+    int r = csi_attachment_name(x->attacher, x->inline_handle, x->node_name, made, err);
+
+    if (r < 0 || strcmp(made, x->obj.name) != 0)
+        return r;
+    (void)buf_addf(&name, CSI_PLUGIN "/%s^%s", x->attacher, x->inline_handle);
+    r = buf_check(&name, "volume", err);
+    if (r < 0)
+        return r;
+    p = worlds_pair_get(a, buf_cstr(&name), x->node_name);
+    if (!p)
+        return error_no_memory(err);
+    if (p->state == PAIR_DETACHED && !p->is_busy)
+        worlds_set_uncertain(p, /* spec= */ NULL);
+    return 0;
+}
+
+static int recover_one(struct attach *a, const struct attachment *x, struct error *err)
+{
+    if (!x->node_name[0])
+        return 0;
+    if (x->volume_name[0])
+        return recover_attachment(a, x, err);
+    return x->inline_handle[0] ? recover_inline(a, x, err) : 0;
 }
 
 /* Also now and then later: one whose making was given up on, and arrived all the same, is to be found. */
@@ -139,7 +173,7 @@ void attach_recover_attachments(struct attach *a)
     for (const struct object *o = informer_first(a->attachments, &at); o; o = informer_next(&at)) {
         const struct attachment *x = (const struct attachment *)(const void *)o;
 
-        if (x->volume_name[0] && x->node_name[0] && recover_attachment(a, x, &err) < 0)
+        if (recover_one(a, x, &err) < 0)
             complain("VolumeAttachment", o->name, &err);
     }
 }

@@ -194,7 +194,7 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
 {
     struct key_state *s = binder_state(b, k);
     uint64_t now_ns = loop_now_ns(b->o.part.loop), told;
-    char text[RECORDER_MESSAGE_BYTES_MAX + 1];
+    char text[RECORDER_TEXT_BYTES_MAX];
     va_list args;
 
     va_start(args, fmt);

@@ -44,10 +44,21 @@ static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
         on_claim_add(ctx, claim, /* is_initial= */ false);
 }
 
+/* Somebody has said that there is more of it: its claim may be waiting for that. */
+static void on_volume_grown(struct expand *e, const struct volume *v)
+{
+    const struct object *claim = v->claim.is_set ? informer_get(e->claims, v->claim.ns, v->claim.name) : NULL;
+
+    if (claim && expand_is_by_hand(v) && !expand_is_satisfied(claim_of(claim)))
+        on_claim_add(e, claim, /* is_initial= */ false);
+}
+
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
     if (!object_annotation(old, ANN_PRE_RESIZE_CAPACITY))
         on_volume_add(ctx, o, /* is_initial= */ false);
+    if (quantity_cmp(&volume_of(old)->capacity, &volume_of(o)->capacity) < 0)
+        on_volume_grown(ctx, volume_of(o));
 }
 
 /* --- Life --- */

@@ -3,7 +3,8 @@
  * The plugin of the volume makes it larger; where the file system on it must grow too, that is the node's,
  * and the claim says so until it is done. What was begun is written down first (status.allocatedResources),
  * so that whoever goes on after a crash or a failure aims at the same size. Volumes that no plugin here
- * expands belong to an external controller; the claim is told. */
+ * expands belong to an external controller; the claim is told. For local, hostPath and NFS volumes none will
+ * come: whoever has grown the storage raises the capacity of the volume, and the claim follows. */
 #ifndef BERTH_CONTROLLERS_EXPAND_EXPAND_H
 #define BERTH_CONTROLLERS_EXPAND_EXPAND_H
 
@@ -34,6 +35,9 @@ struct expand_plugin {
     /* The file system has to grow on the node afterwards; never so for block volumes. */
     bool needs_fs_resize;
 };
+
+/* Whether no controller makes such a volume larger, here or outside. Pure. */
+bool expand_is_by_hand(const struct volume *v);
 
 /* Ends with NULL. FlexVolume grows on the node alone: nothing to do here but to say so. */
 extern const struct expand_plugin *const expand_plugins_builtin[];

@@ -36,6 +36,7 @@ enum expand_plan {
     EXPAND_NOT_BOUND,   /* the volume is not the claim's */
     EXPAND_MIGRATED,    /* a CSI driver's */
     EXPAND_OTHERS,      /* some external controller's */
+    EXPAND_FOLLOW,      /* somebody has grown it: the claim is to say so */
     EXPAND_FORGET_SIZE, /* all has grown: the size before is of no interest any more */
     EXPAND_TO_NODE,     /* what the node could not do it is to try again */
     EXPAND_TO,          /* a size */
@@ -45,7 +46,7 @@ struct expand_decision {
     enum expand_plan plan;
     const struct expand_plugin *plugin;
     bool is_doubtful;   /* EXPAND_OTHERS: because the plugins do not agree */
-    struct quantity to; /* EXPAND_TO */
+    struct quantity to; /* EXPAND_TO, EXPAND_FOLLOW */
 };
 
 struct expand_decision expand_decide(const struct expand_plugin *const *all, const struct claim *c,

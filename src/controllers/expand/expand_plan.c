@@ -26,6 +26,12 @@ bool expand_is_satisfied(const struct claim *c)
     return quantity_cmp(&c->request, &c->capacity) <= 0;
 }
 
+bool expand_is_by_hand(const struct volume *v)
+{
+    return v->source.kind == SOURCE_LOCAL || v->source.kind == SOURCE_HOST_PATH ||
+           v->source.kind == SOURCE_NFS;
+}
+
 static bool is_bound_to(const struct volume *v, const struct claim *c)
 {
     return v->claim.is_set && strcmp(v->claim.ns, c->obj.ns) == 0 && strcmp(v->claim.uid, c->obj.uid) == 0;
@@ -54,6 +60,21 @@ static void decide_size(const struct claim *c, const struct volume *v, struct ex
     }
 }
 
+/* No plugin expands it. A file system on a local disk is the node's to grow, which then tells the claim. */
+static void decide_without_plugin(const struct claim *c, const struct volume *v, struct expand_decision *d)
+{
+    bool is_large = quantity_cmp(&v->capacity, &c->request) >= 0;
+
+    if (!expand_is_by_hand(v) || !is_large || c->resize != RESIZE_NONE || expand_is_satisfied(c)) {
+        d->plan = EXPAND_OTHERS;
+    } else if (v->source.kind == SOURCE_LOCAL && v->mode != VOLUME_MODE_BLOCK) {
+        d->plan = EXPAND_NOTHING;
+    } else {
+        d->plan = EXPAND_FOLLOW;
+        d->to = v->capacity;
+    }
+}
+
 struct expand_decision expand_decide(const struct expand_plugin *const *all, const struct claim *c,
                                      const struct volume *v)
 {
@@ -71,7 +92,7 @@ struct expand_decision expand_decide(const struct expand_plugin *const *all, con
         d.plan = EXPAND_OTHERS;
         d.is_doubtful = true;
     } else if (!d.plugin) {
-        d.plan = EXPAND_OTHERS;
+        decide_without_plugin(c, v, &d);
     } else if (is_growing && expand_is_satisfied(c) && quantity_cmp(&c->capacity, &v->capacity) >= 0) {
         d.plan = EXPAND_FORGET_SIZE;
     } else {

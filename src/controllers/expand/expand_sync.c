@@ -281,6 +281,15 @@ static void leave_to_others(struct expansion *x, bool is_doubtful)
     end(x, SYNC_DONE);
 }
 
+static void follow(struct expansion *x, const struct quantity *size)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct error err;
+    int r = resize_write_done(claim_of(x->claim), size, &body, &err);
+
+    patch(x, x->claim, "status", r, &body, &err, on_done_written);
+}
+
 static void forget_size(struct expansion *x)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
@@ -310,6 +319,9 @@ static void act(struct expansion *x)
         break;
     case EXPAND_OTHERS:
         leave_to_others(x, d.is_doubtful);
+        break;
+    case EXPAND_FOLLOW:
+        follow(x, &d.to);
         break;
     case EXPAND_FORGET_SIZE:
         forget_size(x);

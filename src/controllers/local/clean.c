@@ -47,20 +47,34 @@ static const struct {
 /* The volume's entry in the discovery directory. */
 static int entry_of(const struct clean_job *c, const struct volume *v, char ret[PATH_MAX], struct error *err)
 {
-    char clean[PATH_MAX];
-    const char *name;
-    int r;
+    char name[NAME_MAX + 1];
+    int r = local_entry_name(c->class, v, name, err);
 
-    if (v->source.kind != SOURCE_LOCAL)
-        return error_set(err, ERR_INVALID, "it is no local volume");
-    r = host_clean_path(v->source.local->path, clean, err);
-    if (r < 0)
+    return r < 0 ? r : local_entry_path(c->class, name, ret, err);
+}
+
+/* Nothing but the disk that the volume was created for is erased. One without a record is older than
+ * records. */
+static int check_disk(const struct volume *v, const char *path, struct error *err)
+{
+    const char *recorded = object_annotation(&v->obj, ANN_DISK);
+    char present[DISK_NAME_BYTES] = "";
+    int r = recorded ? disk_identify(/* table= */ NULL, path, present, err) : 0;
+
+    if (r < 0 || !recorded)
         return r;
-    name = strrchr(clean, '/') + 1;
-    if (!host_path_is_below(clean, c->class->host_dir) ||
-        host_path_depth(clean) != host_path_depth(c->class->host_dir) + 1)
-        return error_set(err, ERR_INVALID, "'%s' is no entry of '%s'", clean, c->class->host_dir);
-    return local_entry_path(c->class, name, ret, err);
+    switch (disk_compare(recorded, present)) {
+    case DISK_SAME:
+        return 0;
+    case DISK_UNSURE:
+        if (strchr(recorded, ':'))
+            return error_set(err, ERR_INVALID, "cannot tell whether '%s' is still the disk %s", path,
+                             recorded);
+        return 0;
+    case DISK_OTHER:
+        break;
+    }
+    return error_set(err, ERR_INVALID, "another disk is at '%s': %s in place of %s", path, present, recorded);
 }
 
 static int clean_dir(const struct clean_job *c, const char *path, struct error *err)
@@ -72,7 +86,9 @@ static int clean_dir(const struct clean_job *c, const char *path, struct error *
         return r;
     if (!mount_table_find(table, path)) /* another file system would be emptied */
         return error_set(err, ERR_INVALID, "nothing is mounted at '%s' any more", path);
-    r = host_check_unmounted(path, /* at_too= */ false, err);
+    r = check_disk(volume_of(c->volume), path, err);
+    if (r == 0)
+        r = host_check_unmounted(path, /* at_too= */ false, err);
     return r < 0 ? r : host_empty_dir(path, c->guard, &c->job.stop, err);
 }
 
@@ -151,10 +167,12 @@ static int clean_run(struct job *j, struct error *err)
         r = host_file_kind(path, &kind, err);
     if (r < 0)
         return r;
-    if (kind == FILE_BLOCK_DEVICE)
-        return clean_device(c, path, err);
     if (kind == FILE_DIR && v->mode == VOLUME_MODE_FILESYSTEM)
         return clean_dir(c, path, err);
+    if (kind == FILE_BLOCK_DEVICE) {
+        r = check_disk(v, path, err);
+        return r < 0 ? r : clean_device(c, path, err);
+    }
     if (kind == FILE_DIR)
         return error_set(err, ERR_INVALID, "its volumeMode is Block, but '%s' is a directory", path);
     return error_set(err, kind == FILE_MISSING ? ERR_NOT_FOUND : ERR_INVALID,
@@ -244,6 +262,7 @@ static void on_deleted(void *ctx, const struct client_answer *a)
         cleaning_fail(c, &a->error); /* erasing it again harms nobody */
         return;
     }
+    recorder_event(l->recorder, c->volume, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
     log_info("volume cleaned", LOG_STR("volume", c->volume->name));
     cleaning_free(c);
     local_wake(l);
@@ -342,14 +361,6 @@ void local_collect_wipes(void *local, struct metric_sink *to)
 
 /* --- Beginning --- */
 
-static const struct local_class *class_of(const struct local *l, const char *name)
-{
-    for (uint32_t i = 0; i < l->o.config->classes_count; i++)
-        if (strcmp(l->o.config->classes[i].name, name) == 0)
-            return &l->o.config->classes[i];
-    return NULL;
-}
-
 static void begin_job(struct cleaning *c, const struct local_class *k, const struct volume *v,
                       struct host_guard *guard)
 {
@@ -380,7 +391,7 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
 static void on_looked(void *ctx, const struct volume *v, const struct error *err)
 {
     struct cleaning *c = ctx;
-    const struct local_class *k = v ? class_of(c->local, v->class) : NULL;
+    const struct local_class *k = v ? local_class_of(c->local, v->class) : NULL;
     struct reclaim_rules rules = { c->local->o.dirs, c->local->o.node_name };
     struct host_guard *guard = NULL;
     struct error failed;

@@ -73,61 +73,98 @@ int local_entry_path(const struct local_class *k, const char *name, char ret[PAT
     return 0;
 }
 
+int local_entry_name(const struct local_class *k, const struct volume *v, char ret[NAME_MAX + 1],
+                     struct error *err)
+{
+    char clean[PATH_MAX];
+    int r;
+
+    if (v->source.kind != SOURCE_LOCAL)
+        return error_set(err, ERR_INVALID, "it is no local volume");
+    r = host_clean_path(v->source.local->path, clean, err);
+    if (r < 0)
+        return r;
+    if (!host_path_is_below(clean, k->host_dir) || host_path_depth(clean) != host_path_depth(k->host_dir) + 1)
+        return error_set(err, ERR_INVALID, "'%s' is no entry of '%s'", clean, k->host_dir);
+    if (snprintf(ret, NAME_MAX + 1, "%s", strrchr(clean, '/') + 1) > NAME_MAX)
+        return error_set(err, ERR_INVALID, "the name of '%s' is too long", clean);
+    return 0;
+}
+
 /* --- One entry --- */
 
-static int measure_dir(const struct mount_table *t, const char *path, uint64_t *ret, struct error *err)
+static int find_none(struct found *ret, const char *path, const char *problem, struct error *err)
 {
     char quoted[QUOTED_BYTES];
+
+    ret->state = FOUND_NONE;
+    ret->problem = problem;
+    return error_set(err, ERR_INVALID, "path %s %s", quote(quoted, sizeof quoted, str_of(path)), problem);
+}
+
+static int measure_dir(const struct mount_table *t, const char *path, struct found *ret, struct error *err)
+{
     struct host_usage usage;
     int r;
 
-    if (!mount_table_find(t, path))
-        return error_set(err, ERR_INVALID, "path %s is not a valid mount point",
-                         quote(quoted, sizeof quoted, str_of(path)));
+    if (!mount_table_find(t, path)) {
+        ret->disk = DISK_ANY_MOUNT;
+        return find_none(ret, path, "is not a valid mount point", err);
+    }
     r = host_usage_of_fs(path, &usage, err);
     if (r == 0)
-        *ret = usage.capacity;
+        ret->bytes = usage.capacity;
     return r;
 }
 
-static int measure(const struct local_class *k, const struct mount_table *t, const char *path, uint64_t *ret,
-                   struct error *err)
+static int measure(const struct mount_table *t, const char *path, struct found *ret, struct error *err)
 {
-    char quoted[QUOTED_BYTES];
     enum file_kind kind;
     int r = host_file_kind(path, &kind, err);
 
     if (r < 0)
         return r;
-    (void)quote(quoted, sizeof quoted, str_of(path));
     if (kind == FILE_BLOCK_DEVICE)
-        return device_size(path, ret, err);
-    if (kind == FILE_DIR && k->mode == VOLUME_MODE_BLOCK)
-        return error_set(err, ERR_INVALID, "path %s is a directory, but the class is of volumeMode Block",
-                         quoted);
+        return device_size(path, &ret->bytes, err);
+    if (kind == FILE_DIR && ret->class->mode == VOLUME_MODE_BLOCK)
+        return find_none(ret, path, "is a directory, but the class is of volumeMode Block", err);
     if (kind == FILE_DIR)
         return measure_dir(t, path, ret, err);
-    return error_set(err, ERR_INVALID, "path %s is neither a directory nor a block device", quoted);
+    return find_none(ret, path, "is neither a directory nor a block device", err);
+}
+
+static int scan_disk(struct scan *s, const struct mount_table *t, struct found *ret, struct error *err)
+{
+    char path[PATH_MAX], disk[DISK_NAME_BYTES];
+    int r;
+
+    if (!str_is_utf8(str_of(ret->name)))
+        return error_set(err, ERR_INVALID, "a name in '%s' is not UTF-8", ret->class->mount_dir);
+    r = local_entry_path(ret->class, ret->name, path, err);
+    if (r == 0)
+        r = measure(t, path, ret, err);
+    if (r < 0)
+        return r;
+    if (ret->bytes == 0)
+        return error_set(err, ERR_INVALID, "'%s' has no capacity", path);
+    r = disk_identify(t, path, disk, err);
+    if (r < 0)
+        return r;
+    ret->bytes = local_round_capacity(ret->bytes);
+    ret->disk = arena_dup(&s->finds.arena, str_of(disk));
+    if (!ret->disk)
+        return error_no_memory(err);
+    ret->state = FOUND_DISK;
+    return 0;
 }
 
 static int scan_entry(struct scan *s, const struct local_class *k, const struct mount_table *t,
                       const char *name, struct error *err)
 {
-    struct found found = { .class = k, .name = name };
-    char path[PATH_MAX];
-    int r;
+    struct found found = { .class = k, .name = name, .state = FOUND_UNKNOWN, .disk = "", .problem = "" };
+    int r = scan_disk(s, t, &found, err);
 
-    if (!str_is_utf8(str_of(name)))
-        return error_set(err, ERR_INVALID, "a name in '%s' is not UTF-8", k->mount_dir);
-    r = local_entry_path(k, name, path, err);
-    if (r == 0)
-        r = measure(k, t, path, &found.bytes, err);
-    if (r < 0)
-        return r;
-    if (found.bytes == 0)
-        return error_set(err, ERR_INVALID, "'%s' has no capacity", path);
-    found.bytes = local_round_capacity(found.bytes);
-    return vec_push(&s->finds.list, found) < 0 ? error_no_memory(err) : 0;
+    return vec_push(&s->finds.list, found) < 0 ? error_no_memory(err) : r;
 }
 
 static int scan_class(struct scan *s, const struct local_class *k, const struct mount_table *t,
@@ -144,6 +181,8 @@ static int scan_class(struct scan *s, const struct local_class *k, const struct 
             scan_entry(s, k, t, names.items[i], &failed) < 0)
             (void)buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
     }
+    if (r == 0 && vec_push(&s->finds.listed, k) < 0)
+        return error_no_memory(err);
     return r;
 }
 
@@ -163,9 +202,36 @@ static int scan_run(struct job *j, struct error *err)
     return r;
 }
 
+static int cmp_found(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+
+    if (x->class != y->class)
+        return x->class < y->class ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+const struct found *finds_get(const struct finds *f, const struct local_class *k, const char *name)
+{
+    struct found wanted = { .class = k, .name = name };
+
+    if (f->list.count == 0)
+        return NULL;
+    return bsearch(&wanted, f->list.items, f->list.count, sizeof wanted, cmp_found);
+}
+
+bool finds_has_class(const struct finds *f, const struct local_class *k)
+{
+    for (size_t i = 0; i < f->listed.count; i++)
+        if (f->listed.items[i] == k)
+            return true;
+    return false;
+}
+
 void finds_done(struct finds *f)
 {
     vec_done(&f->list);
+    vec_done(&f->listed);
     arena_done(&f->arena);
 }
 

@@ -23,7 +23,7 @@ bool local_owns(const struct local *l, const struct volume *v)
     return l->identity && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, l->identity);
 }
 
-static const struct node *own_node(const struct local *l)
+const struct node *local_own_node(const struct local *l)
 {
     const struct object *o = informer_get(l->nodes, "", l->o.node_name);
 
@@ -41,7 +41,7 @@ static bool refuse(struct local *l, const char *why)
 /* True when the node is known and can be named in volumes; the identity is then its own. */
 static bool know_node(struct local *l)
 {
-    const struct node *n = own_node(l);
+    const struct node *n = local_own_node(l);
     const char *host = n ? object_label(&n->obj, LABEL_HOSTNAME) : NULL;
     char *identity;
 
@@ -57,6 +57,14 @@ static bool know_node(struct local *l)
     free(l->identity);
     l->identity = identity;
     return true;
+}
+
+const struct local_class *local_class_of(const struct local *l, const char *name)
+{
+    for (uint32_t i = 0; i < l->o.config->classes_count; i++)
+        if (strcmp(l->o.config->classes[i].name, name) == 0)
+            return &l->o.config->classes[i];
+    return NULL;
 }
 
 /* --- The volume of an entry --- */
@@ -88,12 +96,19 @@ static void write_labels(const struct local *l, const struct node *n, struct buf
     }
 }
 
-static void write_meta(const struct local *l, const struct node *n, const char *name, struct buf *out)
+static void write_meta(const struct local *l, const struct node *n, const struct found *f, const char *name,
+                       struct buf *out)
 {
+    _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    struct quantity bytes = quantity_of((int64_t)f->bytes, QUANTITY_BINARY_SI);
+
+    (void)quantity_format(&bytes, &size);
     (void)buf_addf(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\"",
                    name);
     (void)buf_add_cstr(out, ",\"annotations\":{");
     write_pair(out, ANN_PROVISIONED_BY, l->identity, true);
+    write_pair(out, ANN_DISK, f->disk, false);
+    write_pair(out, ANN_DISK_CAPACITY, buf_cstr(&size), false);
     (void)buf_add_cstr(out, "},\"labels\":{");
     write_labels(l, n, out);
     (void)buf_add_char(out, '}');
@@ -121,7 +136,7 @@ static int write_volume(const struct local *l, const struct node *n, const struc
     char path[PATH_MAX * 2];
 
     (void)snprintf(path, sizeof path, "%s/%s", strcmp(k->host_dir, "/") == 0 ? "" : k->host_dir, f->name);
-    write_meta(l, n, name, out);
+    write_meta(l, n, f, name, out);
     (void)buf_add_cstr(out, ",\"spec\":{\"capacity\":{\"storage\":\"");
     (void)quantity_format(&size, out);
     (void)buf_addf(out,
@@ -176,8 +191,7 @@ static bool is_path_taken(const struct local *l, const struct node *n, const str
     return false;
 }
 
-/* What becomes of the class's volumes; RECLAIM_UNKNOWN when none may be made. */
-static enum reclaim_policy policy_of(const struct local *l, const struct local_class *k)
+enum reclaim_policy local_policy_of(const struct local *l, const struct local_class *k)
 {
     const struct object *o = informer_get(l->classes, "", k->name);
     enum reclaim_policy policy =
@@ -193,13 +207,13 @@ static bool create(struct local *l, const struct node *n, const struct found *f)
     struct client_request q = { .verb = CLIENT_CREATE,
                                 .kind = kind_info(KIND_VOLUME),
                                 .field_manager = LOCAL_FIELD_MANAGER };
-    enum reclaim_policy policy = policy_of(l, f->class);
+    enum reclaim_policy policy = local_policy_of(l, f->class);
     char name[LOCAL_NAME_BYTES];
     struct error err;
 
     local_volume_name(f->name, n->obj.name, f->class->name, name);
-    if (policy == RECLAIM_UNKNOWN || informer_get(l->volumes, "", name) || local_is_cleaning(l, name) ||
-        is_path_taken(l, n, f))
+    if (f->state != FOUND_DISK || policy == RECLAIM_UNKNOWN || informer_get(l->volumes, "", name) ||
+        local_is_cleaning(l, name) || is_path_taken(l, n, f))
         return false;
     if (write_volume(l, n, f, policy, name, &body, &err) < 0) {
         log_warn("local volume not created", LOG_STR("volume", name), LOG_ERR(&err));
@@ -210,7 +224,7 @@ static bool create(struct local *l, const struct node *n, const struct found *f)
     return true;
 }
 
-static void end_pass(struct local *l)
+void local_end_pass(struct local *l)
 {
     finds_done(&l->finds);
     l->finds = (struct finds){ 0 };
@@ -223,14 +237,14 @@ static void end_pass(struct local *l)
 static void create_next(void *ctx)
 {
     struct local *l = ctx;
-    const struct node *n = own_node(l);
+    const struct node *n = local_own_node(l);
 
     while (n && l->finds_at < l->finds.list.count)
         if (create(l, n, &l->finds.list.items[l->finds_at++]))
             return;
     l->finds_at = l->finds.list.count;
     local_remove_taint(l);
-    end_pass(l);
+    local_revise_all(l);
 }
 
 /* --- A pass --- */
@@ -238,7 +252,7 @@ static void create_next(void *ctx)
 static void add_class_failures(const struct local *l, struct buf *failures)
 {
     for (uint32_t i = 0; i < l->o.config->classes_count; i++)
-        if (policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
+        if (local_policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
             (void)buf_addf(failures,
                            "%s: there is no such class, or its volumes are neither deleted nor retained\n",
                            l->o.config->classes[i].name);
@@ -268,7 +282,7 @@ static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
     l->scan = NULL;
     if (r < 0) {
         log_warn("discovery failed", LOG_ERR(err));
-        end_pass(l);
+        local_end_pass(l);
         return;
     }
     add_class_failures(l, &s->failures);
@@ -357,8 +371,16 @@ static void on_volume_delete(void *ctx, const struct object *o, bool is_final_un
     struct local *l = ctx;
 
     (void)is_final_unknown;
-    if (local_owns(l, volume_of(o)))
+    if (local_owner_of(volume_of(o), l->o.node_name, l->identity) != LOCAL_OWNER_NONE)
         local_wake(l);
+}
+
+/* Entries that were found before their class was there get their volumes now. */
+static void on_class_add(void *ctx, const struct object *o, bool is_initial)
+{
+    (void)o;
+    (void)is_initial;
+    local_wake(ctx);
 }
 
 /* --- Life --- */
@@ -436,6 +458,8 @@ void local_start(struct local *l)
     if (min_ns)
         l->volumes_handler.resync_ns = min_ns + rng_below(&l->rng, min_ns + 1);
     informer_add_handler(l->volumes, &l->volumes_handler);
+    l->classes_handler = (struct informer_handler){ .on_add = on_class_add, .ctx = l };
+    informer_add_handler(l->classes, &l->classes_handler);
     timer_arm_after(&l->timer, 0);
 }
 
@@ -444,6 +468,7 @@ struct local *local_free(struct local *l)
     if (!l)
         return NULL;
     informer_remove_handler(&l->volumes_handler);
+    informer_remove_handler(&l->classes_handler);
     if (l->wipes)
         metric_set_collector(l->wipes, NULL, NULL);
     timer_disarm(&l->timer);
@@ -456,6 +481,7 @@ struct local *local_free(struct local *l)
     free(l->watches);
     (void)mount_watch_stop(l->mounts);
     finds_done(&l->finds);
+    local_drop_revisions(l);
     buf_done(&l->failures);
     recorder_free(l->recorder);
     free(l->identity);

@@ -3,7 +3,10 @@
  *
  * An entry of a class's directory becomes one PersistentVolume: a file system that is mounted there, or a
  * block device behind a link. Its name follows from entry, node and class, so that it is the same after every
- * cleaning. Only volumes that this node's part made, by the annotation of its identity, are touched.
+ * cleaning. Only volumes of this node are touched: those with its identity in their annotation, and those of
+ * an earlier registration of the node under the same name, once their disk is known to be the same.
+ *
+ * The volume records its disk. One that nobody has follows its disk: its capacity, and whether it exists.
  *
  * What happens to the directories and to the mount table is heard of at once; every ten seconds all is looked
  * at anyway, since not everything can be heard of. */

@@ -88,6 +88,7 @@ static void on_deleted(void *ctx, const struct client_answer *a)
         op_failed(x, &a->error);
         return;
     }
+    recorder_event(x->provisioner->recorder, x->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
     log_info("volume deleted with its storage", LOG_STR("volume", x->key));
     provisioner_op_end(x);
 }

@@ -17,7 +17,7 @@
 
 #define GRPC_MESSAGE_BYTES_MAX ((size_t)16 << 20)
 /* Of a peer's words; what is longer is cut. */
-#define GRPC_WORDS_BYTES_MAX 1024
+#define GRPC_WORDS_BYTES_MAX ERROR_MSG_BYTES_MAX
 
 enum grpc_code {
     GRPC_OK,

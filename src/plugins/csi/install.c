@@ -13,7 +13,6 @@
 #include "machinery/merge_patch.h"
 
 #define ANN_NODE_ID "csi.volume.kubernetes.io/nodeid"
-#define ANN_MIGRATED "storage.alpha.kubernetes.io/migrated-plugins"
 #define MANAGER "berth-node"
 #define MEMORY_BYTES_MAX ((size_t)1 << 20)
 #define DOC_BYTES_MAX ((size_t)4 << 20)
@@ -238,7 +237,7 @@ static enum write_verdict decide_create(void *ctx, const struct object *now, str
     (void)buf_add_cstr(body,
                        "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"CSINode\",\"metadata\":{\"name\":");
     json_write_string(body, str_of(x->o.node_name));
-    (void)buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED "\":\"");
+    (void)buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED_PLUGINS "\":\"");
     write_migrated(body);
     (void)buf_add_cstr(body, "\"},\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
     json_write_string(body, str_of(x->o.node_name));

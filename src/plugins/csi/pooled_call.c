@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define WORDS_BYTES 1024
+#define WORDS_BYTES (ERROR_MSG_BYTES_MAX + 1024)
 
 struct csi_pooled {
     struct pool_work pooled;

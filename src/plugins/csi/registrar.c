@@ -17,7 +17,7 @@ static void begin_undo(struct registrar *x);
 
 void csi_complain(const struct csi_registration *g, const char *about, const char *what)
 {
-    char message[ERROR_MSG_BYTES_MAX * 3];
+    char message[ERROR_MSG_BYTES_MAX + 2048];
 
     if (!g->o.complain)
         return;

@@ -32,7 +32,7 @@ struct registrar {
     struct csi_pooled *call;
     struct timer retry;
     uint64_t backoff_ns; /* 0: nothing has failed */
-    char refusal[ERROR_MSG_BYTES_MAX * 2];
+    char refusal[ERROR_MSG_BYTES_MAX + 1024];
     char driver[CSI_DRIVER_NAME_BYTES]; /* "" until it is in the table */
     char endpoint[PATH_MAX];
     Csi__V1__NodeGetInfoResponse *info; /* between describing and the end of installing */

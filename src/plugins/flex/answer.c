@@ -24,6 +24,8 @@ static_assert(ARRAY_LEN(flex_command_names) == FLEX_COMMAND_COUNT, "name every c
 
 #define STATUS_SUCCESS "Success"
 #define STATUS_UNSUPPORTED "Not supported"
+/* Berth's own: kubelets pass it over. */
+#define LIMIT "maxVolumesPerNode"
 
 enum answer_type { ANSWER_TEXT, ANSWER_BOOL, ANSWER_INT, ANSWER_OBJECT };
 
@@ -89,6 +91,16 @@ static int find_fields(const struct json *d, json_ref root, json_ref found[PLACE
     return 0;
 }
 
+static bool read_limit(const struct json *d, json_ref v, uint32_t *ret)
+{
+    int64_t number;
+
+    if (!json_int64(d, v, &number) || number < 0 || number > INT32_MAX)
+        return false;
+    *ret = (uint32_t)number;
+    return true;
+}
+
 static int read_capabilities(const struct json *d, json_ref object, struct flex_capabilities *ret,
                              struct error *err)
 {
@@ -112,6 +124,9 @@ static int read_capabilities(const struct json *d, json_ref object, struct flex_
                 return wrong_type(d, m, known[i].key, err);
             *known[i].value = json_type(d, m) == JSON_TRUE;
         }
+        if (key_is(json_key(d, m), LIMIT) && json_type(d, m) != JSON_NULL &&
+            !read_limit(d, m, &can.volumes_max))
+            return error_set(err, ERR_BAD_REQUEST, "the field " LIMIT " is no number of volumes");
     }
     *ret = can;
     return 0;

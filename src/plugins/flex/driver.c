@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "api/volume_limit.h"
 #include "base/cleanup.h"
 #include "plugins/layout.h"
 #include "plugins/reconstruct.h"
@@ -66,6 +67,20 @@ int flex_reconstruct_device(const struct volume_plugin *self, const struct volum
                                       /* is_block= */ false, ret, err);
 }
 
+/* --- Limits --- */
+
+static void flex_each_limit(const struct volume_plugin *self,
+                            void (*fn)(void *ctx, const char *key, uint32_t count), void *ctx)
+{
+    char key[VOLUME_LIMIT_KEY_BYTES];
+    struct error ignored;
+
+    if (volume_limit_key(self->name, key, &ignored) == 0)
+        fn(ctx, key, flex_driver_of(self)->can.volumes_max);
+}
+
+static const struct limit_table flex_limit_table = { .each = flex_each_limit };
+
 /* --- Life --- */
 
 static void flex_free(struct volume_plugin *self)
@@ -125,6 +140,8 @@ static void driver_take_capabilities(struct flex_driver *d, const struct flex_ca
         .expand_on_node = flex_expand_on_node,
     };
     d->plugin.expand = &d->expand;
+    if (can->volumes_max > 0)
+        d->plugin.limits = &flex_limit_table;
     if (can->attaches) {
         d->plugin.attach = &flex_attach_table;
         d->plugin.devices = &flex_device_table;

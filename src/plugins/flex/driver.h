@@ -49,6 +49,7 @@ struct flex_capabilities {
     bool has_metrics;
     bool sets_group; /* the group of the files may be changed after a mount */
     bool needs_fs_resize;
+    uint32_t volumes_max; /* on a node; 0: no limit */
 };
 
 /* What a driver may leave out. */

@@ -1,0 +1,156 @@
+/* The Service `kubernetes` in the namespace `default`, with its EndpointSlice and Endpoints: where the server
+ * is found.
+ *
+ * Berth has no service network that would translate an address: clusterIP and port are those of the server
+ * itself, so that a client that connects to them reaches it. Clients only read the three kinds, so nothing
+ * but a start with another address makes them untrue: they are written once per start, and a write that
+ * changes nothing is not stored. */
+#include "apiserver/duties.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SELF_NAMESPACE "default"
+#define SELF_NAME "kubernetes"
+#define SELF_BYTES_MAX 4096
+
+struct self_service {
+    struct apiserver *server;
+    struct deferred look;
+    struct duty_calls *calls;
+    bool is_sent;
+};
+
+/* --- What the objects say --- */
+
+/* Where the server is found, in the parts that the objects are made of. */
+struct self_address {
+    struct str ip;
+    const char *port;
+    const char *family;
+    const char *port_name;
+};
+
+/* The address is the server's own: "10.0.0.7:7443" or "[fd00::7]:7443". */
+static struct self_address self_address(const struct apiserver *s)
+{
+    const char *colon = strrchr(s->advertised, ':');
+    struct str host = { s->advertised, (size_t)(colon - s->advertised) };
+    bool is_v6 = host.len > 1 && host.s[0] == '[';
+
+    if (is_v6)
+        host = (struct str){ host.s + 1, host.len - 2 };
+    return (struct self_address){
+        .ip = host,
+        .port = colon + 1,
+        .family = is_v6 ? "IPv6" : "IPv4",
+        .port_name = s->is_plain ? "http" : "https",
+    };
+}
+
+static void write_service(const struct self_address *a, struct buf *out)
+{
+    (void)buf_addf(out,
+                   "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{\"component\":\"apiserver\","
+                   "\"provider\":\"kubernetes\"}},\"spec\":{\"ports\":[{\"name\":\"%s\",\"protocol\":\"TCP\","
+                   "\"port\":%s,\"targetPort\":%s}],\"clusterIP\":\"%.*s\",\"clusterIPs\":[\"%.*s\"],"
+                   "\"type\":\"ClusterIP\",\"sessionAffinity\":\"None\",\"ipFamilies\":[\"%s\"],"
+                   "\"ipFamilyPolicy\":\"SingleStack\",\"internalTrafficPolicy\":\"Cluster\"}}",
+                   a->port_name, a->port, a->port, STR_ARG(a->ip), STR_ARG(a->ip), a->family);
+}
+
+/* The label keeps controllers that mirror Endpoints from making a second slice. */
+static void write_endpoints(const struct self_address *a, struct buf *out)
+{
+    (void)buf_addf(out,
+                   "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
+                   "\"endpointslice.kubernetes.io/skip-mirror\":\"true\"}},\"subsets\":[{\"addresses\":[{"
+                   "\"ip\":\"%.*s\"}],\"ports\":[{\"name\":\"%s\",\"port\":%s,\"protocol\":\"TCP\"}]}]}",
+                   STR_ARG(a->ip), a->port_name, a->port);
+}
+
+static void write_slice(const struct self_address *a, struct buf *out)
+{
+    (void)buf_addf(out,
+                   "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
+                   "\"kubernetes.io/service-name\":\"" SELF_NAME "\"}},\"addressType\":\"%s\","
+                   "\"endpoints\":[{\"addresses\":[\"%.*s\"],\"conditions\":{\"ready\":true}}],\"ports\":[{"
+                   "\"name\":\"%s\",\"protocol\":\"TCP\",\"port\":%s}]}",
+                   a->family, STR_ARG(a->ip), a->port_name, a->port);
+}
+
+/* --- The duty --- */
+
+static void put_object(struct self_service *x, enum kind kind,
+                       void (*write_body)(const struct self_address *a, struct buf *out))
+{
+    const struct kind_info *k = kind_info(kind);
+    bool is_there = store_get_newest(x->server->store, kind, SELF_NAMESPACE, SELF_NAME);
+    struct buf path = BUF_INIT(SELF_BYTES_MAX), body = BUF_INIT(SELF_BYTES_MAX);
+    struct self_address a = self_address(x->server);
+
+    (void)buf_addf(&path, "/%s%s/%s/namespaces/" SELF_NAMESPACE "/%s%s", k->group[0] ? "apis/" : "api",
+                   k->group, k->version, k->plural, is_there ? "/" SELF_NAME : "");
+    write_body(&a, &body);
+    duty_calls_send(x->calls, is_there ? HTTP_PUT : HTTP_POST, NULL, buf_str(&path), buf_str(&body));
+    buf_done(&path);
+    buf_done(&body);
+}
+
+static void self_service_look(void *ctx)
+{
+    struct self_service *x = ctx;
+
+    if (x->is_sent || !x->server->advertised ||
+        !store_get_newest(x->server->store, KIND_NAMESPACE, "", SELF_NAMESPACE))
+        return;
+    x->is_sent = true;
+    put_object(x, KIND_SERVICE, write_service);
+    put_object(x, KIND_ENDPOINTS, write_endpoints);
+    put_object(x, KIND_ENDPOINT_SLICE, write_slice);
+}
+
+/* What a full disk refused is tried again. */
+static void self_service_sent(void *ctx)
+{
+    struct self_service *x = ctx;
+
+    if (duty_calls_have_failed(x->calls)) {
+        x->is_sent = false;
+        self_service_look(x);
+    }
+}
+
+static int self_service_start(struct apiserver *s, void **ret, struct error *err)
+{
+    struct self_service *x = calloc(1, sizeof *x);
+    int r = x ? duty_calls_new(s, self_service_sent, x, &x->calls, err) : error_no_memory(err);
+
+    if (r < 0) {
+        free(x);
+        return r;
+    }
+    x->server = s;
+    deferred_init(&x->look, s->loop, self_service_look, x);
+    *ret = x;
+    return 0;
+}
+
+static void self_service_see(void *duty, const struct store_event *ev)
+{
+    struct self_service *x = duty;
+
+    if (!x->is_sent && ev->object->kind->kind == KIND_NAMESPACE)
+        loop_defer(&x->look);
+}
+
+static void self_service_stop(void *duty)
+{
+    struct self_service *x = duty;
+
+    loop_undefer(&x->look);
+    (void)duty_calls_free(x->calls);
+    free(x);
+}
+
+const struct duty duty_self_service = { self_service_start, self_service_see, self_service_stop };
