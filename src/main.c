@@ -12,6 +12,8 @@ const struct cli_verb *const cli_verbs[] = {
     &cli_verb_create,
     &cli_verb_delete,
     &cli_verb_patch,
+    &cli_verb_label,
+    &cli_verb_annotate,
     &cli_verb_wait,
     &cli_verb_events,
     &cli_verb_why,

@@ -117,6 +117,19 @@ static struct yaml_at yaml_at_offset(struct str text, size_t offset)
     return at;
 }
 
+/* Is there a tab among the blanks that this line begins with? */
+static bool yaml_line_has_tab(struct str text, size_t line)
+{
+    struct str rest = text, at = str_next(&rest, '\n');
+
+    for (; line > 0 && rest.s; line--)
+        at = str_next(&rest, '\n');
+    for (size_t i = 0; i < at.len && (at.s[i] == ' ' || at.s[i] == '\t'); i++)
+        if (at.s[i] == '\t')
+            return true;
+    return false;
+}
+
 static int yaml_syntax_error(const struct yaml_reader *r, struct error *err)
 {
     const yaml_parser_t *p = &r->parser;
@@ -127,6 +140,9 @@ static int yaml_syntax_error(const struct yaml_reader *r, struct error *err)
     if (p->error == YAML_READER_ERROR)
         return yaml_refuse(&r->builder, ERR_BAD_REQUEST, yaml_at_offset(r->text, p->problem_offset), err,
                            "%s", problem);
+    if (yaml_line_has_tab(r->text, p->problem_mark.line))
+        return yaml_refuse(&r->builder, ERR_BAD_REQUEST, yaml_at(p->problem_mark), err,
+                           "found a tab: YAML is indented with spaces");
     if (!p->context || p->context_mark.line == p->problem_mark.line)
         return yaml_refuse(&r->builder, ERR_BAD_REQUEST, yaml_at(p->problem_mark), err, "%s", problem);
     return yaml_refuse(&r->builder, ERR_BAD_REQUEST, yaml_at(p->problem_mark), err, "%s (%s from line %zu)",

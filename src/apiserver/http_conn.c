@@ -70,6 +70,7 @@ static bool conn_use_identity(struct http_conn *c)
     if (!info || !tls_identity_use(c->http->identity, info->tls_session))
         return false;
     c->identity = tls_identity_ref(c->http->identity);
+    tls_entry_use(&c->entry, c->fd, info->tls_session);
     return true;
 }
 

@@ -17,12 +17,12 @@
 #include "apiserver/call.h"
 #include "apiserver/fair.h"
 #include "apiserver/http.h"
+#include "apiserver/tls.h"
 #include "io/loop.h"
 #include "io/poll.h"
 #include "io/socket.h"
 
 struct http_stream;
-struct tls_identity;
 
 struct http_conn {
     TAILQ_ENTRY(http_conn) link;     /* in http.conns */
@@ -33,6 +33,7 @@ struct http_conn {
     struct http_request *request; /* under way: from its first line to the end of its answer */
     struct peer *peer;
     struct tls_identity *identity; /* of its TLS session; NULL: none */
+    struct tls_entry entry;        /* of its TLS session */
     struct socket_ip local_ip;
     uint64_t deadline_ns;
     struct timer alarm;             /* at or before deadline_ns */

@@ -3,6 +3,7 @@
 #include "apiserver/server.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/uid.h"
@@ -338,6 +339,22 @@ static void serve_path(struct call *c)
         serve_root(c);
 }
 
+/* A kind that clients list and nobody creates, Service for one: say so, since `kubectl apply` has no words of
+ * its own for it. */
+static void refuse_method(struct call *c)
+{
+    static const char words[] = "the server does not allow this method on the requested resource";
+    const struct resource *kind = c->route.resource;
+    char message[ERROR_MSG_BYTES_MAX];
+
+    if (c->method == HTTP_POST && !c->route.name.len && !(kind->verbs & VERB_BIT(VERB_CREATE)))
+        (void)snprintf(message, sizeof message,
+                       "%s: no %s can be created, Berth serves storage, pods and nodes", words, kind->kind);
+    else
+        (void)snprintf(message, sizeof message, "%s", words);
+    fail_status(c, 405, "MethodNotAllowed", true, message);
+}
+
 static void serve_route(struct call *c)
 {
     enum route_result r = route_resolve(c);
@@ -349,8 +366,7 @@ static void serve_route(struct call *c)
     } else if (r == ROUTE_NO_RESOURCE) {
         fail_status(c, 404, "NotFound", true, "the server could not find the requested resource");
     } else if (r == ROUTE_NO_METHOD) {
-        fail_status(c, 405, "MethodNotAllowed", true,
-                    "the server does not allow this method on the requested resource");
+        refuse_method(c);
     } else if (!negotiate(c)) {
         fail_status(c, 406, "NotAcceptable", false,
                     "only the following media types are accepted: application/json, application/yaml");

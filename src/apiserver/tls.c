@@ -9,11 +9,14 @@
 #include "base/arena.h"
 #include "base/refcount.h"
 #include "base/vec.h"
+#include "io/socket.h"
 
 /* More organizations than any certificate of a sane CA has. */
 #define TLS_ORGANIZATIONS_MAX 64
 #define TLS_PEER_BYTES_MAX 65536
 #define TLS_NAME_BYTES 1024
+/* Of a request in plain HTTP, what is read before its answer. */
+#define TLS_PLAIN_BYTES_MAX 16384
 
 struct peer_box {
     struct peer peer; /* the first member: what is handed out */
@@ -86,6 +89,52 @@ int tls_identity_new(const char *key_pem, const char *cert_pem, const char *clie
 bool tls_identity_use(const struct tls_identity *i, void *session)
 {
     return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, i->credentials) >= 0;
+}
+
+/* A TLS record begins with its type, 22 for a handshake, never with a letter. */
+static bool looks_like_http(struct str bytes)
+{
+    static const char *const starts[] = { "GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO", "PATCH" };
+
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (str_has_prefix(bytes, starts[i]))
+            return true;
+    return false;
+}
+
+static void answer_plain_http(int fd)
+{
+    static const char answer[] = "HTTP/1.0 400 Bad Request\r\n\r\n"
+                                 "Client sent an HTTP request to an HTTPS server.\n";
+    char rest[TLS_PLAIN_BYTES_MAX];
+
+    /* A connection that is closed with unread bytes is reset, and the client may lose the answer. */
+    (void)socket_read(fd, rest, sizeof rest);
+    (void)socket_write(fd, answer, sizeof answer - 1); /* it fits into the empty buffer of a new connection */
+}
+
+static ssize_t on_pull(gnutls_transport_ptr_t ptr, void *to, size_t len)
+{
+    struct tls_entry *e = ptr;
+    ssize_t n = socket_read(e->fd, to, len);
+
+    if (n <= 0 || e->has_begun)
+        return n;
+    e->has_begun = true;
+    if (!looks_like_http((struct str){ to, (size_t)n }))
+        return n;
+    answer_plain_http(e->fd);
+    return 0; /* the end, before a handshake */
+}
+
+void tls_entry_use(struct tls_entry *e, int fd, void *session)
+{
+    gnutls_transport_ptr_t receiver, sender;
+
+    *e = (struct tls_entry){ .fd = fd };
+    gnutls_transport_get_ptr2(session, &receiver, &sender);
+    gnutls_transport_set_ptr2(session, e, sender);
+    gnutls_transport_set_pull_function(session, on_pull);
 }
 
 /* One name of the subject into the arena; *ret is NULL when there is no such name at this index. */

@@ -25,6 +25,16 @@ DEFINE_CLEANUP(struct tls_identity, tls_identity_unref)
 /* For a session (GnuTLS's) before its handshake, in the place of what it has. False when it cannot be set. */
 bool tls_identity_use(const struct tls_identity *i, void *session);
 
+/* The first bytes of a session: a client that sends plain HTTP is told so in plain HTTP, as by Kubernetes,
+ * and its handshake fails. */
+struct tls_entry {
+    int fd;
+    bool has_begun;
+};
+
+/* For a session (GnuTLS's) on fd before its handshake. e lives as long as the session reads. */
+void tls_entry_use(struct tls_entry *e, int fd, void *session);
+
 /* Who the peer of a session (GnuTLS's) is. *ret is NULL when it has shown no certificate. ERR_DENIED when it
  * has shown one that the client CA has not signed for a client, that is out of date, or that names nobody. */
 int tls_peer(void *session, struct peer **ret, struct error *err);

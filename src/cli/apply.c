@@ -11,6 +11,7 @@
 
 #include "api/object.h"
 #include "cli/deed.h"
+#include "cli/hint.h"
 #include "cli/manifests.h"
 #include "cli/three_way.h"
 #include "io/status_line.h"
@@ -98,8 +99,11 @@ static int write_object(struct apply *a, const struct manifest *m, struct client
     q->ns = m->ns;
     q->body = buf_str(&text);
     deed_fill(&a->deed, q);
-    if (session_ask(&a->session, q, &a->reply) < 0)
-        return reply_complain(&a->reply, doing, m->source);
+    if (session_ask(&a->session, q, &a->reply) < 0) {
+        (void)reply_complain(&a->reply, doing, m->source);
+        hint_refusal(&a->reply, m, d);
+        return CLI_FAILED;
+    }
     if (json_parse(d, buf_str(&a->reply.text), ret, &err) < 0)
         return session_complain("the server's answer cannot be read: %s", err.msg);
     return CLI_OK;
@@ -236,7 +240,7 @@ static int apply_run(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     if (args)
-        return cli_fail_usage("apply: unexpected argument '%s': see 'berth help apply'", argv[1]);
+        return cli_fail_usage("apply: unexpected argument '%s': did you mean -f %s?", argv[1], argv[1]);
     if (a.settings.manifests.files.count == 0)
         return cli_fail_usage("apply: no file given, with -f: see 'berth help apply'");
     json_init(&a.manifests.doc, SESSION_BYTES_MAX);

@@ -336,7 +336,9 @@ static void check_default(struct checkup *x)
     if (count == 0 && x->all->kinds[KIND_CLASS].list.count)
         check_find_at(x,
                       (struct finding){ SEVERITY_HINT, "class-default", KIND_CLASS, "", "",
-                                        .advice = "annotate one with " ANN_DEFAULT_CLASS "=true" },
+                                        .advice =
+                                            "make one the default: berth annotate sc NAME " ANN_DEFAULT_CLASS
+                                            "=true" },
                       "none is the default: claims that name no class get volumes without class alone");
     else if (count > 1)
         check_find_at(

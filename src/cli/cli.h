@@ -46,6 +46,7 @@ struct cli_verb {
 /* Every verb of this program, NULL at the end. Defined in main.c; help reads it. */
 extern const struct cli_verb *const cli_verbs[];
 
+extern const struct cli_verb cli_verb_annotate;
 extern const struct cli_verb cli_verb_apply;
 extern const struct cli_verb cli_verb_backup;
 extern const struct cli_verb cli_verb_bench;
@@ -59,6 +60,7 @@ extern const struct cli_verb cli_verb_events;
 extern const struct cli_verb cli_verb_get;
 extern const struct cli_verb cli_verb_help;
 extern const struct cli_verb cli_verb_kubeconfig;
+extern const struct cli_verb cli_verb_label;
 extern const struct cli_verb cli_verb_patch;
 extern const struct cli_verb cli_verb_path;
 extern const struct cli_verb cli_verb_restore;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/deed.h"
+#include "cli/hint.h"
 #include "cli/manifests.h"
 #include "cli/resources.h"
 
@@ -41,8 +42,11 @@ static int create_one(struct create *c, const struct manifest *m)
             return session_complain("%s: %s", m->source, err.msg);
         q.body = buf_str(&body);
         deed_fill(&c->deed, &q);
-        if (session_ask(&c->session, &q, &c->reply) < 0)
-            return reply_complain(&c->reply, m->source[0] ? "creating" : NULL, m->source);
+        if (session_ask(&c->session, &q, &c->reply) < 0) {
+            (void)reply_complain(&c->reply, m->source[0] ? "creating" : NULL, m->source);
+            hint_refusal(&c->reply, m, d);
+            return CLI_FAILED;
+        }
         if (json_parse(d, buf_str(&c->reply.text), &answer, &err) < 0)
             return session_complain("the server's answer cannot be read: %s", err.msg);
     }
@@ -77,6 +81,11 @@ static int fill_claim(struct create *c, json_ref object, struct error *err)
     return 0;
 }
 
+static bool is_made_from_flags(const struct kind_info *k)
+{
+    return k && (k->kind == KIND_NAMESPACE || k->kind == KIND_CLAIM);
+}
+
 /* `create namespace NAME`, `create pvc NAME --size 1Gi`. */
 static int make_from_flags(struct create *c, int args, char **argv, struct error *err)
 {
@@ -86,10 +95,6 @@ static int make_from_flags(struct create *c, int args, char **argv, struct error
     struct manifest item;
     int r = 0;
 
-    if (!k || (k->kind != KIND_NAMESPACE && k->kind != KIND_CLAIM))
-        return error_set(err, ERR_UNSUPPORTED,
-                         "a %s cannot be made from flags: write it down and use -f, - for standard input",
-                         argv[1]);
     if (args != 2)
         return error_set(err, ERR_INVALID, "exactly one NAME is required, got %d", args - 1);
     json_set_string(d, object, "apiVersion", "v1");
@@ -126,11 +131,26 @@ static int create_all(struct create *c, int args, char **argv)
     return manifests_complain(&c->manifests) == CLI_OK ? status : CLI_FAILED;
 }
 
+/* Before the flags are read: those of kubectl's `create configmap` say less about what is wrong. */
+static int check_type(const char *type)
+{
+    if (manifest_is_file_name(type))
+        return cli_fail_usage("create: unexpected argument '%s': did you mean -f %s?", type, type);
+    if (!is_made_from_flags(resource_type(str_of(type))))
+        return session_complain(
+            "a %s cannot be made from flags: write it down and use -f, - for standard input", type);
+    return CLI_OK;
+}
+
 static int create_run(int argc, char **argv)
 {
     struct create c = { 0 };
-    int args = 0, status = flags_parse(&cli_verb_create, argc, argv, &c.settings, &args);
+    int args = 0, status = argc > 1 && argv[1][0] != '-' ? check_type(argv[1]) : CLI_OK;
 
+    if (status == CLI_OK)
+        status = flags_parse(&cli_verb_create, argc, argv, &c.settings, &args);
+    if (status == CLI_OK && args && argv[1][0] != '-')
+        status = check_type(argv[1]);
     if (status != CLI_OK)
         return status;
     if ((args == 0) == (c.settings.manifests.files.count == 0))

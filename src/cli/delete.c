@@ -6,10 +6,15 @@
 
 #include "cli/await.h"
 #include "cli/deed.h"
+#include "cli/holders.h"
 #include "cli/manifests.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/resources.h"
+#include "io/status_line.h"
+
+/* What is not gone by then is kept by something. */
+#define DELETE_PATIENCE_NS NS_PER_S
 
 struct delete_settings {
     struct session_settings session;
@@ -179,6 +184,19 @@ static int is_gone(void *ctx, struct json *d, json_ref object, struct error *err
     return !object || (uid[0] && !json_is_string(d, json_path(d, object, "metadata", "uid"), uid));
 }
 
+/* "waiting: pod p1 uses it", where that is known. */
+static void tell_what_keeps(struct deletion *x, const struct doomed *o, const char *before)
+{
+    _cleanup_(buf_done_p) struct buf why = BUF_INIT(4096);
+
+    if (!holders_write(&x->session, o->kind, o->ns, o->name, &why) || why.failed)
+        return;
+    status_line_clear();
+    (void)fputs(before, stderr);
+    session_print_error_text(buf_str(&why));
+    (void)fputs("\n", stderr);
+}
+
 static void await_gone(struct deletion *x, const struct doomed *o)
 {
     struct await what = { .kind = o->kind,
@@ -187,13 +205,24 @@ static void await_gone(struct deletion *x, const struct doomed *o)
                           .timeout_ns = x->timeout_ns,
                           .look = is_gone,
                           .ctx = (void *)(uintptr_t)o->uid };
-    int r = await_object(&x->session, &what, &x->reply);
+    int r = -ERR_TIMEOUT;
 
+    if (what.timeout_ns > DELETE_PATIENCE_NS) {
+        what.timeout_ns = DELETE_PATIENCE_NS;
+        r = await_object(&x->session, &what, &x->reply);
+        if (r == -ERR_TIMEOUT)
+            tell_what_keeps(x, o, "waiting: ");
+        what.timeout_ns = x->timeout_ns == AWAIT_FOREVER ? AWAIT_FOREVER : x->timeout_ns - DELETE_PATIENCE_NS;
+    }
     if (r == -ERR_TIMEOUT)
+        r = await_object(&x->session, &what, &x->reply);
+    if (r == -ERR_TIMEOUT) {
         x->status =
             session_complain("timed out waiting for the condition on %s/%s", o->kind->plural, o->name);
-    else if (r < 0)
+        tell_what_keeps(x, o, "hint: ");
+    } else if (r < 0) {
         x->status = reply_complain(&x->reply, NULL, NULL);
+    }
 }
 
 /* Each has the whole time to go, so the time that is shown has no end. */

@@ -6,6 +6,7 @@
 
 #include "api/yaml.h"
 #include "cli/cli.h"
+#include "cli/suggest.h"
 #include "host/dirs.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -13,6 +14,11 @@
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 /* So many take long enough for a progress bar. */
 #define MANIFESTS_MANY 50
+
+/* Of the name of a kind, what somebody may leave out. */
+#define KIND_REST_MAX 2
+/* A longer one is not repeated. */
+#define KIND_BYTES_MAX 128
 
 struct reading {
     const struct manifest_settings *which;
@@ -56,17 +62,76 @@ static int set_namespace(struct reading *x, struct manifest *one)
     return one->ns ? 0 : arena_check(&x->m->arena, x->err);
 }
 
+/* Kinds that make pods from a template. */
+static bool makes_pods(struct str kind)
+{
+    static const char *const kinds[] = { "Deployment", "StatefulSet",           "DaemonSet",
+                                         "ReplicaSet", "ReplicationController", "Job",
+                                         "CronJob" };
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (str_is(kind, kinds[i]))
+            return true;
+    return false;
+}
+
+/* The kind of that name or, for one that is misspelt, of the nearest; NULL for another. */
+static const struct kind_info *nearest_kind(struct str name)
+{
+    char typed[SUGGEST_BYTES_MAX + 1];
+    struct suggestion s = { .typed = typed };
+    const struct kind_info *found = NULL;
+
+    if (name.len >= sizeof typed)
+        return NULL;
+    (void)snprintf(typed, sizeof typed, "%.*s", STR_ARG(name));
+    for (unsigned i = 0; i < KIND_COUNT; i++) {
+        const struct kind_info *k = kind_info((enum kind)i);
+
+        if (strncmp(k->name, typed, name.len) == 0 && strlen(k->name) > name.len + KIND_REST_MAX)
+            continue; /* a Service is no ServiceAccount */
+        suggestion_consider(&s, k->name);
+        if (s.best == k->name)
+            found = k;
+    }
+    return found;
+}
+
+/* "Deployments", "Ingresses", "NetworkPolicies". */
+static void add_plural(struct buf *out, struct str kind)
+{
+    bool is_y = str_has_suffix(kind, "y");
+
+    (void)buf_add_str(out, (struct str){ kind.s, kind.len - (is_y ? 1 : 0) });
+    (void)buf_add_cstr(out, is_y ? "ies" : str_has_suffix(kind, "s") ? "es" : "s");
+}
+
+/* What is wrong with a kind that Berth does not serve, in words; NULL when there is no memory. */
+static const char *word_unknown(struct reading *x, json_ref v, const char *source)
+{
+    _cleanup_(buf_done_p) struct buf plural = BUF_INIT(KIND_BYTES_MAX);
+    struct str kind = json_get_text(&x->m->doc, v, "kind");
+    struct str version = json_get_text(&x->m->doc, v, "apiVersion");
+    const struct kind_info *near = nearest_kind(kind);
+
+    if (near)
+        return arena_printf(&x->m->arena,
+                            "%s: no matches for kind \"%.*s\" in version \"%.*s\": did you mean kind %s, "
+                            "apiVersion %s%s%s?",
+                            source, STR_ARG(kind), STR_ARG(version), near->name, near->group,
+                            near->group[0] ? "/" : "", near->version);
+    add_plural(&plural, kind);
+    return arena_printf(&x->m->arena,
+                        "%s: Berth has no %s: it serves storage, pods and nodes ('berth help get' lists the "
+                        "kinds)%s",
+                        source, plural.failed ? "such kind" : buf_cstr(&plural),
+                        makes_pods(kind) ? "; apply the Pod itself" : "");
+}
+
 /* It is complained of, and the others are used, as kubectl does. */
 static int keep_unknown(struct reading *x, json_ref v, const char *source)
 {
-    const struct json *d = &x->m->doc;
-    json_ref meta = json_get(d, v, "metadata");
-    const char *text = arena_printf(
-        &x->m->arena,
-        "resource mapping not found for name: \"%.*s\" namespace: \"%.*s\" from \"%s\": no matches "
-        "for kind \"%.*s\" in version \"%.*s\"",
-        STR_ARG(json_get_text(d, meta, "name")), STR_ARG(json_get_text(d, meta, "namespace")), source,
-        STR_ARG(json_get_text(d, v, "kind")), STR_ARG(json_get_text(d, v, "apiVersion")));
+    const char *text = word_unknown(x, v, source);
 
     if (!text)
         return arena_check(&x->m->arena, x->err);
@@ -148,7 +213,7 @@ static int read_file(struct reading *x, const char *path, const char *source)
     return r < 0 ? r : read_text(x, buf_str(&text), kept);
 }
 
-static bool is_manifest_name(const char *name)
+bool manifest_is_file_name(const char *name)
 {
     struct str s = str_of(name);
 
@@ -168,7 +233,7 @@ static int read_entry(struct reading *x, const char *path, const char *name, uns
         return error_set(x->err, ERR_TOO_LARGE, "the path '%s/%s' is too long", path, name);
     if (host_list_dir(below, &x->m->arena, MANIFEST_FILES_MAX, &names, &ignored) == 0)
         return x->which->is_recursive ? read_dir(x, below, &names, depth + 1) : 0;
-    return is_manifest_name(name) ? read_file(x, below, below) : 0;
+    return manifest_is_file_name(name) ? read_file(x, below, below) : 0;
 }
 
 static int read_dir(struct reading *x, const char *path, const struct texts *names, unsigned depth)

@@ -56,6 +56,9 @@ int manifests_complain(const struct manifests *m);
 /* For verbs that do all or nothing: the first of those errors. */
 int manifests_check_kinds(const struct manifests *m, struct error *err);
 
+/* Does a name end as those do that are read from directories: .yaml, .yml, .json? */
+bool manifest_is_file_name(const char *name);
+
 /* The way through all of them, on a terminal, when they are many. The session's questions tick it. */
 void manifests_progress_begin(struct progress *p, struct session *s, const char *verb);
 

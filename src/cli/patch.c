@@ -158,6 +158,7 @@ static int patch_all(struct patch *p, int args, char **argv)
 {
     const struct patch_settings *x = &p->settings;
     struct error err;
+    int status;
 
     if (deed_init(&p->deed, &x->deed, &err) < 0 || read_type(p, &err) < 0 ||
         session_open(&x->session, &p->session, &err) < 0 ||
@@ -165,7 +166,8 @@ static int patch_all(struct patch *p, int args, char **argv)
         (x->manifests.files.count && manifests_read(&x->manifests, &p->session, &p->manifests, &err) < 0) ||
         read_body(p, &err) < 0)
         return session_complain("%s", err.msg);
-    return patch_named(p);
+    status = patch_named(p);
+    return manifests_complain(&p->manifests) == CLI_OK ? status : CLI_FAILED;
 }
 
 static int patch_run(int argc, char **argv)

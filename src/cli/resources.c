@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "cli/manifests.h"
 #include "cli/suggest.h"
 
 /* What `all` stands for: the kinds in that category. */
@@ -122,6 +123,15 @@ static int read_types(int argc, char **argv, struct resources *ret, struct error
     return r;
 }
 
+/* `berth delete claim.yaml` */
+static int check_no_file(const char *argument, struct error *err)
+{
+    return manifest_is_file_name(argument)
+               ? error_set(err, ERR_INVALID, "unexpected argument '%s': did you mean -f %s?", argument,
+                           argument)
+               : 0;
+}
+
 static int read_pair(const char *argument, struct resources *ret, struct error *err)
 {
     const char *slash = strchr(argument, '/');
@@ -154,6 +164,8 @@ int resources_read(int argc, char **argv, struct resources *ret, struct error *e
 
     ret->count = 0;
     ret->has_several_types = false;
+    if (argc == 1 && check_no_file(argv[0], err) < 0)
+        return -(int)err->code;
     if (!has_slash(argc, argv)) {
         ret->has_names = argc > 1;
         return argc ? read_types(argc, argv, ret, err) : 0;

@@ -192,6 +192,16 @@ bool socket_local_ip(int fd, struct socket_ip *ret)
     return a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6;
 }
 
+ssize_t socket_read(int fd, void *to, size_t len)
+{
+    return recv(fd, to, len, MSG_DONTWAIT);
+}
+
+ssize_t socket_write(int fd, const void *from, size_t len)
+{
+    return send(fd, from, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void socket_end(int fd)
 {
     (void)shutdown(fd, SHUT_RDWR); /* fails when the peer was first */

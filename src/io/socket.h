@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -36,6 +37,11 @@ bool socket_ip_is_loopback(const struct socket_ip *ip);
 /* The address of this end of a connection: with a server that listens on all addresses the one that the
  * client has connected to. False when fd is not a TCP connection. */
 bool socket_local_ip(int fd, struct socket_ip *ret);
+
+/* recv() and send() on a connection that does not block, without SIGPIPE; errno as theirs. For libraries that
+ * leave reading and writing to their user. */
+ssize_t socket_read(int fd, void *to, size_t len);
+ssize_t socket_write(int fd, const void *from, size_t len);
 
 /* Ends the connection in both directions, now. Whoever waits on the descriptor finds it at its end; what has
  * been written is still sent. The descriptor stays open: its owner closes it. */

@@ -17,7 +17,7 @@ static const char *const advices[REASON_COUNT] = {
     [REASON_UNSCHEDULABLE] = "Open a node to pods again: kubectl uncordon NODE.",
     [REASON_TAINT] = "Give the pod a toleration, or take the taint away.",
     [REASON_AFFINITY] =
-        "Change the pod's nodeSelector or node affinity, or label a node: kubectl label node.",
+        "Change the pod's nodeSelector or node affinity, or label a node: berth label node NAME KEY=VALUE.",
     [REASON_ABSENT] = "The pod's node affinity names nodes by metadata.name: name one that will do.",
     [REASON_PODS] = "Remove pods from a node, or add one.",
     [REASON_CPU] = "Ask for less cpu, or make room.",

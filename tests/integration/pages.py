@@ -41,7 +41,7 @@ CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 COMMAND_SECONDS_MAX = 120
 PROVISIONED = "/tmp/hostpath_pv"
-NOT_IN_A_WORLD = {".git", "data"}
+NOT_IN_A_WORLD = {".git", "data", "tutorial"}
 
 FENCE = re.compile(r"^(```+|~~~+)\s*(.*)$")
 COMMENT = re.compile(r"^<!-- (.*) -->$")
@@ -165,15 +165,22 @@ class Terminal:
     """A command that keeps running, and what it has printed."""
 
     def __init__(self, command, world):
-        self.output = tempfile.TemporaryFile(mode="w+", errors="replace")
+        self.output = b""
+        self.terminal, end = os.openpty()
+        os.set_blocking(self.terminal, False)
         self.process = subprocess.Popen(
             ["bash", "-c", command], cwd=world.folder, env=world.env, stdin=subprocess.DEVNULL,
-            stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True,
+            stdout=end, stderr=end, start_new_session=True,
         )
+        os.close(end)
 
     def text(self):
-        self.output.seek(0)
-        return self.output.read()
+        """Without lines that were written over, such as progress."""
+        with contextlib.suppress(OSError):  # nothing more for now, or the other end is closed
+            while more := os.read(self.terminal, 1 << 16):
+                self.output += more
+        text = self.output.decode(errors="replace").replace("\r\n", "\n")
+        return re.sub(r"[^\n]*\r(\x1b\[K)?", "", text)
 
     def has_printed(self, lines):
         assert self.process.poll() is None, f"it ended:\n{self.text()}"
@@ -193,7 +200,7 @@ class Terminal:
         except ProcessLookupError:
             pass
         self.process.wait()
-        self.output.close()
+        os.close(self.terminal)
 
 
 class Shell:

@@ -416,8 +416,8 @@ TEST(default_classes)
     begin();
     put_class("fast", "kubernetes.io/no-provisioner", "");
     ASSERT_STR("hint: sc: none is the default: claims that name no class get volumes without class alone; "
-               "annotate one "
-               "with storageclass.kubernetes.io/is-default-class=true\n",
+               "make one the default: berth annotate sc NAME "
+               "storageclass.kubernetes.io/is-default-class=true\n",
                findings());
     begin();
     put(KIND_CLASS, row, "a");
@@ -780,7 +780,8 @@ TEST(as_json)
         "            \"kind\": \"StorageClass\",\n"
         "            \"message\": \"none is the default: claims that name no class get volumes without class "
         "alone\",\n"
-        "            \"advice\": \"annotate one with storageclass.kubernetes.io/is-default-class=true\"\n"
+        "            \"advice\": \"make one the default: berth annotate sc NAME "
+        "storageclass.kubernetes.io/is-default-class=true\"\n"
         "        }\n"
         "    ]\n"
         "}\n",

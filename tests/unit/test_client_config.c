@@ -127,7 +127,7 @@ TEST(the_environment_is_asked_before_the_home_directory)
     ASSERT_STR("https://env", c.server);
     config_done(&c);
     o.env = in_dir(&d, "missing"); /* set and useless is not unset */
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
 }
 
@@ -144,7 +144,7 @@ TEST(variables_are_read_where_the_caller_gives_nothing)
     config_done(&c);
     assert_int_equal(unsetenv("KUBECONFIG"), 0);
     assert_int_equal(setenv("HOME", d.path, 1), 0);
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
     ASSERT_STR("", logged); /* a home without a kubeconfig is nothing to warn of */
 }
@@ -155,11 +155,11 @@ TEST(machinery_4_all_listed_files_missing_is_a_warning_and_no_configuration)
     struct config_options o = nowhere();
 
     o.env = "/nope";
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
     assert_non_null(strstr(logged, " WARN Config not found: /nope\n"));
     o.env = "/nope::/nope/b:/nope";
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     assert_non_null(strstr(logged, " WARN Config not found: /nope, /nope/b\n"));
 }
 
@@ -213,7 +213,7 @@ TEST(too_many_listed_files_are_refused)
     for (int i = 0; i < KUBECONFIG_FILES_MAX; i++)
         (void)buf_addf(&list, "/nope/%d:", i);
     o.env = buf_cstr(&list);
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
     (void)buf_add_cstr(&list, "/nope/more");
     o.env = buf_cstr(&list);
@@ -699,11 +699,11 @@ TEST(half_a_pod_is_none)
     struct client_config c = { 0 };
 
     o.pod_host = "";
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
     o = in_pod(&d);
     o.pod_port = "";
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
     o = in_pod(&d);
     o.pod_port = "http";
@@ -717,7 +717,7 @@ TEST(half_a_pod_is_none)
     ASSERT_ERR(ERR_INVALID, load(&o, &c));
     assert_non_null(strstr(err.msg, "invalid configuration: unable to read certificate-authority "));
     assert_int_equal(unlink(in_dir(&d, "token")), 0);
-    ASSERT_ERR(ERR_INVALID, load(&o, &c));
+    ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
 }
 

@@ -104,7 +104,7 @@ TEST(what_is_at_the_cursor)
         { "tree ", "pairs of class pv pvc []" },
         { "tree class/fa", "names StorageClass [class/]fa" },
         { "tree pod/fa", "-" },
-        { "get class/fa", "-" }, /* only where it is listed */
+        { "get class/fa", "names StorageClass [class/]fa" },
         /* Other arguments. */
         { "backup ", "files []" },
         { "backup a b", "-" },

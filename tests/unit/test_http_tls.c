@@ -312,6 +312,8 @@ TEST(who_does_not_speak_tls_is_sent_away)
     silent = client_connect(w);
     client_send(w, plain, GET("/x"));
     client_read_to_end(w, plain, &b);
+    ASSERT_STR("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+               buf_cstr(&b));
     AWAIT(w, http_connections(w->http) == 1);
     /* A handshake has no more time than a request. */
     loop_advance(w->loop, &clock, HTTP_STRANGER_MS_MAX * NS_PER_MS);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 
 #define U KIND_UPDATES_UNCONDITIONALLY
+#define R KIND_IS_READ_ONLY
 #define C KIND_CREATES_ON_UPDATE
 #define O KIND_DELETE_ANSWERS_OBJECT
 #define CUSTOM KIND_IS_CUSTOM
@@ -54,10 +55,10 @@ static const struct row {
       true, CUSTOM, "" },
     { KIND_SNAPSHOT_CLASS, SNAPSHOT, "volumesnapshotclasses", "vsclass vsclasses", "VolumeSnapshotClass",
       false, false, CUSTOM, "" },
-    { KIND_SERVICE, CORE, "services", "svc", "Service", true, false, U | O, "spec.clusterIP spec.type" },
-    { KIND_ENDPOINTS, CORE, "endpoints", "ep", "Endpoints", true, false, U, "" },
-    { KIND_ENDPOINT_SLICE, "discovery.k8s.io", "v1", "endpointslices", "", "EndpointSlice", true, false, U,
-      "" },
+    { KIND_SERVICE, CORE, "services", "svc", "Service", true, false, U | O | R, "spec.clusterIP spec.type" },
+    { KIND_ENDPOINTS, CORE, "endpoints", "ep", "Endpoints", true, false, U | R, "" },
+    { KIND_ENDPOINT_SLICE, "discovery.k8s.io", "v1", "endpointslices", "", "EndpointSlice", true, false,
+      U | R, "" },
 };
 
 static bool words_have(const char *words, const char *word)

@@ -335,7 +335,8 @@ TEST(errors_name_line_column_and_field)
         { "a: \"x\n",
           "line 2, column 1, in a: found unexpected end of stream (while scanning a quoted scalar from "
           "line 1)" },
-        { "\ta: 1\n", "line 1, column 1: found character that cannot start any token" },
+        { "\ta: 1\n", "line 1, column 1: found a tab: YAML is indented with spaces" },
+        { "a:\n  b: 1\n\tc: 2\n", "line 3, column 1, in a.b: found a tab: YAML is indented with spaces" },
         { "a: %x\n", "line 1, column 4, in a: found character that cannot start any token" },
         { "spec:\n  capacity:\n    storage: !!int 5Gi\n",
           "line 3, column 14, in spec.capacity.storage: cannot decode !!str `5Gi` as a !!int" },
