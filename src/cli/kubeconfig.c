@@ -149,7 +149,7 @@ static int kubeconfig(struct kubeconfig_settings *x, mode_t mode, struct error *
     const struct session_settings session = { .data = x->data };
     char path[PATH_MAX];
     struct json d;
-    json_ref v;
+    json_ref v = 0;
     int r;
 
     if (!session_kubeconfig(&session, path, err))

@@ -37,7 +37,7 @@ static int ask(struct asking *x, const char *path, struct json *d, json_ref *ret
 /* What any server says of itself, and what a server of ours does. */
 static int ask_server(struct asking *x)
 {
-    json_ref v;
+    json_ref v = 0;
     struct error err;
 
     if (ask(x, "/version", &x->version, &v) < 0)

@@ -207,5 +207,5 @@ void found_take(struct agent *a, const struct found *found)
             pod_life_restore(p, found->pods[i].state);
     }
     log_debug("pod directories scanned", LOG_UINT("pods", found->pods_count),
-             LOG_UINT("volumes", found->volumes_count), LOG_UINT("failed", a->failed.count));
+              LOG_UINT("volumes", found->volumes_count), LOG_UINT("failed", a->failed.count));
 }
