@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+/* How long a volume that nobody has waits for claims that are in the queue. */
+#define CLAIMS_FIRST_NS (20 * NS_PER_MS)
+
 static bool is_let_go(const struct volume *v)
 {
     return v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED;
@@ -58,6 +61,12 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
         strcmp(match->obj.name, v->obj.name) == 0) {
         round_rest(r, volume_rest_names[VOLUME_REST_HALF_BOUND]);
         binder_add_claim(b, c->obj.ns, c->obj.name);
+        return;
+    }
+    if (!v->claim.is_set && workqueue_depth(controller_queue(b->queues[BINDER_CLAIMS])) > 0) {
+        /* One of the claims that wait for their turn may take it, and spares us the write. */
+        workqueue_add_after(controller_queue(b->queues[BINDER_VOLUMES]), str_of(v->obj.name),
+                            CLAIMS_FIRST_NS);
         return;
     }
     make_available(r, v);
