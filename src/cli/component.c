@@ -274,7 +274,7 @@ static int check_server_parts(const struct running *r, struct str answer, struct
 
     json_init(&d, STATUS_BYTES_MAX);
     if (json_parse(&d, answer, &v, &ignored) == 0 && server_status_read(&d, v, &s, &ignored) == 0)
-        is_taken = server_status_has_part(&s, part) && !(r->type->parts & MANAGER_NODE) &&
+        is_taken = server_status_has_part(&s, part) &&
                    (!r->settings.scheduler_name || strcmp(r->settings.scheduler_name, SCHEDULER_NAME) == 0);
     json_done(&d);
     if (is_taken)
@@ -315,11 +315,11 @@ static void on_reached(void *ctx, const struct server_version *version)
     log_info("the server answers", LOG_STR("server", r->cluster.config.server),
              LOG_INT("major", version->major), LOG_INT("minor", version->minor));
     r->version = *version;
-    if (!version->is_berth) {
+    if (!version->is_berth || r->type->parts & MANAGER_NODE) {
         begin(r);
         return;
     }
-    client_send(r->cluster.own, &r->status_call,
+    client_send(r->cluster.client, &r->status_call,
                 &(struct client_request){
                     .verb = CLIENT_RAW, .path = STATUS_PATH, .deadline_ns = STATUS_DEADLINE_NS },
                 on_status, r);
