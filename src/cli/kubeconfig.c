@@ -30,8 +30,9 @@ static int read_yaml(const char *path, struct json *d, json_ref *ret, struct err
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(FILE_BYTES_MAX);
     int r = io_read_file(path, FILE_BYTES_MAX, &text, err);
 
-    if (r == 0)
-        r = yaml_or_json_parse(d, buf_str(&text), ret, err);
+    if (r < 0)
+        return r;
+    r = yaml_or_json_parse(d, buf_str(&text), ret, err);
     return r < 0 ? error_wrap(err, "'%s'", path) : 0;
 }
 

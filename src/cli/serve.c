@@ -118,7 +118,7 @@ struct running {
     struct manager *manager; /* NULL: --without controllers,scheduler */
     struct supervised supervised;
     struct timer stop_timer;
-    struct timer ready_timer; /* until what runs beside the server is ready, which is told then */
+    struct timer ready_timer; /* until the parts beside the server are ready; the ready message follows */
     uint64_t ready_until_ns;
     char url[sizeof "https://" + SOCKET_ADDRESS_BYTES];
     char data_path[PATH_MAX]; /* absolute */
