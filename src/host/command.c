@@ -2,10 +2,6 @@
  * few descriptors and 50 us, and the child gets the same environment, limits and ending as everywhere. */
 #include "host/command.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "base/cleanup.h"
 #include "io/loop.h"
 #include "io/process.h"
@@ -112,15 +108,5 @@ int command_run(const struct command *c, struct error *err)
 
 bool command_exists(const char *path, const char *name)
 {
-    struct str dirs = str_of(path ? path : COMMAND_PATH);
-    char file[PATH_MAX];
-
-    while (dirs.s) {
-        struct str dir = str_next(&dirs, ':');
-        int n = snprintf(file, sizeof file, "%.*s/%s", STR_ARG(dir), name);
-
-        if (dir.len > 0 && n > 0 && n < PATH_MAX && access(file, X_OK) == 0)
-            return true;
-    }
-    return false;
+    return process_has_program(name, path ? path : COMMAND_PATH);
 }
