@@ -1,12 +1,12 @@
 /* `berth bench`: how fast the machine runs what is hot. Prints a table; asserts nothing. */
-#include "cli/bench.h"
+#include "cli/cli.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/bench_wait.h"
-#include "cli/cli.h"
+#include "bench/bench.h"
+#include "bench/wait.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
 

@@ -1,4 +1,4 @@
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 
 #include <inttypes.h>
 

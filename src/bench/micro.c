@@ -2,7 +2,7 @@
  *
  * Each figure is the best of several rounds: other work on the machine can only add to one. The first row is
  * the machine's own: compare runs by what they are in units of it. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/omap.h"
 #include "base/rng.h"
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 #include "io/clock.h"
 
 #define BENCH_ROUNDS 7

@@ -1,6 +1,6 @@
 /* Waiting for the work of a benchmark, how far it is, and what it has cost by now. */
-#ifndef BERTH_CLI_BENCH_WAIT_H
-#define BERTH_CLI_BENCH_WAIT_H
+#ifndef BERTH_BENCH_WAIT_H
+#define BERTH_BENCH_WAIT_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* What the benchmarks share. */
-#ifndef BERTH_CLI_BENCH_H
-#define BERTH_CLI_BENCH_H
+#ifndef BERTH_BENCH_BENCH_H
+#define BERTH_BENCH_BENCH_H
 
 #include <stdint.h>
 
