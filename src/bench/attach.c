@@ -223,7 +223,7 @@ static void time_row(struct attaching *s)
     struct spent from;
     uint64_t ns;
 
-    pairs_open_manager(p);
+    pairs_open_components(p);
     if (p->r < 0)
         return;
     store_watch(p->store, &s->attachments, KIND_ATTACHMENT, on_attachment, /* settled= */ NULL, s);
@@ -254,7 +254,7 @@ int bench_attach(const struct attach_size *size, struct error *err)
     p = &s->pairs;
     p->clock = clock_system();
     p->count = size->nodes * size->volumes;
-    p->parts = MANAGER_CONTROLLERS;
+    p->parts = DAEMON_CONTROLLERS;
     if (pairs_open(p) == 0) {
         timer_init(&s->timer, p->loop, on_due, s);
         make_cluster(s);

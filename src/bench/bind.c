@@ -145,7 +145,7 @@ static void time_row(const struct row *row, struct pairs *p)
     struct spent from;
     uint64_t ns;
 
-    pairs_open_manager(p);
+    pairs_open_components(p);
     if (p->r < 0)
         return;
     from = spent_now(p->clock);
@@ -172,7 +172,7 @@ static int run_row(const struct row *row, uint64_t pairs, struct error *err)
     if (!p)
         return error_no_memory(err);
     p->clock = clock_system();
-    p->parts = MANAGER_CONTROLLERS;
+    p->parts = DAEMON_CONTROLLERS;
     p->count = row->is_burst && pairs > BURST_PER_S * BURST_SECONDS ? BURST_PER_S * BURST_SECONDS : pairs;
     if (pairs_open(p) == 0 && row->is_behind)
         pairs_add_background(p, BACKGROUND, BACKGROUND);
