@@ -34,7 +34,7 @@ struct task {
 
 struct attaching {
     struct pairs pairs;
-    const struct attach_size *size;
+    const struct bench_size *size;
     struct store_watcher attachments;
     struct store_watcher nodes;
     TAILQ_HEAD(, task) tasks;
@@ -241,7 +241,7 @@ static void time_row(struct attaching *s)
     store_unwatch(p->store, &s->attachments);
 }
 
-int bench_attach(const struct attach_size *size, struct error *err)
+int bench_attach(const struct bench_size *size, struct error *err)
 {
     struct attaching *s = calloc(1, sizeof *s);
     struct pairs *p;

@@ -188,12 +188,12 @@ static int run_row(const struct row *row, uint64_t pairs, struct error *err)
     return r;
 }
 
-int bench_bind(uint64_t pairs, struct error *err)
+int bench_bind(const struct bench_size *size, struct error *err)
 {
     int r = 0;
 
     bench_baseline();
     for (size_t i = 0; i < ARRAY_LEN(rows) && r == 0; i++)
-        r = run_row(&rows[i], pairs, err);
+        r = run_row(&rows[i], size->volumes, err);
     return r;
 }

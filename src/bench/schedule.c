@@ -23,7 +23,7 @@
 
 struct schedule {
     struct pairs pairs;
-    const struct schedule_size *size;
+    const struct bench_size *size;
     struct store_watcher watcher;
     uint64_t placed; /* pods */
 };
@@ -174,7 +174,7 @@ static void time_row(struct schedule *s)
     store_unwatch(p->store, &s->watcher);
 }
 
-int bench_schedule(const struct schedule_size *size, struct error *err)
+int bench_schedule(const struct bench_size *size, struct error *err)
 {
     struct schedule *s = calloc(1, sizeof *s);
     struct pairs *p;
