@@ -7,6 +7,7 @@
 
 #include "api/class.h"
 #include "api/node_selector.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "controllers/local/local_int.h"
 #include "host/mount_watch.h"
@@ -63,7 +64,7 @@ static bool know_node(struct local *l)
     if (asprintf(&identity, "local-volume-provisioner-%s%s%s", n->obj.name,
                  l->o.config->uses_node_name_only ? "" : "-",
                  l->o.config->uses_node_name_only ? "" : n->obj.uid) < 0)
-        abort();
+        die("no memory for the identity of the local provisioner: its volumes would not be recognised");
     free(l->identity);
     l->identity = identity;
     return true;
