@@ -11,8 +11,8 @@
 /* Formatted texts up to this size need no memory of their own. */
 #define JSON_OUT_SMALL_BYTES 512
 
-/* A comma, where the buffer ends with a whole value. Every value ends with a quote, a closing bracket, a digit
- * or a letter. */
+/* A comma, where the buffer ends with a whole value: every value ends with a quote, a closing bracket, a
+ * digit or a letter. */
 static void json_out_separate(struct buf *b)
 {
     switch (b->len ? b->data[b->len - 1] : '{') {
