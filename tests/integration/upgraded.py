@@ -28,14 +28,14 @@ import tarfile
 import tempfile
 
 from fleet import Attacher
-from harness import HERE, Skip, run
+from harness import BERTH, HERE, ROOT, Skip, run
 from machine import DRIVERS, MIB, enter_private_mounts, read, sh, write
 from server import Server, await_that
 
 BASE = "/media"
 NODE = "n1"
 CSI_NAME = "test.csi"
-DISKS = ("ext4", "raw")  # images, each behind a loop device
+DISKS = ("csi-raw", "ext4", "raw")  # images, each behind a loop device
 LOCK = "\0berth-upgraded-place"
 LOCK_SECONDS_MAX = 300
 EVENT_TTL_SECONDS = 100 * 365 * 86400
@@ -117,15 +117,21 @@ def size_option(options):
     return ",".join(["rw", *sizes])
 
 
+def loops_below(folder):
+    """{file there: loop device}"""
+    listed = json.loads(run("losetup", "--json", "--list").stdout or '{"loopdevices": []}')["loopdevices"]
+    return {d["back-file"]: d["name"] for d in listed if d["back-file"].startswith(folder + "/")}
+
+
 def describe_mounts(devices):
     """What is mounted below BASE, in terms that hold elsewhere. devices: {device: name of the disk}"""
-    lines = mount_lines()
+    lines, locked = mount_lines(), loops_below(at("root"))
     first = {lines[0][0]: "base"}
     described = []
     for number, root, target, kind, source, options, flags in lines[1:]:
         one = {"target": target, "root": root, "readOnly": "ro" in flags.split(",")}
         if kind == "devtmpfs":
-            one |= {"from": "device", "disk": devices["/dev" + root]}
+            one |= {"from": "device", "disk": devices["/dev" + root], "locked": target in locked}
         elif number not in first:
             first[number] = target
             one["from"] = "memory" if kind == "tmpfs" else "disk"
@@ -149,7 +155,8 @@ def make_mount(one, memory, devices):
         sh("mount", "-t", one["type"], devices[one["disk"]], target)
     elif one["from"] == "device":
         sh("mount", "--bind", devices[one["disk"]], target)
-        sh("losetup", "--find", target)  # which keeps the device from others
+        if one["locked"]:  # a loop device keeps it from others
+            sh("losetup", "--find", target)
     else:
         origin = BASE if one["of"] == "base" else one["of"]
         sh("mount", "--bind", os.path.normpath(origin + one["root"]), target)
@@ -165,21 +172,24 @@ class Place:
         self.lock = socket.socket(socket.AF_UNIX)
         self.devices = {}
         self.csi = None
+        self.servers = []
         self.described = []
         self.objects = {}
 
     def __enter__(self):
         enter_private_mounts()
-        if not os.path.isdir(BASE):
-            raise Skip(f"there is no {BASE}")
+        if not os.path.isdir(BASE) or any(f"{path}/".startswith(BASE + "/") for path in (ROOT, BERTH)):
+            raise Skip(f"{BASE} is not there or not free")
         await_that(self.take_lock, LOCK_SECONDS_MAX, "the end of another such test")
         sh("mount", "-t", "tmpfs", "-o", "mode=755", "berth-test", BASE)
         return self
 
     def __exit__(self, *_):
+        for server in self.servers:  # also those that did not become ready
+            server.__exit__()
         self.stop_csi()
-        with contextlib.suppress(OSError):
-            self.let_go_of_loops(at("root"))  # whose files lose their names with the mounts
+        for device in loops_below(at("root")).values():  # whose files lose their names with the mounts
+            run("losetup", "-d", device)
         for line in reversed(mount_lines()):
             run("umount", "-l", line[2])
         for device in self.devices.values():
@@ -193,15 +203,6 @@ class Place:
             return False
         return True
 
-    @staticmethod
-    def loops_below(folder):
-        listed = json.loads(run("losetup", "--json", "--list").stdout or '{"loopdevices": []}')
-        return [d["name"] for d in listed["loopdevices"] if d["back-file"].startswith(folder + "/")]
-
-    def let_go_of_loops(self, folder):
-        for device in self.loops_below(folder):
-            run("losetup", "-d", device)
-
     # --- what is in it ---
 
     def furnish(self):
@@ -212,6 +213,8 @@ class Place:
             with open(at("disks", f"{name}.img"), "wb") as file:
                 file.truncate(8 * MIB)
         write(at("csi", "name"), CSI_NAME)
+        os.mkdir(at("csi", "volumes"))
+        os.symlink(at("disks", "csi-raw"), at("csi", "volumes", "vol-2"))
         write(at("hook", "hook"), HOOK)
         os.chmod(at("hook", "hook"), 0o755)
         self.plug_in()
@@ -259,7 +262,9 @@ class Place:
     def restore(self, name, mounted):
         """What an archive has. mounted: after the agent was killed; else after a reboot."""
         with tempfile.TemporaryDirectory(prefix="berth-unpack-") as folder:
-            sh("tar", "-xJf", archive_path(name), "-C", folder, "--numeric-owner")
+            with tarfile.open(archive_path(name)) as tar:
+                tar.extraction_filter = staticmethod(lambda member, _: member)  # owners, links, all
+                tar.extractall(folder, numeric_owner=True)
             sh("cp", "-a", "--sparse=always", f"{folder}/disk/.", BASE)
             self.described = json.loads(read(f"{folder}/mounts.json"))
             self.objects = {key_of(o): o for o in map(json.loads, lines_of(f"{folder}/objects.json"))}
@@ -275,8 +280,9 @@ class Place:
             make_mount(one, f"{memory}/{number}", self.devices)
             number += one["from"] == "memory"
         for link in glob.glob(at("root", "pods", "*", "volumeDevices", "*", "*")):
-            os.unlink(link)
-            os.symlink(self.devices[os.path.basename(link)], link)
+            if os.readlink(link).startswith("/dev/"):
+                os.unlink(link)
+                os.symlink(self.devices[os.path.basename(link)], link)
 
     # --- what runs in it ---
 
@@ -288,7 +294,8 @@ class Place:
             *("--event-ttl", str(EVENT_TTL_SECONDS)),
             *("--log-level", "debug", *flags),
         )
-        return Server(*flags, data=at("data"), **options)
+        self.servers.append(Server(*flags, data=at("data"), **options))
+        return self.servers[-1]
 
     def start_csi(self):
         """The CSI driver, once the agent has its registry's directory."""
