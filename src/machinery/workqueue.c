@@ -19,6 +19,7 @@
 
 #include "base/bucket.h"
 #include "base/clock.h"
+#include "base/die.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "io/timer_heap.h"
@@ -240,12 +241,12 @@ static struct entry *entry_get(struct workqueue *q, struct str key)
         return e;
     e = calloc(1, sizeof *e + key.len);
     if (!e)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a key in a work queue: it would never be processed again");
     e->len = key.len;
     if (key.len)
         memcpy(e->key, key.s, key.len);
     if (map_put(&q->entries, entry_key(e), e, NULL) < 0)
-        abort();
+        die("no memory for a key in a work queue: it would never be processed again");
     return e;
 }
 

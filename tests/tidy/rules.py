@@ -82,7 +82,7 @@ SYSTEM_CALLS = set(
     mount umount umount2 pivot_root chroot
     clock clock_gettime clock_nanosleep gettimeofday time getenv secure_getenv setenv unsetenv
     putenv getrandom getentropy gethostname uname getpid getuid geteuid getlogin getpwnam getpwuid
-    sysconf isatty
+    sysconf isatty abort
     """.split()
 )
 STREAM_CALLS = set(
@@ -98,7 +98,9 @@ ALLOWED_CALLS = [
     ("src/cli/", STREAM_CALLS, "speaks to the person at the terminal"),
     ("src/sim/trace.c", {"puts"}, "a trace that was asked for, as it comes: a run that dies shows where"),
     ("src/sim/world.c", {"fprintf"}, "a simulation that cannot begin says why before it ends"),
+    ("src/sim/", {"abort"}, "a simulation that cannot go on proves nothing, and its trace shows where"),
     ("src/base/log.c", STREAM_CALLS, "the default sink of the log is standard error"),
+    ("src/base/die.c", {"abort", "fprintf"}, "ends the process after a failure that cannot be returned"),
 ]
 
 # Not ours to shape: foreign texts, saved inputs, expected outputs.

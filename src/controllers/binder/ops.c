@@ -3,13 +3,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/die.h"
 #include "plugins/work.h"
 
 void op_key(const struct object *o, struct buf *out)
 {
-    (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
     object_key(o, out);
-    (void)buf_addf(out, "/%s", o->uid);
+    buf_addf(out, "/%s", o->uid);
 }
 
 /* The key of the queue that the object is in; the text is name's. */
@@ -59,7 +60,7 @@ void op_start(struct round *r, const struct object *about, const char *name,
     struct error err;
 
     if (!x)
-        abort();
+        die("no memory for an operation of the binder: its claim or volume would never be processed again");
     x->binder = b;
     x->plugin = plugin;
     x->about = object_ref(about);

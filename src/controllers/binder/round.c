@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
 #include "controllers/binder/binder_metrics.h"
 
@@ -44,7 +45,7 @@ struct step_waiter {
 /* What is locked: as the keys of binder->writing. */
 static void lock_text(const struct object *o, struct buf *out)
 {
-    (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
     object_key(o, out);
 }
 
@@ -123,7 +124,7 @@ struct round *round_begin(struct binder *b, struct binder_key k)
     struct round *r = calloc(1, sizeof *r + k.name.len + 1);
 
     if (!r)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a binder key: it would never be processed again");
     r->binder = b;
     r->queue = k.queue;
     r->is_syncing = true;
@@ -306,7 +307,7 @@ static void step_add_waiter(struct step *s, const struct round *r)
     struct step_waiter *w = calloc(1, sizeof *w + len + 3);
 
     if (!w)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a waiting binder key: it would never be processed again");
     w->queue = r->queue;
     w->key[0] = r->queue == BINDER_VOLUMES ? 'v' : 'c';
     w->key[1] = '/';
@@ -316,7 +317,7 @@ static void step_add_waiter(struct step *s, const struct round *r)
         return;
     }
     if (map_put(&s->waiting, str_of(w->key), w, NULL) < 0)
-        abort();
+        die("no memory for a waiting binder key: it would never be processed again");
     TAILQ_INSERT_TAIL(&s->waiters, w, link);
 }
 
@@ -419,6 +420,6 @@ void *round_keep(struct round *r, const char *text)
     char *copy = arena_dup(&r->arena, str_of(text));
 
     if (!copy)
-        abort(); /* out of memory: the ceiling is above what any text of an object can have */
+        die("no memory for a name that the binder must keep until the answer");
     return copy;
 }

@@ -18,6 +18,7 @@
 
 #include "api/node_selector.h"
 #include "api/uid.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 
@@ -148,7 +149,7 @@ static void write_size(uint64_t bytes, struct buf *out)
 {
     struct quantity size = bytes_quantity(bytes);
 
-    (void)quantity_format(&size, out);
+    quantity_format(&size, out);
 }
 
 static int write_patch(const struct local *l, const struct volume *v, const struct revision *r,
@@ -169,7 +170,7 @@ static int write_patch(const struct local *l, const struct volume *v, const stru
         merge_patch_annotation(&p, ANN_DISK_PROBLEM, r->problem[0] ? r->problem : NULL);
     if (r->is_resized) {
         merge_patch_member(&p, "spec");
-        (void)buf_addf(body, "{\"capacity\":{\"storage\":\"%s\"}}", buf_cstr(&size));
+        buf_addf(body, "{\"capacity\":{\"storage\":\"%s\"}}", buf_cstr(&size));
     }
     return merge_patch_end(&p, err);
 }
@@ -181,7 +182,7 @@ static void report_resize(struct local *l, const struct volume *v, const struct 
     struct quantity bytes = bytes_quantity(r->bytes);
 
     write_size(r->bytes, &size);
-    (void)quantity_format(&v->capacity, &before);
+    quantity_format(&v->capacity, &before);
     if (r->is_resized)
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "CapacityChanged",
                        "capacity changed from %s to %s, the size of the disk", buf_cstr(&before),
@@ -287,7 +288,7 @@ void local_revise_all(struct local *l)
         if (local_owner_of(volume_of(o), l->o.node_name, l->identity) == LOCAL_OWNER_NONE)
             continue;
         if (vec_push(&l->revised, object_ref(o)) < 0)
-            abort(); /* as a queue without memory does */
+            die("no memory for a local volume to be examined: it would never be processed again");
     }
     revise_next(l);
 }
