@@ -1,7 +1,7 @@
 /* A server on the SQLite store with claims and volumes for them, and the controllers of this process. For
  * `berth bench bind`, `berth bench schedule` and `berth bench attach`. */
-#ifndef BERTH_CLI_BENCH_PAIRS_H
-#define BERTH_CLI_BENCH_PAIRS_H
+#ifndef BERTH_BENCH_PAIRS_H
+#define BERTH_BENCH_PAIRS_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #include "apiserver/server.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/manager.h"
 #include "client/client.h"
+#include "daemon/manager.h"
 #include "io/loop.h"
 #include "store/store.h"
 

@@ -5,7 +5,7 @@
  * best of several rounds. Each half of the way is timed on its own: "behind" holds the watch back until every
  * change is committed, so that only its delivery is counted; "end to end" has changes committed while the
  * watch is live, in batches that are made beforehand, so that only the store's work is added. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -17,8 +17,8 @@
 #include "api/volume.h"
 #include "apiserver/local_client.h"
 #include "base/cleanup.h"
-#include "cli/bench_wire.h"
-#include "cli/bench_world.h"
+#include "bench/wire.h"
+#include "bench/world.h"
 #include "io/clock.h"
 #include "io/proc_self.h"
 #include "machinery/controller.h"

@@ -1,4 +1,4 @@
-#include "cli/supervised.h"
+#include "daemon/supervised.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "cli/cluster.h"
+#include "daemon/cluster.h"
 
 #include <assert.h>
 

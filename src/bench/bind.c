@@ -8,15 +8,15 @@
  *   p50, p99  of a burst: from the claim's request to its being Bound, on disk
  *   CPU       of the loop's thread and of the whole process, until nothing more is asked for
  *   writes    that the controllers asked for, for each pair */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "cli/bench_pairs.h"
-#include "cli/bench_wait.h"
+#include "bench/pairs.h"
+#include "bench/wait.h"
 #include "io/clock.h"
 
 #define BACKGROUND 50000

@@ -7,7 +7,7 @@
  *
  *   time   from the start until every volume is in its node's status, on disk
  *   CPU    of the loop's thread and of the whole process, until nothing more is asked for; then at rest */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "api/attachment.h"
 #include "api/node.h"
 #include "api/uid.h"
-#include "cli/bench_pairs.h"
-#include "cli/bench_wait.h"
+#include "bench/pairs.h"
+#include "bench/wait.h"
 #include "io/clock.h"
 #include "io/proc_self.h"
 

@@ -7,7 +7,7 @@
  *   pods/s   from the start to the last pod's nodeName, on disk
  *   CPU      of the loop's thread and of the whole process, until nothing more is asked for
  *   writes   that controllers and scheduler asked for, for each pod */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #include "api/pod.h"
 #include "api/uid.h"
-#include "cli/bench_pairs.h"
-#include "cli/bench_wait.h"
+#include "bench/pairs.h"
+#include "bench/wait.h"
 #include "io/clock.h"
 
 #define CREATES_IN_FLIGHT 512

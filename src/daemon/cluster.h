@@ -3,8 +3,8 @@
  * Two clients to one server. `client` does the work: it has the limit, and a gate while leaders are elected.
  * `own` is for what a process does about itself, its lease and the events of that, which neither may hold
  * up. */
-#ifndef BERTH_CLI_CLUSTER_H
-#define BERTH_CLI_CLUSTER_H
+#ifndef BERTH_DAEMON_CLUSTER_H
+#define BERTH_DAEMON_CLUSTER_H
 
 #include <stdbool.h>
 

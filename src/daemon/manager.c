@@ -1,19 +1,18 @@
-#include "cli/manager.h"
+#include "daemon/manager.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "cli/node_flags.h"
-#include "cli/provisioners.h"
-#include "cli/server_status.h"
 #include "controllers/attach/attach.h"
 #include "controllers/binder/binder.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
 #include "controllers/stranded/stranded.h"
+#include "daemon/provisioners.h"
+#include "daemon/server_status.h"
 #include "io/env.h"
 #include "io/pool.h"
 #include "node/agent.h"

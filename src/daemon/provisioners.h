@@ -1,6 +1,6 @@
 /* The section `provisioners` of a configuration file. */
-#ifndef BERTH_CLI_PROVISIONERS_H
-#define BERTH_CLI_PROVISIONERS_H
+#ifndef BERTH_DAEMON_PROVISIONERS_H
+#define BERTH_DAEMON_PROVISIONERS_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* What a server of ours is: where it listens, what runs in it, what waits. `berth serve` prints it when it is
  * ready and answers with it at /status; `berth status` reads that and prints the same lines. */
-#ifndef BERTH_CLI_SERVER_STATUS_H
-#define BERTH_CLI_SERVER_STATUS_H
+#ifndef BERTH_DAEMON_SERVER_STATUS_H
+#define BERTH_DAEMON_SERVER_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

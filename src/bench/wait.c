@@ -1,8 +1,7 @@
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 
 #include <inttypes.h>
 
-#include "cli/progress.h"
 #include "io/clock.h"
 #include "io/proc_self.h"
 
@@ -19,28 +18,31 @@ struct spent spent_now(const struct clock *clock)
 
 /* --- How far it is --- */
 
-/* There is one benchmark in a process, and one terminal. */
-static struct {
-    struct progress progress;
-    uint64_t total;
-} phase;
+static struct bench_progress shown;
+static uint64_t phase_total;
+
+void bench_show_progress(const struct bench_progress *p)
+{
+    shown = *p;
+}
 
 void bench_phase(const char *what, uint64_t total)
 {
-    const struct progress_work work = { .label = what, .kind = PROGRESS_THINGS };
-
-    phase.total = total;
-    progress_begin(&phase.progress, progress_stderr(), &work);
+    phase_total = total;
+    if (shown.begin)
+        shown.begin(what);
 }
 
 void bench_step(uint64_t done)
 {
-    progress_set(&phase.progress, done, phase.total);
+    if (shown.step)
+        shown.step(done, phase_total);
 }
 
 void bench_phase_end(void)
 {
-    progress_end(&phase.progress, /* has_succeeded= */ false);
+    if (shown.end)
+        shown.end();
 }
 
 /* --- Waiting --- */

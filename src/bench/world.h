@@ -1,6 +1,6 @@
 /* A server with volumes for the benchmarks: store in memory, API server and loop, all in this process. */
-#ifndef BERTH_CLI_BENCH_WORLD_H
-#define BERTH_CLI_BENCH_WORLD_H
+#ifndef BERTH_BENCH_WORLD_H
+#define BERTH_BENCH_WORLD_H
 
 #include <stddef.h>
 #include <stdint.h>

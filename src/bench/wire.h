@@ -1,7 +1,7 @@
 /* The way over the network for the benchmarks: the server listens on loopback, plain or with TLS, in the same
  * thread as its clients. */
-#ifndef BERTH_CLI_BENCH_WIRE_H
-#define BERTH_CLI_BENCH_WIRE_H
+#ifndef BERTH_BENCH_WIRE_H
+#define BERTH_BENCH_WIRE_H
 
 #include <stdbool.h>
 

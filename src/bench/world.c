@@ -1,4 +1,4 @@
-#include "cli/bench_world.h"
+#include "bench/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include "api/uid.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/store_facts.h"
-#include "cli/bench.h"
-#include "cli/bench_wait.h"
+#include "bench/bench.h"
+#include "bench/wait.h"
 #include "machinery/metrics.h"
 
 #define CLASSES 4

@@ -2,7 +2,7 @@
  *
  * Runs in a directory of its own below the current one, so that it measures the disk one stands on, and
  * leaves nothing behind. A write includes making its object. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/loop.h"

@@ -6,7 +6,7 @@
  * selector asks for, and beside the free volumes there are a tenth as many that are kept for a claim by name.
  * Volumes and claims are made by hand: only the index is measured, and the lines of memory that it has to
  * fetch; by the thread's own time, so that a neighbour on the same core is seen only in the caches. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 #include "controllers/binder/index.h"
 #include "io/clock.h"
 

@@ -1,4 +1,4 @@
-#include "cli/bench_wire.h"
+#include "bench/wire.h"
 
 #include <limits.h>
 #include <stdio.h>

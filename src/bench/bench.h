@@ -1,6 +1,6 @@
 /* What the benchmarks share. */
-#ifndef BERTH_CLI_BENCH_H
-#define BERTH_CLI_BENCH_H
+#ifndef BERTH_BENCH_BENCH_H
+#define BERTH_BENCH_BENCH_H
 
 #include <stdint.h>
 
@@ -16,6 +16,8 @@ void bench_print(const char *what, double ns);
 /* The machine's own speed, to compare runs by. */
 void bench_baseline(void);
 
+/* Decoding and encoding, quantities, ordered maps. */
+int bench_micro(struct error *err);
 /* Durable writes, and loading that many volumes, in a directory below the current one. */
 int bench_store(uint64_t volumes, struct error *err);
 /* Caches that follow that many volumes, and the way of their changes into a controller. */

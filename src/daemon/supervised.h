@@ -4,8 +4,8 @@
  *
  * Whether it is ready is asked again until it is, quickly at first. What could not be told is told again.
  * Where nobody watches ($NOTIFY_SOCKET), none of this costs anything. */
-#ifndef BERTH_CLI_SUPERVISED_H
-#define BERTH_CLI_SUPERVISED_H
+#ifndef BERTH_DAEMON_SUPERVISED_H
+#define BERTH_DAEMON_SUPERVISED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "cli/server_status.h"
+#include "daemon/server_status.h"
 
 #include <string.h>
 

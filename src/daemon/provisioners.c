@@ -1,4 +1,4 @@
-#include "cli/provisioners.h"
+#include "daemon/provisioners.h"
 
 #include <limits.h>
 #include <string.h>

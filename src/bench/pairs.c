@@ -1,4 +1,4 @@
-#include "cli/bench_pairs.h"
+#include "bench/pairs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/local_client.h"
 #include "apiserver/store_facts.h"
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 #include "controllers/attach/attach.h"
 #include "io/path.h"
 #include "machinery/metrics.h"

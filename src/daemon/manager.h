@@ -2,8 +2,8 @@
  * that work on them.
  *
  * The same in front of the server in this process and of any other: only the client differs. */
-#ifndef BERTH_CLI_MANAGER_H
-#define BERTH_CLI_MANAGER_H
+#ifndef BERTH_DAEMON_MANAGER_H
+#define BERTH_DAEMON_MANAGER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,14 +12,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "cli/controllers_flags.h"
 #include "client/client.h"
+#include "daemon/settings.h"
 #include "machinery/metrics.h"
 #include "machinery/server_version.h"
 #include "why/world.h"
 
 struct manager;
-struct node_flags;
 struct provisioner_settings;
 struct server_status;
 

@@ -9,7 +9,7 @@
  *   set up, again, down   volumes a second, and microseconds of a processor for each
  *
  * An emptyDir holds a directory when it is torn down; a ConfigMap and a Secret have four keys. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #include "api/pod.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/bench_wait.h"
+#include "bench/wait.h"
 #include "host/fs.h"
 #include "host/mount.h"
 #include "host/remove.h"
