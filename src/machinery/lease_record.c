@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "machinery/informer.h"
 
 static int64_t bounded(int64_t n)
@@ -53,8 +54,10 @@ void lease_record_write_patch(const struct lease_record *r, const struct lease *
 {
     (void)buf_add_cstr(out, "{\"metadata\":{\"uid\":");
     json_write_string(out, str_of(seen->obj.uid));
-    (void)buf_add_cstr(out, ",\"resourceVersion\":");
-    json_write_string(out, object_version(&seen->obj));
+    if (!MUTANT("leader-writes-over-others")) {
+        (void)buf_add_cstr(out, ",\"resourceVersion\":");
+        json_write_string(out, object_version(&seen->obj));
+    }
     (void)buf_add_cstr(out, "},");
     write_spec(r, out);
     (void)buf_add_char(out, '}');

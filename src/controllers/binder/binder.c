@@ -10,6 +10,7 @@
 
 #include "api/pod_claims.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "controllers/binder/ops.h"
@@ -304,7 +305,8 @@ static void on_volume(struct binder *b, const struct object *o)
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
         abort(); /* a volume that is not in the index would never be matched */
-    binder_expect(b, o->name);
+    if (!MUTANT("binder-waits-for-available"))
+        binder_expect(b, o->name);
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
     binder_offer(b, o->name);
