@@ -55,11 +55,11 @@ static void conflict_who(const struct managed_entry *e, char *ret, size_t size)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(size - 1);
     char quoted[MANAGER_BYTES_MAX * 4];
 
-    (void)buf_add_cstr(&text, quote(quoted, sizeof quoted, e->manager));
+    buf_add_cstr(&text, quote(quoted, sizeof quoted, e->manager));
     if (e->subresource.len)
-        (void)buf_addf(&text, " with subresource %s", quote(quoted, sizeof quoted / 2, e->subresource));
+        buf_addf(&text, " with subresource %s", quote(quoted, sizeof quoted / 2, e->subresource));
     if (!str_eq(e->operation, MANAGED_APPLY))
-        (void)buf_addf(&text, " using %.*s", STR_ARG(e->api_version));
+        buf_addf(&text, " using %.*s", STR_ARG(e->api_version));
     memcpy(ret, buf_cstr(&text), text.len + 1);
 }
 
@@ -77,7 +77,7 @@ static void conflict_add(void *ctx, struct str path)
         l->r = -(int)(l->c->arena.failed ? l->c->arena.failed : ERR_NO_MEMORY);
         return;
     }
-    (void)buf_addf(&l->lines, "\n- %.*s", STR_ARG(path));
+    buf_addf(&l->lines, "\n- %.*s", STR_ARG(path));
 }
 
 /* Adds what one entry's manager would lose. */
@@ -91,7 +91,7 @@ static int conflict_entry(struct apply *a, const struct managed_entry *e, struct
     if (!owned_is_empty(a->d, common)) {
         conflict_who(e, l.who, sizeof l.who);
         owned_each_path(a->d, common, conflict_add, &l);
-        (void)buf_addf(text, "%sconflicts with %s:%s", text->len ? "\n" : "", l.who, buf_cstr(&l.lines));
+        buf_addf(text, "%sconflicts with %s:%s", text->len ? "\n" : "", l.who, buf_cstr(&l.lines));
     }
     buf_done(&l.lines);
     return l.r;
@@ -127,13 +127,13 @@ static int apply_find_conflicts(struct apply *a, struct apply_conflicts *c, uint
     if (r < 0 || !*ret_total)
         return r;
     if (*ret_total == 1)
-        (void)buf_addf(&c->message, "Apply failed with 1 conflict: %s: %s", c->causes.items[0].message,
-                       c->causes.items[0].field);
+        buf_addf(&c->message, "Apply failed with 1 conflict: %s: %s", c->causes.items[0].message,
+                 c->causes.items[0].field);
     else
-        (void)buf_addf(&c->message, "Apply failed with %u conflicts: %s", *ret_total, buf_cstr(&text));
+        buf_addf(&c->message, "Apply failed with %u conflicts: %s", *ret_total, buf_cstr(&text));
     if (c->message.failed) { /* too long to tell: the causes have the most of it */
         buf_clear(&c->message);
-        (void)buf_addf(&c->message, "Apply failed with %u conflicts", *ret_total);
+        buf_addf(&c->message, "Apply failed with %u conflicts", *ret_total);
     }
     return buf_check(&c->message, "the list of conflicts", err);
 }
@@ -183,7 +183,7 @@ static int apply_renew_copy(struct apply *a, struct error *err)
     if (json_check(a->d, err) < 0)
         return -(int)err->code;
     json_write(a->d, body, &text);
-    (void)buf_add_char(&text, '\n');
+    buf_add_char(&text, '\n');
     for (json_ref v = json_first(a->d, annotations); v; v = json_next(a->d, v))
         bytes += json_key(a->d, v).len + (v == copy ? text.len : json_text(a->d, v).len);
     if (text.failed || bytes > ANNOTATIONS_BYTES_MAX)

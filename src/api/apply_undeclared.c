@@ -34,18 +34,18 @@ static void item_print(const struct json *d, const struct apply_step *s, struct 
     if (owned_field_type(s->list).shape == OWNED_KEYED)
         keys = str_of(s->list->owned_keys ? s->list->owned_keys : s->list->merge_key);
     else
-        (void)buf_addf(out, "[%u", s->index);
+        buf_addf(out, "[%u", s->index);
     while (keys.s) {
         struct str fallback = str_next(&keys, ' '), name = str_next(&fallback, '=');
         json_ref v = json_get_key(d, s->v, name);
-        (void)buf_addf(out, "%c%.*s=", mark, STR_ARG(name));
+        buf_addf(out, "%c%.*s=", mark, STR_ARG(name));
         if (v)
             json_write(d, v, out);
         else
             json_write_string(out, fallback.s ? fallback : STR_LIT(""));
         mark = ',';
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 static void path_print(const struct json *d, const struct apply_step *s, struct buf *out)
@@ -55,16 +55,16 @@ static void path_print(const struct json *d, const struct apply_step *s, struct 
     if (s->list)
         item_print(d, s, out);
     else
-        (void)buf_addf(out, ".%.*s", STR_ARG(json_key(d, s->v)));
+        buf_addf(out, ".%.*s", STR_ARG(json_key(d, s->v)));
 }
 
 static void undeclared_add(struct undeclared *u, const struct apply_step *s)
 {
     if (u->count++ >= UNDECLARED_LISTED_MAX)
         return;
-    (void)buf_add_cstr(&u->lines, "\n  ");
+    buf_add_cstr(&u->lines, "\n  ");
     path_print(u->d, s, &u->lines);
-    (void)buf_add_cstr(&u->lines, ": field not declared in schema");
+    buf_add_cstr(&u->lines, ": field not declared in schema");
 }
 
 static void walk_members(struct undeclared *u, const struct apply_step *up, const struct schema *s,
@@ -111,9 +111,9 @@ uint32_t apply_find_undeclared(const struct schema *s, const struct json *d, jso
     walk_members(&u, /* up= */ NULL, s, body);
     lines = buf_cstr(&u.lines);
     if (u.count == 1)
-        (void)buf_add_cstr(out, lines + strspn(lines, "\n "));
+        buf_add_cstr(out, lines + strspn(lines, "\n "));
     else if (u.count)
-        (void)buf_addf(out, "errors:%s", lines);
+        buf_addf(out, "errors:%s", lines);
     buf_done(&u.lines);
     return u.count;
 }

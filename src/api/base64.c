@@ -69,8 +69,8 @@ static size_t base64_decode_groups(struct str text, struct buf *out, uint32_t *g
             break;
         *group = *group << 6 | (uint32_t)digit;
         if (++*digits == 4) {
-            (void)buf_add(
-                out, (const unsigned char[]){ *group >> 16 & 0xFF, *group >> 8 & 0xFF, *group & 0xFF }, 3);
+            buf_add(out, (const unsigned char[]){ *group >> 16 & 0xFF, *group >> 8 & 0xFF, *group & 0xFF },
+                    3);
             *group = *digits = 0;
         }
     }
@@ -88,7 +88,7 @@ int base64_decode(struct str text, struct buf *out, struct error *err)
     if (r == 0) {
         group <<= 6 * (4 - digits);
         if (digits > 1)
-            (void)buf_add(out, (const unsigned char[]){ group >> 16 & 0xFF, group >> 8 & 0xFF }, digits - 1);
+            buf_add(out, (const unsigned char[]){ group >> 16 & 0xFF, group >> 8 & 0xFF }, digits - 1);
         r = buf_check(out, "base64 data", err);
     }
     if (r < 0 && out->data) { /* the groups decoded before the error was seen */
@@ -113,7 +113,7 @@ void base64_encode(struct str bytes, struct buf *out)
             four[3] = '=';
         if (left < 2)
             four[2] = '=';
-        (void)buf_add(out, four, sizeof four);
+        buf_add(out, four, sizeof four);
     }
 }
 
@@ -124,10 +124,10 @@ static int base64url_to_standard(struct str text, struct buf *out, struct error 
         char c = text.s[i];
         if (c == '+' || c == '/' || c == '=' || base64_is_line_end(c))
             return base64_error(i, err);
-        (void)buf_add_char(out, c == '-' ? '+' : c == '_' ? '/' : c);
+        buf_add_char(out, c == '-' ? '+' : c == '_' ? '/' : c);
     }
     while (out->len % 4 != 0)
-        (void)buf_add_char(out, '=');
+        buf_add_char(out, '=');
     return buf_check(out, "base64 data", err);
 }
 

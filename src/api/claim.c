@@ -388,8 +388,8 @@ static void validate_same_spec(struct validation *v, json_ref spec, json_ref old
     bool is_bound = json_is_string(v->d, json_path(v->d, v->old, "status", "phase"), "Bound");
     bool changed = false;
 
-    (void)buf_add_cstr(&detail, "spec is immutable after creation except resources.requests and "
-                                "volumeAttributesClassName for bound claims\n");
+    buf_add_cstr(&detail, "spec is immutable after creation except resources.requests and "
+                          "volumeAttributesClassName for bound claims\n");
     for (const struct field *f = claim_spec_schema.fields; f->name; f++) {
         json_ref now = json_get(v->d, spec, f->name), before = json_get(v->d, old, f->name);
         if (spec_field_may_become(v, f->name, before, now, is_bound, class_is_fine))

@@ -22,7 +22,7 @@ void set_time(struct json *d, json_ref object, const char *key, struct timestamp
 {
     struct buf text = BUF_INIT(64);
 
-    (void)timestamp_format(t, &text);
+    timestamp_format(t, &text);
     json_set(d, object, key, json_new_string(d, buf_str(&text)));
     buf_done(&text);
 }

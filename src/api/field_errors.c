@@ -45,11 +45,11 @@ static void path_write(const struct field_path *p, struct buf *out)
     if (p->up)
         path_write(p->up, out);
     if (p->name)
-        (void)buf_addf(out, "%s%s", p->up ? "." : "", p->name);
+        buf_addf(out, "%s%s", p->up ? "." : "", p->name);
     else if (p->key.s)
-        (void)buf_addf(out, "[%.*s]", STR_ARG(p->key));
+        buf_addf(out, "[%.*s]", STR_ARG(p->key));
     else
-        (void)buf_addf(out, "[%u]", p->index);
+        buf_addf(out, "[%u]", p->index);
 }
 
 void field_errors_done(struct field_errors *e)
@@ -142,7 +142,7 @@ void errors_not_supported(struct field_errors *e, const struct field_path *p, co
     }
     qsort(sorted, count, sizeof *sorted, compare_words);
     for (size_t i = 0; i < count; i++)
-        (void)buf_addf(&detail, "%s\"%s\"", i ? ", " : "", sorted[i]);
+        buf_addf(&detail, "%s\"%s\"", i ? ", " : "", sorted[i]);
     errors_not_supported_text(e, p, value, buf_cstr(&detail));
 }
 
@@ -184,7 +184,7 @@ const char *errors_printf(struct field_errors *e, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    (void)buf_addv(&text, fmt, args);
+    buf_addv(&text, fmt, args);
     va_end(args);
     return errors_text(e, buf_str(&text));
 }
@@ -211,16 +211,16 @@ const char *show_text(struct field_errors *e, struct str text)
 
 void field_error_message(const struct field_error *e, struct buf *out)
 {
-    (void)buf_add_cstr(out, field_error_types[e->type].words);
+    buf_add_cstr(out, field_error_types[e->type].words);
     if (e->value)
-        (void)buf_addf(out, ": %s", e->value);
+        buf_addf(out, ": %s", e->value);
     if (e->detail[0] != '\0')
-        (void)buf_addf(out, ": %s", e->detail);
+        buf_addf(out, ": %s", e->detail);
 }
 
 void field_error_text(const struct field_error *e, struct buf *out)
 {
-    (void)buf_addf(out, "%s: ", e->path);
+    buf_addf(out, "%s: ", e->path);
     field_error_message(e, out);
 }
 
@@ -275,13 +275,13 @@ void field_errors_message(const struct field_errors *e, const struct kind_info *
     bool is_twin[FIELD_ERRORS_COUNT_MAX] = { 0 };
     uint32_t different = field_errors_mark_twins(e, is_twin), written = 0;
 
-    (void)buf_addf(out, "%s%s%s \"%.*s\"", k->name, k->group[0] ? "." : "", k->group, STR_ARG(name));
-    (void)buf_addf(out, " is invalid: %s", different > 1 ? "[" : "");
+    buf_addf(out, "%s%s%s \"%.*s\"", k->name, k->group[0] ? "." : "", k->group, STR_ARG(name));
+    buf_addf(out, " is invalid: %s", different > 1 ? "[" : "");
     for (uint32_t i = 0; i < e->count; i++) {
         if (is_twin[i])
             continue;
-        (void)buf_add_cstr(out, written++ ? ", " : "");
+        buf_add_cstr(out, written++ ? ", " : "");
         field_error_text(&e->items[i], out);
     }
-    (void)buf_add_cstr(out, different > 1 ? "]" : "");
+    buf_add_cstr(out, different > 1 ? "]" : "");
 }

@@ -174,19 +174,18 @@ bool field_selector_requires(const struct field_selector *sel, const char *field
     return false;
 }
 
-int field_selector_format(const struct field_selector *sel, struct buf *out)
+void field_selector_format(const struct field_selector *sel, struct buf *out)
 {
     for (size_t i = 0; i < sel->count; i++) {
         const struct field_term *t = &sel->terms[i];
         if (i)
-            (void)buf_add_char(out, ','); /* failures stick and show at the end */
-        (void)buf_add_cstr(out, t->field);
-        (void)buf_add_cstr(out, t->is_not ? "!=" : "=");
+            buf_add_char(out, ',');
+        buf_add_cstr(out, t->field);
+        buf_add_cstr(out, t->is_not ? "!=" : "=");
         for (size_t at = 0; at < t->value.len; at++) {
             if (t->value.s[at] == '\\' || t->value.s[at] == ',' || t->value.s[at] == '=')
-                (void)buf_add_char(out, '\\');
-            (void)buf_add_char(out, t->value.s[at]);
+                buf_add_char(out, '\\');
+            buf_add_char(out, t->value.s[at]);
         }
     }
-    return -(int)out->failed;
 }

@@ -46,6 +46,6 @@ bool field_selector_matches(const struct field_selector *sel, field_get_fn get, 
 bool field_selector_requires(const struct field_selector *sel, const char *field, struct str *ret);
 
 /* A text that parses to the same terms. Returns the buffer's failure, if any. */
-int field_selector_format(const struct field_selector *sel, struct buf *out);
+void field_selector_format(const struct field_selector *sel, struct buf *out);
 
 #endif

@@ -453,8 +453,8 @@ static int json_parse_error(struct json_parser *p, yajl_status status, size_t of
     }
     json_path_text(p->doc, p->inner, &where);
     if (p->key.s) {
-        (void)buf_add_cstr(&where, where.len ? "." : "");
-        (void)buf_add_str(&where, p->key);
+        buf_add_cstr(&where, where.len ? "." : "");
+        buf_add_str(&where, p->key);
     }
     (void)error_set(err, p->refusal ? p->refusal_code : ERR_BAD_REQUEST, "offset %zu%s%s: %.*s", offset,
                     where.len ? ", in " : "", buf_cstr(&where), (int)what_len, what);
@@ -748,10 +748,10 @@ void json_path_text(const struct json *d, json_ref v, struct buf *out)
     while (count--) {
         const struct json_node *n = &d->nodes[steps[count]];
         if (d->nodes[n->parent].type == JSON_ARRAY) {
-            (void)buf_addf(out, "[%u]", json_index_in_parent(d, steps[count]));
+            buf_addf(out, "[%u]", json_index_in_parent(d, steps[count]));
         } else {
-            (void)buf_add_cstr(out, out->len > before ? "." : "");
-            (void)buf_add(out, n->key, n->key_len);
+            buf_add_cstr(out, out->len > before ? "." : "");
+            buf_add(out, n->key, n->key_len);
         }
     }
 }

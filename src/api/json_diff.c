@@ -22,7 +22,7 @@ static void place_write(const struct place *p, struct buf *out)
 {
     if (p->up)
         place_write(p->up, out);
-    (void)buf_addf(out, "%s%.*s", p->up ? "." : "", STR_ARG(p->name));
+    buf_addf(out, "%s%.*s", p->up ? "." : "", STR_ARG(p->name));
 }
 
 static void diff_line(struct diff *f, const struct place *p, char sign, json_ref v)
@@ -33,11 +33,11 @@ static void diff_line(struct diff *f, const struct place *p, char sign, json_ref
     if (!v || f->is_full)
         return;
     json_write(f->d, v, &value);
-    (void)buf_addf(&line, "%c ", sign);
+    buf_addf(&line, "%c ", sign);
     place_write(p, &line);
-    (void)buf_addf(&line, ": %s\n", value.failed ? "..." : buf_cstr(&value));
+    buf_addf(&line, ": %s\n", value.failed ? "..." : buf_cstr(&value));
     f->is_full = line.failed || f->out->len - f->from + line.len > JSON_DIFF_BYTES_MAX;
-    (void)buf_add_str(f->out, f->is_full ? STR_LIT("...\n") : buf_str(&line));
+    buf_add_str(f->out, f->is_full ? STR_LIT("...\n") : buf_str(&line));
 }
 
 static void diff_values(struct diff *f, const struct place *p, unsigned depth, json_ref before,

@@ -60,10 +60,10 @@ static size_t json_write_foreign(struct buf *out, struct str text)
         len += one;
     }
     if (len > 0) {
-        (void)buf_add(out, text.s, len);
+        buf_add(out, text.s, len);
         return len;
     }
-    (void)buf_add_cstr(out, "\xEF\xBF\xBD");
+    buf_add_cstr(out, "\xEF\xBF\xBD");
     return 1;
 }
 
@@ -71,7 +71,7 @@ void json_write_chars(struct buf *out, struct str text)
 {
     while (text.len) {
         size_t plain = json_plain_len(text);
-        (void)buf_add(out, text.s, plain);
+        buf_add(out, text.s, plain);
         if (plain == text.len)
             break;
         unsigned char c = (unsigned char)text.s[plain];
@@ -80,9 +80,9 @@ void json_write_chars(struct buf *out, struct str text)
         if (c >= 0x80)
             done = json_write_foreign(out, text);
         else if (json_escapes[c] == 'u')
-            (void)buf_addf(out, "\\u%04x", c);
+            buf_addf(out, "\\u%04x", c);
         else
-            (void)buf_add(out, (const char[]){ '\\', json_escapes[c] }, 2);
+            buf_add(out, (const char[]){ '\\', json_escapes[c] }, 2);
         text = (struct str){ text.s + done, text.len - done };
     }
 }
@@ -125,9 +125,9 @@ void json_write_string(struct buf *out, struct str text)
     if (json_copy_plain(at + 1, text))
         return;
     out->len -= text.len + 2;
-    (void)buf_add_char(out, '"');
+    buf_add_char(out, '"');
     json_write_chars(out, text);
-    (void)buf_add_char(out, '"');
+    buf_add_char(out, '"');
 }
 
 /* The number of bytes that json_write_chars() would write. */
@@ -158,10 +158,10 @@ static void json_write_newline(struct buf *out, unsigned depth)
 {
     static const char blanks[] = "                                "; /* 32 */
 
-    (void)buf_add_char(out, '\n');
+    buf_add_char(out, '\n');
     for (unsigned left = depth * 2; left;) {
         unsigned n = left < sizeof blanks - 1 ? left : (unsigned)sizeof blanks - 1;
-        (void)buf_add(out, blanks, n);
+        buf_add(out, blanks, n);
         left -= n;
     }
 }
@@ -173,17 +173,17 @@ static void json_write_scalar(const struct json_node *n, struct buf *out)
         json_write_string(out, (struct str){ n->text.s, n->text.len });
         break;
     case JSON_NUMBER:
-        (void)buf_add(out, n->text.s, n->text.len);
+        buf_add(out, n->text.s, n->text.len);
         break;
     case JSON_TRUE:
-        (void)buf_add(out, "true", 4);
+        buf_add(out, "true", 4);
         break;
     case JSON_FALSE:
-        (void)buf_add(out, "false", 5);
+        buf_add(out, "false", 5);
         break;
     case JSON_NULL:
     case JSON_NONE:
-        (void)buf_add(out, "null", 4);
+        buf_add(out, "null", 4);
         break;
     case JSON_ARRAY:
     case JSON_OBJECT:
@@ -200,10 +200,10 @@ static void json_write_tree(const struct json *d, json_ref top, struct buf *out,
         const struct json_node *n = json_node(d, v);
         if (v != top && n->key) {
             json_write_string(out, (struct str){ n->key, n->key_len });
-            (void)buf_add(out, ": ", pretty ? 2 : 1);
+            buf_add(out, ": ", pretty ? 2 : 1);
         }
         if (json_is_container(n)) {
-            (void)buf_add_char(out, n->type == JSON_OBJECT ? '{' : '[');
+            buf_add_char(out, n->type == JSON_OBJECT ? '{' : '[');
             if (n->child.first) {
                 depth++;
                 if (pretty)
@@ -211,7 +211,7 @@ static void json_write_tree(const struct json *d, json_ref top, struct buf *out,
                 v = n->child.first;
                 continue;
             }
-            (void)buf_add_char(out, n->type == JSON_OBJECT ? '}' : ']');
+            buf_add_char(out, n->type == JSON_OBJECT ? '}' : ']');
         } else {
             json_write_scalar(n, out);
         }
@@ -220,11 +220,11 @@ static void json_write_tree(const struct json *d, json_ref top, struct buf *out,
             depth--;
             if (pretty)
                 json_write_newline(out, depth);
-            (void)buf_add_char(out, d->nodes[v].type == JSON_OBJECT ? '}' : ']');
+            buf_add_char(out, d->nodes[v].type == JSON_OBJECT ? '}' : ']');
         }
         if (v == top)
             break;
-        (void)buf_add_char(out, ',');
+        buf_add_char(out, ',');
         if (pretty)
             json_write_newline(out, depth);
         v = d->nodes[v].next;
@@ -281,7 +281,7 @@ void json_write(const struct json *d, json_ref v, struct buf *out)
     if (v)
         json_write_tree(d, v, out, /* pretty= */ false, /* depth= */ 0);
     else
-        (void)buf_add(out, "null", 4);
+        buf_add(out, "null", 4);
 }
 
 void json_write_pretty_at(const struct json *d, json_ref v, unsigned depth, struct buf *out)
@@ -289,7 +289,7 @@ void json_write_pretty_at(const struct json *d, json_ref v, unsigned depth, stru
     if (v)
         json_write_tree(d, v, out, /* pretty= */ true, depth);
     else
-        (void)buf_add(out, "null", 4);
+        buf_add(out, "null", 4);
 }
 
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out)

@@ -104,10 +104,10 @@ const struct kind_info *kind_by_word(struct str word)
 
 void kind_api_version(const struct kind_info *k, struct buf *out)
 {
-    (void)buf_addf(out, "%s%s%s", k->group, k->group[0] ? "/" : "", k->version);
+    buf_addf(out, "%s%s%s", k->group, k->group[0] ? "/" : "", k->version);
 }
 
 void kind_resource(const struct kind_info *k, struct buf *out)
 {
-    (void)buf_addf(out, "%s%s%s", k->plural, k->group[0] ? "." : "", k->group);
+    buf_addf(out, "%s%s%s", k->plural, k->group[0] ? "." : "", k->group);
 }

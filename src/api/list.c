@@ -148,33 +148,33 @@ void list_write_item(const struct kind_info *k, const struct object *o, struct b
 
     assert(o->kind == k);
     if ((k->flags & KIND_IS_CUSTOM) == 0 && skip_type(k, &rest)) {
-        (void)buf_add_char(out, '{');
-        (void)buf_add_str(out, rest);
+        buf_add_char(out, '{');
+        buf_add_str(out, rest);
     } else {
-        (void)buf_add_str(out, o->text);
+        buf_add_str(out, o->text);
     }
 }
 
 void list_write_meta(const struct list_meta *meta, struct buf *out)
 {
-    (void)buf_add_cstr(out, "\"metadata\":{\"resourceVersion\":");
+    buf_add_cstr(out, "\"metadata\":{\"resourceVersion\":");
     json_write_string(out, meta->resource_version);
     if (meta->continue_token.len) {
-        (void)buf_add_cstr(out, ",\"continue\":");
+        buf_add_cstr(out, ",\"continue\":");
         json_write_string(out, meta->continue_token);
     }
     if (meta->remaining >= 0)
-        (void)buf_addf(out, ",\"remainingItemCount\":%" PRId64, meta->remaining);
-    (void)buf_add_char(out, '}');
+        buf_addf(out, ",\"remainingItemCount\":%" PRId64, meta->remaining);
+    buf_add_char(out, '}');
 }
 
 void list_write_begin(const struct kind_info *k, const struct list_meta *meta, struct buf *out)
 {
-    (void)buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", k->name);
+    buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", k->name);
     kind_api_version(k, out);
-    (void)buf_add_cstr(out, "\",");
+    buf_add_cstr(out, "\",");
     list_write_meta(meta, out);
-    (void)buf_add_cstr(out, ",\"items\":[");
+    buf_add_cstr(out, ",\"items\":[");
 }
 
 void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
@@ -183,8 +183,8 @@ void list_write(const struct kind_info *k, const struct list_meta *meta, const s
     list_write_begin(k, meta, out);
     for (size_t i = 0; i < count; i++) {
         if (i)
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
         list_write_item(k, objects[i], out);
     }
-    (void)buf_add_cstr(out, LIST_WRITE_END);
+    buf_add_cstr(out, LIST_WRITE_END);
 }

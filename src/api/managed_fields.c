@@ -27,7 +27,7 @@ void manager_of_user_agent(struct str user_agent, struct buf *out)
         if (printable && out->len - start + len > MANAGER_BYTES_MAX)
             break;
         if (printable)
-            (void)buf_add(out, name.s, len);
+            buf_add(out, name.s, len);
         len = len ? len : 1;
         name = (struct str){ name.s + len, name.len - len };
     }
@@ -166,7 +166,7 @@ int managed_add(struct managed *m, struct str operation, json_ref fields, struct
         return error_set(err, ERR_TOO_LARGE, "more than %d field managers apply this object",
                          MANAGED_APPLIERS_MAX);
     kind_api_version(m->w->kind, &api_version);
-    (void)timestamp_format(m->w->now, &time);
+    timestamp_format(m->w->now, &time);
     json_add_member(d, node, STR_LIT("manager"), json_new_string(d, write_manager(m->w)));
     json_add_member(d, node, STR_LIT("operation"), json_new_string(d, operation));
     json_add_member(d, node, STR_LIT("apiVersion"), json_new_string(d, buf_str(&api_version)));
@@ -193,7 +193,7 @@ void managed_touch(struct managed *m, struct managed_entry *e)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
 
-    (void)timestamp_format(m->w->now, &text);
+    timestamp_format(m->w->now, &text);
     entry_set_time(m, e, buf_str(&text));
 }
 

@@ -163,5 +163,5 @@ int volume_cmp_size_name(const struct volume *a, const struct volume *b)
 void volume_claim_key(const struct volume *v, struct buf *out)
 {
     if (v->claim.is_set)
-        (void)buf_addf(out, "%s/%s", v->claim.ns, v->claim.name);
+        buf_addf(out, "%s/%s", v->claim.ns, v->claim.name);
 }

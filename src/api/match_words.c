@@ -8,20 +8,19 @@ static void add_taken(const struct volume *v, struct buf *out)
     const char *how = v->phase == VOLUME_BOUND ? "bound to" : "kept for";
 
     if (v->phase == VOLUME_RELEASED)
-        (void)buf_addf(out, "Released: its data is the former claim's, %s/%s", v->claim.ns, v->claim.name);
+        buf_addf(out, "Released: its data is the former claim's, %s/%s", v->claim.ns, v->claim.name);
     else if (v->phase == VOLUME_FAILED)
-        (void)buf_addf(out, "Failed: reclaiming it from %s/%s did not work%s%s", v->claim.ns, v->claim.name,
-                       v->message[0] ? ": " : "", v->message);
+        buf_addf(out, "Failed: reclaiming it from %s/%s did not work%s%s", v->claim.ns, v->claim.name,
+                 v->message[0] ? ": " : "", v->message);
     else
-        (void)buf_addf(out, "%s %s/%s", how, v->claim.ns, v->claim.name);
+        buf_addf(out, "%s %s/%s", how, v->claim.ns, v->claim.name);
 }
 
 static void add_phase(const struct volume *v, struct buf *out)
 {
     const char *phase = volume_phase_name((enum volume_phase)v->phase);
 
-    (void)buf_addf(out, "%s%s%s", phase[0] ? phase : "has no phase yet", v->message[0] ? ": " : "",
-                   v->message);
+    buf_addf(out, "%s%s%s", phase[0] ? phase : "has no phase yet", v->message[0] ? ": " : "", v->message);
 }
 
 static void add_modes(unsigned modes, struct buf *out)
@@ -30,11 +29,11 @@ static void add_modes(unsigned modes, struct buf *out)
 
     for (unsigned i = 0; access_mode_names[i]; i++)
         if (modes & 1U << i)
-            (void)buf_addf(out, "%s%s", count++ ? "+" : "", access_mode_names[i]);
+            buf_addf(out, "%s%s", count++ ? "+" : "", access_mode_names[i]);
     if (modes & ACCESS_UNKNOWN)
-        (void)buf_addf(out, "%san unknown mode", count++ ? "+" : "");
+        buf_addf(out, "%san unknown mode", count++ ? "+" : "");
     if (count == 0)
-        (void)buf_add_cstr(out, "no mode");
+        buf_add_cstr(out, "no mode");
 }
 
 /* The requirements that do not hold; or why there are none to ask. */
@@ -43,10 +42,10 @@ static void add_selector(const struct volume *v, const struct claim *c, struct b
     unsigned count = 0;
 
     if (c->selector->error) {
-        (void)buf_addf(out, "the selector cannot be evaluated: %s", c->selector->error);
+        buf_addf(out, "the selector cannot be evaluated: %s", c->selector->error);
         return;
     }
-    (void)buf_add_cstr(out, "labels do not match ");
+    buf_add_cstr(out, "labels do not match ");
     for (size_t i = 0; i < c->selector->count; i++) {
         struct requirement *q = &c->selector->items[i];
         const struct label_selector one = { .items = q, .count = 1 };
@@ -54,7 +53,7 @@ static void add_selector(const struct volume *v, const struct claim *c, struct b
         if (label_selector_matches(&one, v->obj.labels.items, v->obj.labels.count))
             continue;
         if (count++)
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
         requirement_words(q, out);
     }
 }
@@ -71,30 +70,30 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
         add_taken(v, out);
         break;
     case REJECT_SIZE:
-        (void)quantity_format(&v->capacity, out);
-        (void)buf_add_cstr(out, " < ");
-        (void)quantity_format(&c->request, out);
-        (void)buf_add_cstr(out, " asked");
+        quantity_format(&v->capacity, out);
+        buf_add_cstr(out, " < ");
+        quantity_format(&c->request, out);
+        buf_add_cstr(out, " asked");
         break;
     case REJECT_VOLUME_MODE:
-        (void)buf_addf(out, "%s, %s asked", volume_mode_names[v->mode], volume_mode_names[c->mode]);
+        buf_addf(out, "%s, %s asked", volume_mode_names[v->mode], volume_mode_names[c->mode]);
         break;
     case REJECT_ATTRIBUTES_CLASS:
-        (void)buf_addf(out, "attributes class %s \u2260 %s", or_none(v->attributes_class),
-                       or_none(c->attributes_class));
+        buf_addf(out, "attributes class %s \u2260 %s", or_none(v->attributes_class),
+                 or_none(c->attributes_class));
         break;
     case REJECT_DELETING:
-        (void)buf_add_cstr(out, "is being deleted");
+        buf_add_cstr(out, "is being deleted");
         break;
     case REJECT_DELAYED:
-        (void)buf_add_cstr(out, "free, but its class waits for a pod that uses the claim");
+        buf_add_cstr(out, "free, but its class waits for a pod that uses the claim");
         break;
     case REJECT_DATA_SOURCE:
-        (void)buf_addf(out, "does not name the claim, which is to be filled from %s %s", c->source->kind,
-                       c->source->name);
+        buf_addf(out, "does not name the claim, which is to be filled from %s %s", c->source->kind,
+                 c->source->name);
         break;
     case REJECT_AWAITS_CLASS:
-        (void)buf_addf(out, "has node affinity, and class %s does not exist yet", c->class);
+        buf_addf(out, "has node affinity, and class %s does not exist yet", c->class);
         break;
     case REJECT_PHASE:
         add_phase(v, out);
@@ -103,16 +102,16 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
         add_selector(v, c, out);
         break;
     case REJECT_CLASS:
-        (void)buf_addf(out, "class %s \u2260 %s", or_none(v->class), or_none(c->class));
+        buf_addf(out, "class %s \u2260 %s", or_none(v->class), or_none(c->class));
         break;
     case REJECT_NODE:
-        (void)buf_add_cstr(out, "not reachable from the node");
+        buf_add_cstr(out, "not reachable from the node");
         break;
     case REJECT_ACCESS_MODES:
         add_modes(volume_mode_mask(v), out);
-        (void)buf_add_cstr(out, " only, ");
+        buf_add_cstr(out, " only, ");
         add_modes(c->modes, out);
-        (void)buf_add_cstr(out, " asked");
+        buf_add_cstr(out, " asked");
         break;
     case REJECT_NONE:
     case REJECT_COUNT:

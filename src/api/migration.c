@@ -71,7 +71,7 @@ static void copy_text(const struct translation *t, const char *member)
 
 static int write_id(const struct translation *t, const char *member)
 {
-    (void)buf_add_str(t->handle, text_of(t, member));
+    buf_add_str(t->handle, text_of(t, member));
     return 0;
 }
 
@@ -85,7 +85,7 @@ static int translate_aws(struct translation *t)
     if (str_has_prefix(id, "aws://"))
         while (memchr(id.s, '/', id.len))
             (void)str_next(&id, '/');
-    (void)buf_add_str(t->handle, id);
+    buf_add_str(t->handle, id);
     copy_text(t, "fsType");
     add_attribute(t, "partition", partition_of(t, STR_LIT("0")));
     return 0;
@@ -104,8 +104,8 @@ static int translate_gce(struct translation *t)
             len--;
         zone.len = len > 0 ? len - 1 : zone.len;
     }
-    (void)buf_addf(t->handle, "projects/UNSPECIFIED/%s/%.*s/disks/%.*s", next ? "regions" : "zones",
-                   STR_ARG(zone), STR_ARG(id));
+    buf_addf(t->handle, "projects/UNSPECIFIED/%s/%.*s/disks/%.*s", next ? "regions" : "zones", STR_ARG(zone),
+             STR_ARG(id));
     copy_text(t, "fsType");
     add_attribute(t, "partition", partition_of(t, STR_LIT("")));
     return 0;
@@ -148,8 +148,8 @@ static int translate_azure_file(struct translation *t)
     if (ns.len == 0)
         return error_set(t->err, ERR_INVALID,
                          "could not find a secret namespace in PersistentVolumeSource or ClaimRef");
-    (void)buf_addf(t->handle, "%s#%.*s#%.*s#%s#%.*s", t->group, STR_ARG(account), STR_ARG(share), t->name,
-                   STR_ARG(ns));
+    buf_addf(t->handle, "%s#%.*s#%.*s#%s#%.*s", t->group, STR_ARG(account), STR_ARG(share), t->name,
+             STR_ARG(ns));
     json_set(t->d, ref, "name", json_new_string(t->d, secret));
     json_set(t->d, ref, "namespace", json_new_string(t->d, ns));
     json_set(t->d, t->csi, "nodeStageSecretRef", ref);
@@ -449,9 +449,9 @@ static int write_inline_name(const struct moved_plugin *m, const struct translat
     struct str id = m->id ? text_of(t, m->id) : buf_str(t->handle);
 
     if (m->source != SOURCE_AZURE_FILE)
-        (void)buf_addf(ret, "%s-", m->driver);
+        buf_addf(ret, "%s-", m->driver);
     for (size_t i = 0; i < id.len; i++)
-        (void)buf_add_char(ret, id.s[i] == '/' ? '~' : id.s[i]);
+        buf_add_char(ret, id.s[i] == '/' ? '~' : id.s[i]);
     return buf_check(ret, "the volume's name", t->err);
 }
 

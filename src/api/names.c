@@ -272,8 +272,8 @@ void name_problems_join(const struct name_problems *p, struct buf *out)
 {
     for (size_t i = 0; i < p->count; i++) {
         if (i)
-            (void)buf_add_cstr(out, "; "); /* failures stick */
-        (void)buf_add_cstr(out, p->items[i].detail);
+            buf_add_cstr(out, "; ");
+        buf_add_cstr(out, p->items[i].detail);
     }
 }
 

@@ -199,14 +199,14 @@ void node_selector_words(const struct node_selector *sel, struct buf *out)
     for (size_t i = 0; i < sel->count && i < TERMS_SHOWN; i++) {
         const struct node_term *t = &sel->terms[i];
 
-        (void)buf_add_cstr(out, i ? " or " : "");
+        buf_add_cstr(out, i ? " or " : "");
         for (size_t k = 0; k < t->labels.count; k++) {
-            (void)buf_add_cstr(out, k ? "," : "");
+            buf_add_cstr(out, k ? "," : "");
             requirement_words(&t->labels.items[k], out);
         }
         if (t->labels.count == 0)
-            (void)buf_add_cstr(out, "(nothing)");
+            buf_add_cstr(out, "(nothing)");
     }
     if (sel->count > TERMS_SHOWN)
-        (void)buf_add_cstr(out, " or others");
+        buf_add_cstr(out, " or others");
 }

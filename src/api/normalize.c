@@ -124,9 +124,10 @@ static void normalize_write_report(struct normalizer *n, struct field_report *re
         const struct problem *p = &n->problems[i];
         buf_clear(&path);
         json_path_text(n->d, p->member, &path);
-        (void)buf_addf(&report->lines, "%s field %s", p->duplicate ? "duplicate" : "unknown",
-                       quote(quoted, sizeof quoted, buf_str(&path)));
-        if (buf_add(&report->lines, "", 1) == 0)
+        buf_addf(&report->lines, "%s field %s", p->duplicate ? "duplicate" : "unknown",
+                 quote(quoted, sizeof quoted, buf_str(&path)));
+        buf_add_char(&report->lines, '\0');
+        if (!report->lines.failed)
             report->count++;
     }
 }
@@ -153,14 +154,14 @@ static void go_type_name(const struct field *f, enum field_type type, struct buf
     static_assert(ARRAY_LEN(names) == FIELD_TYPE_COUNT, "name every type");
 
     if (type == FIELD_LIST || type == FIELD_MAP) {
-        (void)buf_add_cstr(out, names[type]);
+        buf_add_cstr(out, names[type]);
         go_type_name(f, f->item, out);
     } else if (f->go_type) {
-        (void)buf_add_cstr(out, f->go_type);
+        buf_add_cstr(out, f->go_type);
     } else if (type == FIELD_OBJECT) {
-        (void)buf_addf(out, "v1.%s", f->sub->go_name);
+        buf_addf(out, "v1.%s", f->sub->go_name);
     } else {
-        (void)buf_add_cstr(out, names[type]);
+        buf_add_cstr(out, names[type]);
     }
 }
 
@@ -172,13 +173,13 @@ static int normalize_mismatch(struct normalizer *n, const struct schema *s, cons
     enum json_type have = json_type(n->d, v);
     bool is_int = type == FIELD_INT32 || type == FIELD_INT64;
 
-    (void)buf_addf(&text, "json: cannot unmarshal %s", json_type_name(have));
+    buf_addf(&text, "json: cannot unmarshal %s", json_type_name(have));
     if (have == JSON_NUMBER && is_int)
-        (void)buf_addf(&text, " %.*s", STR_ARG(json_text(n->d, v)));
-    (void)buf_addf(&text, " into Go struct field %s.", s->go_name);
+        buf_addf(&text, " %.*s", STR_ARG(json_text(n->d, v)));
+    buf_addf(&text, " into Go struct field %s.", s->go_name);
     for (unsigned i = 0; i < n->depth; i++)
-        (void)buf_addf(&text, "%s.", n->path[i]);
-    (void)buf_addf(&text, "%s of type ", f->name);
+        buf_addf(&text, "%s.", n->path[i]);
+    buf_addf(&text, "%s of type ", f->name);
     go_type_name(f, type, &text);
     return error_set(n->err, ERR_BAD_REQUEST, "%s", buf_cstr(&text));
 }

@@ -429,8 +429,8 @@ const char *object_field(const struct object *o, const char *field)
 void object_key(const struct object *o, struct buf *out)
 {
     if (o->ns[0] != '\0')
-        (void)buf_addf(out, "%s/", o->ns);
-    (void)buf_add_cstr(out, o->name);
+        buf_addf(out, "%s/", o->ns);
+    buf_add_cstr(out, o->name);
 }
 
 bool kvs_equal(const struct kvs *a, const struct kvs *b)

@@ -91,8 +91,8 @@ static json_ref frame_set(struct walk *w, struct frame *f, enum side side)
     set = json_new_object(w->d);
     if (f->up) {
         buf_clear(&w->element);
-        (void)buf_add_cstr(&w->element, f->is_item ? "" : "f:");
-        (void)buf_add_str(&w->element, f->name);
+        buf_add_cstr(&w->element, f->is_item ? "" : "f:");
+        buf_add_str(&w->element, f->name);
         if (w->element.failed)
             w->d->failed = w->element.failed;
         json_add_member(w->d, up, buf_str(&w->element), set);

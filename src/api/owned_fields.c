@@ -93,13 +93,13 @@ static void element_print(struct str key, struct buf *out)
     bool more = key.s[0] == 'k' && element_take(&rest, '{');
     const char *mark = key.s[0] == 'f' ? "." : key.s[0] == 'v' ? "[=" : "[";
 
-    (void)buf_add_cstr(out, mark);
+    buf_add_cstr(out, mark);
     while (more && element_pair(&rest, &name, &value, &more))
-        (void)buf_addf(out, "%.*s=%.*s%s", (int)name.len - 2, name.s + 1, STR_ARG(value), more ? "," : "");
+        buf_addf(out, "%.*s=%.*s%s", (int)name.len - 2, name.s + 1, STR_ARG(value), more ? "," : "");
     if (key.s[0] != 'k')
-        (void)buf_add_str(out, rest);
+        buf_add_str(out, rest);
     if (key.s[0] != 'f')
-        (void)buf_add_char(out, ']');
+        buf_add_char(out, ']');
 }
 
 /* --- Places --- */

@@ -79,7 +79,7 @@ static bool name_add_key(const struct json *d, json_ref item, struct str key, st
     if (v ? !is_scalar(d, v) : !fallback.s)
         return false;
     json_write_string(out, name);
-    (void)buf_add_char(out, ':');
+    buf_add_char(out, ':');
     if (v)
         json_write(d, v, out);
     else
@@ -90,19 +90,19 @@ static bool name_add_key(const struct json *d, json_ref item, struct str key, st
 static bool name_item(const struct json *d, struct owned_type t, json_ref item, struct buf *out)
 {
     if (t.shape == OWNED_SET) {
-        (void)buf_add_cstr(out, "v:");
+        buf_add_cstr(out, "v:");
         json_write(d, item, out);
         return is_scalar(d, item);
     }
     struct str keys = str_of(t.field->owned_keys ? t.field->owned_keys : t.field->merge_key);
     const char *mark = "k:{";
     while (keys.s) {
-        (void)buf_add_cstr(out, mark);
+        buf_add_cstr(out, mark);
         if (!name_add_key(d, item, str_next(&keys, ' '), out))
             return false;
         mark = ",";
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     return true;
 }
 

@@ -151,11 +151,11 @@ static void patch_write_go_scalar(const struct json *d, json_ref v, struct buf *
     enum json_type type = json_type(d, v);
 
     if (type == JSON_STRING || type == JSON_NUMBER)
-        (void)buf_add_str(out, json_text(d, v));
+        buf_add_str(out, json_text(d, v));
     else if (type == JSON_TRUE || type == JSON_FALSE)
-        (void)buf_add_cstr(out, type == JSON_TRUE ? "true" : "false");
+        buf_add_cstr(out, type == JSON_TRUE ? "true" : "false");
     else
-        (void)buf_add_cstr(out, "<nil>");
+        buf_add_cstr(out, "<nil>");
 }
 
 void patch_write_go(struct json *d, json_ref v, struct buf *out)
@@ -165,26 +165,26 @@ void patch_write_go(struct json *d, json_ref v, struct buf *out)
     while (!out->failed) {
         enum json_type type = json_type(d, v);
         if (v != top && json_type(d, json_parent(d, v)) == JSON_OBJECT) {
-            (void)buf_add_str(out, json_key(d, v));
-            (void)buf_add_char(out, ':');
+            buf_add_str(out, json_key(d, v));
+            buf_add_char(out, ':');
         }
         if (type == JSON_OBJECT)
             json_sort_members(d, v);
         if (type == JSON_OBJECT || type == JSON_ARRAY) {
-            (void)buf_add_cstr(out, type == JSON_OBJECT ? "map[" : "[");
+            buf_add_cstr(out, type == JSON_OBJECT ? "map[" : "[");
             if (json_first(d, v)) {
                 v = json_first(d, v);
                 continue;
             }
-            (void)buf_add_char(out, ']');
+            buf_add_char(out, ']');
         } else {
             patch_write_go_scalar(d, v, out);
         }
         for (; v != top && !json_next(d, v); v = json_parent(d, v))
-            (void)buf_add_char(out, ']');
+            buf_add_char(out, ']');
         if (v == top)
             break;
-        (void)buf_add_char(out, ' ');
+        buf_add_char(out, ' ');
         v = json_next(d, v);
     }
 }

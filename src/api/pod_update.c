@@ -174,7 +174,7 @@ static void validate_rest_unchanged(struct validation *v, const struct field_pat
     }
     if (json_equal(&d, now, old))
         return;
-    (void)buf_add_cstr(&detail, UPDATES_FORBIDDEN "\n"); /* failures stick */
+    buf_add_cstr(&detail, UPDATES_FORBIDDEN "\n");
     json_diff(&d, "spec", old, now, &detail);
     errors_forbidden(v->errors, p, buf_cstr(&detail));
 }

@@ -60,8 +60,8 @@ struct quantity quantity_of(int64_t amount, enum quantity_format format);
 
 /* The text that the API shows: the input unchanged where that is as good as canonical, else the canonical
  * form. Never longer than QUANTITY_TEXT_BYTES_MAX. Returns the buffer's failure, if any. */
-int quantity_format(const struct quantity *q, struct buf *out);
-int quantity_canonical(const struct quantity *q, struct buf *out);
+void quantity_format(const struct quantity *q, struct buf *out);
+void quantity_canonical(const struct quantity *q, struct buf *out);
 
 /* By amount alone: "1000m" equals "1", "0Ki" equals "0". Negative, zero or positive. */
 int quantity_cmp(const struct quantity *a, const struct quantity *b);

@@ -109,7 +109,7 @@ static void buf_add_zeros(struct buf *out, size_t count)
         memset(at, '0', count);
 }
 
-int quantity_canonical(const struct quantity *q, struct buf *out)
+void quantity_canonical(const struct quantity *q, struct buf *out)
 {
     struct quantity_parts parts = quantity_parts_of(q);
     char digits[DIGITS_BYTES_MAX];
@@ -117,40 +117,44 @@ int quantity_canonical(const struct quantity *q, struct buf *out)
     const char *at = digits_write(parts.digits, digits, &len);
 
     if (parts.negative)
-        (void)buf_add_char(out, '-'); /* failures stick and show at the end */
-    (void)buf_add(out, at, len);
+        buf_add_char(out, '-');
+    buf_add(out, at, len);
     buf_add_zeros(out, parts.zeros);
-    return buf_add_cstr(out, parts.suffix);
+    buf_add_cstr(out, parts.suffix);
 }
 
-static int quantity_add_suffix(const struct quantity *q, struct buf *out)
+static void quantity_add_suffix(const struct quantity *q, struct buf *out)
 {
-    if (q->suffix < quantity_suffixes_count)
-        return buf_add(out, quantity_suffixes[q->suffix].text, quantity_suffixes[q->suffix].len);
-    (void)buf_add_char(out, q->suffix == QUANTITY_SUFFIX_LOWER_E ? 'e' : 'E');
+    if (q->suffix < quantity_suffixes_count) {
+        buf_add(out, quantity_suffixes[q->suffix].text, quantity_suffixes[q->suffix].len);
+        return;
+    }
+    buf_add_char(out, q->suffix == QUANTITY_SUFFIX_LOWER_E ? 'e' : 'E');
     if (q->exponent_plus || q->exponent_minus)
-        (void)buf_add_char(out, q->exponent_plus ? '+' : '-');
+        buf_add_char(out, q->exponent_plus ? '+' : '-');
     buf_add_zeros(out, q->exponent_zeros);
-    return buf_addf(out, "%d", q->exponent_digits);
+    buf_addf(out, "%d", q->exponent_digits);
 }
 
-int quantity_format(const struct quantity *q, struct buf *out)
+void quantity_format(const struct quantity *q, struct buf *out)
 {
     char digits[DIGITS_BYTES_MAX];
     const char *at;
     size_t len;
 
-    if (!q->verbatim)
-        return quantity_canonical(q, out);
+    if (!q->verbatim) {
+        quantity_canonical(q, out);
+        return;
+    }
     at = digits_write(q->format == QUANTITY_BINARY_SI ? q->low >> quantity_suffixes[q->suffix].power : q->low,
                       digits, &len);
     assert(len > q->fraction); /* a text that begins with a point is not kept */
     if (q->plus || q->negative)
-        (void)buf_add_char(out, q->plus ? '+' : '-'); /* failures stick and show at the end */
+        buf_add_char(out, q->plus ? '+' : '-');
     buf_add_zeros(out, q->zeros);
-    (void)buf_add(out, at, len - q->fraction);
+    buf_add(out, at, len - q->fraction);
     if (q->point)
-        (void)buf_add_char(out, '.');
-    (void)buf_add(out, at + len - q->fraction, q->fraction);
-    return quantity_add_suffix(q, out);
+        buf_add_char(out, '.');
+    buf_add(out, at + len - q->fraction, q->fraction);
+    quantity_add_suffix(q, out);
 }

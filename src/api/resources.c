@@ -33,7 +33,7 @@ static json_ref quantity_text(struct json *d, const struct quantity *q)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
 
-    (void)quantity_format(q, &text); /* the buffer holds any */
+    quantity_format(q, &text); /* the buffer holds any */
     return json_new_string(d, buf_str(&text));
 }
 

@@ -302,26 +302,25 @@ static void requirement_format(const struct requirement *r, struct buf *out)
     static_assert(ARRAY_LEN(between) == SELECTOR_OP_COUNT, "write every operator");
 
     if (r->op == SELECTOR_DOES_NOT_EXIST)
-        (void)buf_add_char(out, '!'); /* failures stick and show at the end */
-    (void)buf_add_cstr(out, r->key);
-    (void)buf_add_cstr(out, between[r->op]);
+        buf_add_char(out, '!');
+    buf_add_cstr(out, r->key);
+    buf_add_cstr(out, between[r->op]);
     for (size_t i = 0; i < r->values_count; i++) {
         if (i)
-            (void)buf_add_char(out, ',');
-        (void)buf_add_cstr(out, r->values[i]);
+            buf_add_char(out, ',');
+        buf_add_cstr(out, r->values[i]);
     }
     if (r->op == SELECTOR_IN || r->op == SELECTOR_NOT_IN)
-        (void)buf_add_char(out, ')');
+        buf_add_char(out, ')');
 }
 
-int label_selector_format(const struct label_selector *sel, struct buf *out)
+void label_selector_format(const struct label_selector *sel, struct buf *out)
 {
     for (size_t i = 0; i < sel->count; i++) {
         if (i)
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
         requirement_format(&sel->items[i], out);
     }
-    return -(int)out->failed;
 }
 
 void requirement_words(const struct requirement *q, struct buf *out)
@@ -330,7 +329,7 @@ void requirement_words(const struct requirement *q, struct buf *out)
     const struct label_selector one = { .items = &copy, .count = 1 };
 
     if (q->op == SELECTOR_IN && q->values_count == 1)
-        (void)buf_addf(out, "%s=%s", q->key, q->values[0]);
+        buf_addf(out, "%s=%s", q->key, q->values[0]);
     else
-        (void)label_selector_format(&one, out);
+        label_selector_format(&one, out);
 }

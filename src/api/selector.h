@@ -70,7 +70,7 @@ bool requirement_matches(const struct requirement *r, const struct kv *labels, s
 bool label_selector_matches(const struct label_selector *sel, const struct kv *labels, size_t count);
 
 /* A text that parses to the same requirements. Returns the buffer's failure, if any. */
-int label_selector_format(const struct label_selector *sel, struct buf *out);
+void label_selector_format(const struct label_selector *sel, struct buf *out);
 /* One requirement for people: "tier=gold" for a single value, else as label_selector_format() has it. */
 void requirement_words(const struct requirement *q, struct buf *out);
 

@@ -164,7 +164,7 @@ static void write_text(struct buf *out, const char *key, const char *text, bool 
 {
     if (!text || text[0] == '\0')
         return;
-    (void)buf_addf(out, "%s\"%s\":", *is_first ? "" : ",", key);
+    buf_addf(out, "%s\"%s\":", *is_first ? "" : ",", key);
     json_write_string(out, str_of(text));
     *is_first = false;
 }
@@ -173,11 +173,11 @@ static void write_causes(struct buf *out, const struct status_cause *causes, uin
 {
     for (uint32_t i = 0; i < count; i++) {
         bool is_first = true;
-        (void)buf_add_cstr(out, i ? ",{" : "{");
+        buf_add_cstr(out, i ? ",{" : "{");
         write_text(out, "reason", causes[i].reason, &is_first);
         write_text(out, "message", causes[i].message, &is_first);
         write_text(out, "field", causes[i].field, &is_first);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
     }
 }
 
@@ -185,37 +185,37 @@ static void write_details(struct buf *out, const struct status_info *s)
 {
     bool is_first = true;
 
-    (void)buf_add_cstr(out, ",\"details\":{");
+    buf_add_cstr(out, ",\"details\":{");
     write_text(out, "name", s->name, &is_first);
     write_text(out, "group", s->group, &is_first);
     write_text(out, "kind", s->kind, &is_first);
     write_text(out, "uid", s->uid, &is_first);
     if (s->causes_count) {
-        (void)buf_addf(out, "%s\"causes\":[", is_first ? "" : ",");
+        buf_addf(out, "%s\"causes\":[", is_first ? "" : ",");
         write_causes(out, s->causes, s->causes_count);
-        (void)buf_add_char(out, ']');
+        buf_add_char(out, ']');
         is_first = false;
     }
     if (s->retry_after_seconds)
-        (void)buf_addf(out, "%s\"retryAfterSeconds\":%" PRId64, is_first ? "" : ",", s->retry_after_seconds);
-    (void)buf_add_char(out, '}');
+        buf_addf(out, "%s\"retryAfterSeconds\":%" PRId64, is_first ? "" : ",", s->retry_after_seconds);
+    buf_add_char(out, '}');
 }
 
 void status_write(const struct status_info *s, struct buf *out)
 {
     bool is_first = true;
 
-    (void)buf_add_cstr(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+    buf_add_cstr(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
     write_text(out, "continue", s->continue_token, &is_first);
-    (void)buf_addf(out, "},\"status\":\"%s\"", s->is_success ? "Success" : "Failure");
+    buf_addf(out, "},\"status\":\"%s\"", s->is_success ? "Success" : "Failure");
     is_first = false;
     write_text(out, "message", s->message, &is_first);
     write_text(out, "reason", s->reason, &is_first);
     if (s->has_details)
         write_details(out, s);
     if (s->code)
-        (void)buf_addf(out, ",\"code\":%d", s->code);
-    (void)buf_add_char(out, '}');
+        buf_addf(out, ",\"code\":%d", s->code);
+    buf_add_char(out, '}');
 }
 
 void status_write_error(const struct error *e, const struct status_info *about, struct buf *out)
@@ -231,7 +231,7 @@ void status_write_error(const struct error *e, const struct status_info *about, 
     s.reason = status_reason(e->code);
     s.message = e->msg;
     if (s.code == 500) { /* says so, and has the bare words as its cause */
-        (void)buf_addf(&message, "Internal error occurred: %s", e->msg);
+        buf_addf(&message, "Internal error occurred: %s", e->msg);
         s.message = buf_cstr(&message);
         s.has_details = true;
         s.causes = &cause;

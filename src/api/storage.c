@@ -50,7 +50,7 @@ void access_modes_short(unsigned modes, struct buf *out)
     for (unsigned i = 0; i < ARRAY_LEN(access_mode_short_names); i++) {
         if (!(modes & 1U << i))
             continue;
-        (void)buf_addf(out, "%s%s", first ? "" : ",", access_mode_short_names[i]);
+        buf_addf(out, "%s%s", first ? "" : ",", access_mode_short_names[i]);
         first = false;
     }
 }

@@ -122,7 +122,7 @@ static void validate_value(struct validation *v, const struct field_path *p, str
     if (name_check(NAME_LABEL_VALUE, value, &problems))
         return;
     for (size_t i = 0; i < problems.count; i++)
-        (void)buf_addf(&detail, "%s%s", i ? ";" : "", problems.items[i].detail);
+        buf_addf(&detail, "%s%s", i ? ";" : "", problems.items[i].detail);
     errors_invalid(v->errors, p, show_text(v->errors, value), buf_cstr(&detail));
 }
 

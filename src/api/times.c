@@ -261,7 +261,7 @@ static char *put_number(char *out, int value, int digits)
 }
 
 /* By hand instead of by printf, which took an eighth of the time that decoding a volume takes. */
-static int format_time(struct timestamp t, bool is_micro, struct buf *out)
+static void format_time(struct timestamp t, bool is_micro, struct buf *out)
 {
     char text[sizeof "2006-01-02T15:04:05.000000Z"], *at = text;
     struct civil c = { 0 };
@@ -284,94 +284,101 @@ static int format_time(struct timestamp t, bool is_micro, struct buf *out)
         at = put_number(at, t.nanos / 1000, MICRO_DIGITS);
         *at++ = 'Z';
     }
-    return buf_add(out, text, (size_t)(at - text));
+    buf_add(out, text, (size_t)(at - text));
 }
 
-int timestamp_format(struct timestamp t, struct buf *out)
+void timestamp_format(struct timestamp t, struct buf *out)
 {
-    return format_time(t, /* is_micro= */ false, out);
+    format_time(t, /* is_micro= */ false, out);
 }
 
-int timestamp_format_micro(struct timestamp t, struct buf *out)
+void timestamp_format_micro(struct timestamp t, struct buf *out)
 {
-    return format_time(t, /* is_micro= */ true, out);
+    format_time(t, /* is_micro= */ true, out);
 }
 
 /* Two units of which the second is left out when it is nothing. */
-static int add_two_units(struct buf *out, int64_t first, char first_unit, int64_t second, char second_unit)
+static void add_two_units(struct buf *out, int64_t first, char first_unit, int64_t second, char second_unit)
 {
-    if (second == 0)
-        return buf_addf(out, "%lld%c", (long long)first, first_unit);
-    return buf_addf(out, "%lld%c%lld%c", (long long)first, first_unit, (long long)second, second_unit);
+    buf_addf(out, "%lld%c", (long long)first, first_unit);
+    if (second != 0)
+        buf_addf(out, "%lld%c", (long long)second, second_unit);
 }
 
-int duration_human(int64_t seconds, struct buf *out)
+void duration_human(int64_t seconds, struct buf *out)
 {
     int64_t minutes = seconds / 60, hours = seconds / 3600, days = seconds / 86400, years = days / 365;
 
     if (seconds < -1)
-        return buf_add_cstr(out, "<invalid>");
-    if (seconds < 120)
-        return buf_addf(out, "%llds", seconds < 0 ? 0 : (long long)seconds);
-    if (minutes < 10)
-        return add_two_units(out, minutes, 'm', seconds % 60, 's');
-    if (hours < 3)
-        return buf_addf(out, "%lldm", (long long)minutes);
-    if (hours < 8)
-        return add_two_units(out, hours, 'h', minutes % 60, 'm');
-    if (hours < 48)
-        return buf_addf(out, "%lldh", (long long)hours);
-    if (days < 8)
-        return add_two_units(out, days, 'd', hours % 24, 'h');
-    if (years < 2)
-        return buf_addf(out, "%lldd", (long long)days);
-    return add_two_units(out, years, 'y', years < 8 ? days % 365 : 0, 'd');
+        buf_add_cstr(out, "<invalid>");
+    else if (seconds < 120)
+        buf_addf(out, "%llds", seconds < 0 ? 0 : (long long)seconds);
+    else if (minutes < 10)
+        add_two_units(out, minutes, 'm', seconds % 60, 's');
+    else if (hours < 3)
+        buf_addf(out, "%lldm", (long long)minutes);
+    else if (hours < 8)
+        add_two_units(out, hours, 'h', minutes % 60, 'm');
+    else if (hours < 48)
+        buf_addf(out, "%lldh", (long long)hours);
+    else if (days < 8)
+        add_two_units(out, days, 'd', hours % 24, 'h');
+    else if (years < 2)
+        buf_addf(out, "%lldd", (long long)days);
+    else
+        add_two_units(out, years, 'y', years < 8 ? days % 365 : 0, 'd');
 }
 
 /* A number of units of so many nanoseconds, with as many digits behind the point as it takes. */
-static int add_decimal(struct buf *out, uint64_t ns, uint64_t unit_ns, const char *unit)
+static void add_decimal(struct buf *out, uint64_t ns, uint64_t unit_ns, const char *unit)
 {
     char digits[sizeof ".000000000"] = ".", *at = digits + 1;
 
-    (void)buf_addf(out, "%" PRIu64, ns / unit_ns); /* the last addition tells */
+    buf_addf(out, "%" PRIu64, ns / unit_ns);
     for (uint64_t rest = ns % unit_ns; rest; rest %= unit_ns) {
         unit_ns /= 10;
         *at++ = (char)('0' + rest / unit_ns);
     }
     if (at > digits + 1)
-        (void)buf_add(out, digits, (size_t)(at - digits));
-    return buf_add_cstr(out, unit);
+        buf_add(out, digits, (size_t)(at - digits));
+    buf_add_cstr(out, unit);
 }
 
-int duration_write(int64_t ns, struct buf *out)
+void duration_write(int64_t ns, struct buf *out)
 {
     const uint64_t second = NANOS_PER_SECOND, minute = 60 * second, hour = 60 * minute;
     uint64_t rest = ns < 0 ? -(uint64_t)ns : (uint64_t)ns; /* the least number has no positive twin */
 
     if (ns < 0)
-        (void)buf_add_char(out, '-'); /* the last addition tells */
+        buf_add_char(out, '-');
     if (rest > 0 && rest < second) {
         if (rest < 1000)
-            return add_decimal(out, rest, 1, "ns");
-        return rest < 1000000 ? add_decimal(out, rest, 1000, "µs") : add_decimal(out, rest, 1000000, "ms");
+            add_decimal(out, rest, 1, "ns");
+        else if (rest < 1000000)
+            add_decimal(out, rest, 1000, "µs");
+        else
+            add_decimal(out, rest, 1000000, "ms");
+        return;
     }
     if (rest >= hour)
-        (void)buf_addf(out, "%" PRIu64 "h", rest / hour);
+        buf_addf(out, "%" PRIu64 "h", rest / hour);
     if (rest >= minute)
-        (void)buf_addf(out, "%" PRIu64 "m", rest % hour / minute);
-    return add_decimal(out, rest % minute, second, "s");
+        buf_addf(out, "%" PRIu64 "m", rest % hour / minute);
+    add_decimal(out, rest % minute, second, "s");
 }
 
-int timestamp_age(struct timestamp t, struct timestamp now, struct buf *out)
+void timestamp_age(struct timestamp t, struct timestamp now, struct buf *out)
 {
     int64_t seconds = now.seconds - t.seconds;
 
-    if (timestamp_is_zero(t))
-        return buf_add_cstr(out, "<unknown>");
+    if (timestamp_is_zero(t)) {
+        buf_add_cstr(out, "<unknown>");
+        return;
+    }
     /* whole seconds towards zero, also for a time that is ahead */
     if (seconds > 0 && now.nanos < t.nanos)
         seconds--;
     else if (seconds < 0 && now.nanos > t.nanos)
         seconds++;
-    return duration_human(seconds, out);
+    duration_human(seconds, out);
 }

@@ -44,17 +44,17 @@ int timestamp_cmp(struct timestamp a, struct timestamp b);
 
 /* Time: whole seconds, the fraction cut off. MicroTime: always six digits. Both end in Z. They return the
  * buffer's failure, if any. */
-int timestamp_format(struct timestamp t, struct buf *out);
-int timestamp_format_micro(struct timestamp t, struct buf *out);
+void timestamp_format(struct timestamp t, struct buf *out);
+void timestamp_format_micro(struct timestamp t, struct buf *out);
 
 /* The age column of tables: "42s", "3m5s", "5d3h", "2y40d"; "<invalid>" for more than a second in the
  * future. */
-int duration_human(int64_t seconds, struct buf *out);
+void duration_human(int64_t seconds, struct buf *out);
 
 /* A duration as Go prints one: "0s", "500ms", "1.5s", "2m2s", "1h0m0s". */
-int duration_write(int64_t ns, struct buf *out);
+void duration_write(int64_t ns, struct buf *out);
 
 /* The age of something made at t: "<unknown>" for no time. */
-int timestamp_age(struct timestamp t, struct timestamp now, struct buf *out);
+void timestamp_age(struct timestamp t, struct timestamp now, struct buf *out);
 
 #endif

@@ -103,7 +103,7 @@ static void volume_set_phase_time(struct json *d, json_ref status, struct timest
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
 
-    (void)timestamp_format(now, &text);
+    timestamp_format(now, &text);
     json_set(d, status, "lastPhaseTransitionTime", json_new_string(d, buf_str(&text)));
 }
 
@@ -316,7 +316,7 @@ static void validate_same_source(struct validation *v, json_ref spec, json_ref o
     struct field_path at = path_child(NULL, "spec"), source_at = path_child(&at, "persistentvolumesource");
     bool changed = false;
 
-    (void)buf_add_cstr(&detail, "spec.persistentvolumesource is immutable after creation\n");
+    buf_add_cstr(&detail, "spec.persistentvolumesource is immutable after creation\n");
     for (int kind = SOURCE_NONE + 1; kind < SOURCE_COUNT; kind++) {
         const char *name = volume_sources[kind].name;
         json_ref source = json_get(v->d, spec, name), before = json_get(v->d, old, name);

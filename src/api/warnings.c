@@ -16,9 +16,9 @@ static void warn(struct field_report *out, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    (void)buf_addv(&out->lines, fmt, ap); /* what does not fit is left away */
+    buf_addv(&out->lines, fmt, ap); /* what does not fit is left away */
     va_end(ap);
-    (void)buf_add_char(&out->lines, '\0');
+    buf_add_char(&out->lines, '\0');
     if (!out->lines.failed)
         out->count++;
 }

@@ -65,8 +65,8 @@ int yaml_refuse(const struct yaml_builder *b, enum err code, struct yaml_at at, 
     if (f)
         json_path_text(b->doc, f->node, &where);
     if (f && f->key.s) {
-        (void)buf_add_cstr(&where, where.len ? "." : "");
-        (void)buf_add_str(&where, f->key);
+        buf_add_cstr(&where, where.len ? "." : "");
+        buf_add_str(&where, f->key);
     }
     return error_set(err, code, "line %u, column %u%s%s: %s", at.line, at.column, where.len ? ", in " : "",
                      buf_cstr(&where), what);

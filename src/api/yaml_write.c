@@ -16,7 +16,10 @@
 
 static int yaml_write_bytes(void *ctx, unsigned char *bytes, size_t len)
 {
-    return buf_add(ctx, bytes, len) == 0;
+    struct buf *out = ctx;
+
+    buf_add(out, bytes, len);
+    return !out->failed;
 }
 
 /* All of these return 1, or 0 when something failed: libyaml's way. The emitter takes the event, on failure

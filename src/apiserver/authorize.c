@@ -256,31 +256,31 @@ static void add_quoted(struct buf *out, const char *before, struct str text)
 {
     char quoted[ERROR_MSG_BYTES_MAX];
 
-    (void)buf_addf(out, "%s%s", before, quote(quoted, sizeof quoted, text));
+    buf_addf(out, "%s%s", before, quote(quoted, sizeof quoted, text));
 }
 
 static void add_escaped(struct buf *out, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.s[i] == '&')
-            (void)buf_add_cstr(out, "&amp;");
+            buf_add_cstr(out, "&amp;");
         else if (text.s[i] == '<')
-            (void)buf_add_cstr(out, "&lt;");
+            buf_add_cstr(out, "&lt;");
         else if (text.s[i] == '>')
-            (void)buf_add_cstr(out, "&gt;");
+            buf_add_cstr(out, "&gt;");
         else
-            (void)buf_add_char(out, text.s[i]);
+            buf_add_char(out, text.s[i]);
     }
 }
 
 void forbidden_prefix(struct str resource, struct str group, struct str name, struct buf *out)
 {
-    (void)buf_add_str(out, resource);
+    buf_add_str(out, resource);
     if (group.len)
-        (void)buf_addf(out, ".%.*s", STR_ARG(group));
+        buf_addf(out, ".%.*s", STR_ARG(group));
     if (name.len)
         add_quoted(out, " ", name);
-    (void)buf_add_cstr(out, " is forbidden: ");
+    buf_add_cstr(out, " is forbidden: ");
 }
 
 /* Who cannot do what. */
@@ -289,18 +289,18 @@ static void add_deed(struct buf *out, const struct user *u, const struct access 
     _cleanup_(buf_done_p) struct buf resource = BUF_INIT(REFUSAL_BYTES_MAX);
 
     add_quoted(out, "User ", str_of(u->name));
-    (void)buf_addf(out, " cannot %.*s", STR_ARG(a->verb));
+    buf_addf(out, " cannot %.*s", STR_ARG(a->verb));
     if (!a->is_resource) {
         add_quoted(out, " path ", a->path);
         return;
     }
-    (void)buf_addf(&resource, "%.*s%s%.*s", STR_ARG(a->resource), a->sub.len ? "/" : "", STR_ARG(a->sub));
+    buf_addf(&resource, "%.*s%s%.*s", STR_ARG(a->resource), a->sub.len ? "/" : "", STR_ARG(a->sub));
     add_quoted(out, " resource ", buf_str(&resource));
     add_quoted(out, " in API group ", a->group);
     if (a->ns.len)
         add_quoted(out, " in the namespace ", a->ns);
     else
-        (void)buf_add_cstr(out, " at the cluster scope");
+        buf_add_cstr(out, " at the cluster scope");
 }
 
 int access_refuse(const struct user *u, const struct access *a, const char *reason, struct error *err)
@@ -314,10 +314,10 @@ int access_refuse(const struct user *u, const struct access *a, const char *reas
     if (a->is_resource)
         forbidden_prefix(a->resource, a->group, a->name, &text);
     else
-        (void)buf_add_cstr(&text, "forbidden: ");
+        buf_add_cstr(&text, "forbidden: ");
     add_escaped(&text, buf_str(&deed));
     if (reason[0] != '\0')
-        (void)buf_addf(&text, ": %s", reason);
+        buf_addf(&text, ": %s", reason);
     if (deed.failed || text.failed)
         return error_set(err, ERR_DENIED, "forbidden");
     return error_set(err, ERR_DENIED, "%s", buf_cstr(&text));

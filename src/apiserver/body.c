@@ -61,7 +61,7 @@ static const char *summarize(struct call *c, struct str body)
     if (body.len == 0)
         return "<empty>";
     if (body.s[0] == '{' && str_is_utf8((struct str){ body.s, len }))
-        (void)buf_add(&b, body.s, len);
+        buf_add(&b, body.s, len);
     else
         for (size_t i = 0; i < len; i++)
             buf_addf(&b, "%02x", (unsigned char)body.s[i]);

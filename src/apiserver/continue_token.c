@@ -38,9 +38,9 @@ static int decode_url(struct str text, struct buf *out, struct error *err)
     _cleanup_(buf_done_p) struct buf standard = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX + 4);
 
     for (size_t i = 0; i < text.len; i++)
-        (void)buf_add_char(&standard, standard_digit(text.s[i]));
+        buf_add_char(&standard, standard_digit(text.s[i]));
     while (!standard.failed && standard.len % 4)
-        (void)buf_add_char(&standard, '=');
+        buf_add_char(&standard, '=');
     if (standard.failed)
         return buf_check(&standard, "continue key", err);
     return base64_decode(buf_str(&standard), out, err);
@@ -54,16 +54,16 @@ void continue_token_write(const struct continue_token *t, struct buf *out)
     _cleanup_(buf_done_p) struct buf start = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX);
 
     if (t->ns.len) {
-        (void)buf_add_str(&start, t->ns);
-        (void)buf_add_char(&start, '/');
+        buf_add_str(&start, t->ns);
+        buf_add_char(&start, '/');
     }
-    (void)buf_add_str(&start, t->name);
-    (void)buf_add_char(&start, '\0');
-    (void)buf_addf(&json, "{\"v\":\"" TOKEN_VERSION "\",\"rv\":%" PRId64 ",\"start\":", t->revision);
+    buf_add_str(&start, t->name);
+    buf_add_char(&start, '\0');
+    buf_addf(&json, "{\"v\":\"" TOKEN_VERSION "\",\"rv\":%" PRId64 ",\"start\":", t->revision);
     json_write_string(&json, buf_str(&start));
     if (t->left >= 0)
-        (void)buf_addf(&json, ",\"left\":%" PRId64, t->left);
-    (void)buf_add_char(&json, '}');
+        buf_addf(&json, ",\"left\":%" PRId64, t->left);
+    buf_add_char(&json, '}');
     if (start.failed || json.failed)
         out->failed = start.failed ? start.failed : json.failed;
     else

@@ -13,7 +13,7 @@ static int csi_refuse(const struct restricted_write *w, const char *why, struct 
 
     forbidden_prefix(str_of(w->kind->plural), str_of(w->kind->group),
                      w->old ? str_of(w->old->name) : json_get_text(w->d, meta, "name"), &text);
-    (void)buf_addf(&text, "group \"" GROUP_CSI "\" %s", why);
+    buf_addf(&text, "group \"" GROUP_CSI "\" %s", why);
     return error_set(err, ERR_DENIED, "%s", text.failed ? "forbidden" : buf_cstr(&text));
 }
 

@@ -66,8 +66,8 @@ static char *place_path(const struct place *at)
     struct buf path = BUF_INIT(PATH_BYTES_MAX);
     char *taken;
 
-    (void)buf_addf(&path, "%s%s%s%s%s", at->root, at->group ? "/" : "", at->group ? at->group : "",
-                   at->version ? "/" : "", at->version ? at->version : "");
+    buf_addf(&path, "%s%s%s%s%s", at->root, at->group ? "/" : "", at->group ? at->group : "",
+             at->version ? "/" : "", at->version ? at->version : "");
     taken = buf_take(&path);
     buf_done(&path);
     return taken;
@@ -250,7 +250,7 @@ static void answer_aggregated(const struct document *doc, struct call *c)
         call_answer_reply(c, 304, form_content_types[doc->form]);
         return;
     }
-    (void)buf_addf(&c->reply, "%s\n", doc->body);
+    buf_addf(&c->reply, "%s\n", doc->body);
     call_answer_reply(c, 200, form_content_types[doc->form]);
 }
 

@@ -39,7 +39,7 @@ bool span_next_version(struct resource_span *s, struct resource_span *ret)
 
 static void write_member(const char *name, const char *value, struct buf *out)
 {
-    (void)buf_addf(out, "\"%s\":\"%s\",", name, value);
+    buf_addf(out, "\"%s\":\"%s\",", name, value);
 }
 
 /* `"shortNames":["sc"],`; nothing when there are none. */
@@ -47,10 +47,10 @@ static void write_words(const char *name, const char *const *words, struct buf *
 {
     if (!words || !words[0])
         return;
-    (void)buf_addf(out, "\"%s\":[", name);
+    buf_addf(out, "\"%s\":[", name);
     for (size_t i = 0; words[i]; i++)
-        (void)buf_addf(out, "%s\"%s\"", i ? "," : "", words[i]);
-    (void)buf_add_cstr(out, "],");
+        buf_addf(out, "%s\"%s\"", i ? "," : "", words[i]);
+    buf_add_cstr(out, "],");
 }
 
 static void write_verbs(unsigned verbs, struct buf *out)
@@ -70,22 +70,22 @@ static void close_object(struct buf *out)
     if (!out->failed && out->len && out->data[out->len - 1] == ',')
         out->data[out->len - 1] = '}';
     else
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
 }
 
 /* --- Legacy --- */
 
 void discovery_write_versions(const char *address, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":["
-                            "{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
+    buf_add_cstr(out, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":["
+                      "{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
     json_write_string(out, str_of(address));
-    (void)buf_add_cstr(out, "}]}");
+    buf_add_cstr(out, "}]}");
 }
 
 static void write_group_version(const struct resource *r, struct buf *out)
 {
-    (void)buf_addf(out, "{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", r->group, r->version, r->version);
+    buf_addf(out, "{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", r->group, r->version, r->version);
 }
 
 /* The first version of the table is the one that clients should use. */
@@ -94,12 +94,12 @@ static void write_group_members(struct resource_span group, struct buf *out)
     const struct resource *first = group.items;
     struct resource_span version;
 
-    (void)buf_addf(out, "\"name\":\"%s\",\"versions\":[", first->group);
+    buf_addf(out, "\"name\":\"%s\",\"versions\":[", first->group);
     while (span_next_version(&group, &version)) {
-        (void)buf_add_cstr(out, version.items == first ? "" : ",");
+        buf_add_cstr(out, version.items == first ? "" : ",");
         write_group_version(version.items, out);
     }
-    (void)buf_add_cstr(out, "],\"preferredVersion\":");
+    buf_add_cstr(out, "],\"preferredVersion\":");
     write_group_version(first, out);
 }
 
@@ -108,21 +108,21 @@ void discovery_write_groups(struct resource_span groups, struct buf *out)
     struct resource_span group;
     const char *separator = "";
 
-    (void)buf_add_cstr(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+    buf_add_cstr(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
     while (span_next_group(&groups, &group)) {
-        (void)buf_addf(out, "%s{", separator);
+        buf_addf(out, "%s{", separator);
         write_group_members(group, out);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
         separator = ",";
     }
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }
 
 void discovery_write_group(struct resource_span group, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
+    buf_add_cstr(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
     write_group_members(group, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 /* Tells clients that migrate stored objects in which form they are stored: eight bytes that stay the same as
@@ -134,21 +134,21 @@ static void write_storage_hash(const struct resource *r, struct buf *out)
     char bytes[8];
     uint64_t hash;
 
-    (void)buf_addf(&text, "%s/%s/%s", r->group, r->version, r->kind);
+    buf_addf(&text, "%s/%s/%s", r->group, r->version, r->kind);
     hash = siphash13(fixed, buf_str(&text));
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(hash >> 8 * i);
-    (void)buf_add_cstr(out, "\"storageVersionHash\":\"");
+    buf_add_cstr(out, "\"storageVersionHash\":\"");
     base64_encode((struct str){ bytes, sizeof bytes }, out);
-    (void)buf_add_cstr(out, "\",");
+    buf_add_cstr(out, "\",");
 }
 
 static void write_resource(const struct resource *r, struct buf *out)
 {
-    (void)buf_add_char(out, '{');
+    buf_add_char(out, '{');
     write_member("name", r->plural, out);
     write_member("singularName", r->singular, out);
-    (void)buf_addf(out, "\"namespaced\":%s,", r->is_namespaced ? "true" : "false");
+    buf_addf(out, "\"namespaced\":%s,", r->is_namespaced ? "true" : "false");
     write_member("kind", r->kind, out);
     write_verbs(r->verbs, out);
     write_words("shortNames", r->short_names, out);
@@ -161,8 +161,8 @@ static void write_resource(const struct resource *r, struct buf *out)
 /* Group and version only where they are not the resource's own. */
 static void write_subresource(const struct resource *r, const struct subresource *s, struct buf *out)
 {
-    (void)buf_addf(out, "{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", r->plural, s->name,
-                   r->is_namespaced ? "true" : "false");
+    buf_addf(out, "{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", r->plural, s->name,
+             r->is_namespaced ? "true" : "false");
     if (s->kind && (strcmp(s->group, r->group) != 0 || strcmp(s->version, r->version) != 0)) {
         write_member("group", s->group, out);
         write_member("version", s->version, out);
@@ -176,50 +176,50 @@ void discovery_write_resources(struct resource_span group_version, struct buf *o
 {
     const struct resource *first = group_version.items;
 
-    (void)buf_addf(
+    buf_addf(
         out,
         "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"%s%s%s\",\"resources\":[",
         first->group, first->group[0] ? "/" : "", first->version);
     for (size_t i = 0; i < group_version.count; i++) {
         const struct resource *r = &first[i];
 
-        (void)buf_add_cstr(out, i ? "," : "");
+        buf_add_cstr(out, i ? "," : "");
         write_resource(r, out);
         for (const struct subresource *s = r->subs; s->name; s++) {
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
             write_subresource(r, s, out);
         }
     }
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }
 
 /* --- Aggregated --- */
 
 static void write_response_kind(const char *group, const char *version, const char *kind, struct buf *out)
 {
-    (void)buf_addf(out, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"},", group,
-                   version, kind);
+    buf_addf(out, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"},", group, version,
+             kind);
 }
 
 static void write_found_subresources(const struct resource *r, struct buf *out)
 {
     if (!r->subs->name)
         return;
-    (void)buf_add_cstr(out, "\"subresources\":[");
+    buf_add_cstr(out, "\"subresources\":[");
     for (const struct subresource *s = r->subs; s->name; s++) {
-        (void)buf_addf(out, "%s{", s == r->subs ? "" : ",");
+        buf_addf(out, "%s{", s == r->subs ? "" : ",");
         write_member("subresource", s->name, out);
         write_response_kind(s->kind ? s->group : r->group, s->kind ? s->version : r->version,
                             s->kind ? s->kind : r->kind, out);
         write_verbs(s->verbs, out);
         close_object(out);
     }
-    (void)buf_add_cstr(out, "],");
+    buf_add_cstr(out, "],");
 }
 
 static void write_found_resource(const struct resource *r, struct buf *out)
 {
-    (void)buf_add_char(out, '{');
+    buf_add_char(out, '{');
     write_member("resource", r->plural, out);
     write_response_kind(r->group, r->version, r->kind, out);
     write_member("scope", r->is_namespaced ? "Namespaced" : "Cluster", out);
@@ -233,12 +233,12 @@ static void write_found_resource(const struct resource *r, struct buf *out)
 
 static void write_found_version(struct resource_span version, struct buf *out)
 {
-    (void)buf_addf(out, "{\"version\":\"%s\",\"resources\":[", version.items->version);
+    buf_addf(out, "{\"version\":\"%s\",\"resources\":[", version.items->version);
     for (size_t i = 0; i < version.count; i++) {
-        (void)buf_add_cstr(out, i ? "," : "");
+        buf_add_cstr(out, i ? "," : "");
         write_found_resource(&version.items[i], out);
     }
-    (void)buf_add_cstr(out, "],\"freshness\":\"Current\"}");
+    buf_add_cstr(out, "],\"freshness\":\"Current\"}");
 }
 
 /* The core group has no name. */
@@ -247,15 +247,15 @@ static void write_found_group(struct resource_span group, struct buf *out)
     const struct resource *first = group.items;
     struct resource_span version;
 
-    (void)buf_add_cstr(out, "{\"metadata\":{");
+    buf_add_cstr(out, "{\"metadata\":{");
     if (first->group[0])
-        (void)buf_addf(out, "\"name\":\"%s\"", first->group);
-    (void)buf_add_cstr(out, "},\"versions\":[");
+        buf_addf(out, "\"name\":\"%s\"", first->group);
+    buf_add_cstr(out, "},\"versions\":[");
     while (span_next_version(&group, &version)) {
-        (void)buf_add_cstr(out, version.items == first ? "" : ",");
+        buf_add_cstr(out, version.items == first ? "" : ",");
         write_found_version(version, out);
     }
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }
 
 void discovery_write_aggregated(struct resource_span groups, const char *version, struct buf *out)
@@ -263,13 +263,13 @@ void discovery_write_aggregated(struct resource_span groups, const char *version
     const struct resource *first = groups.items;
     struct resource_span group;
 
-    (void)buf_addf(out,
-                   "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
-                   "\"metadata\":{},\"items\":[",
-                   version);
+    buf_addf(out,
+             "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
+             "\"metadata\":{},\"items\":[",
+             version);
     while (span_next_group(&groups, &group)) {
-        (void)buf_add_cstr(out, group.items == first ? "" : ",");
+        buf_add_cstr(out, group.items == first ? "" : ",");
         write_found_group(group, out);
     }
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }

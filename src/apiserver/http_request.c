@@ -242,7 +242,8 @@ static enum MHD_Result request_add_body(struct http_request *r, const char *data
         buf_done(&r->body);
     }
     if (!r->call.body_is_too_large)
-        return buf_add(&r->body, data, len) == 0 ? MHD_YES : MHD_NO;
+        buf_add(&r->body, data, len);
+    return r->body.failed ? MHD_NO : MHD_YES;
     r->dropped_bytes += len;
     return r->dropped_bytes <= HTTP_DROP_BYTES_MAX ? MHD_YES : MHD_NO;
 }

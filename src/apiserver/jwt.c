@@ -47,7 +47,7 @@ static json_ref claims(struct json *d, const struct jwt *t)
 
     for (uint32_t i = 0; i < t->audiences.count; i++)
         json_append(d, audiences, json_new_string(d, str_of(t->audiences.items[i])));
-    (void)buf_addf(&subject, "system:serviceaccount:%s:%s", t->ns, t->account);
+    buf_addf(&subject, "system:serviceaccount:%s:%s", t->ns, t->account);
     json_set(d, root, "aud", audiences);
     json_set(d, root, "exp", json_new_int(d, t->expires));
     json_set(d, root, "iat", json_new_int(d, t->issued));
@@ -74,15 +74,18 @@ int jwt_sign(const struct jwt *t, const struct key *k, struct buf *out, struct e
     if (r < 0)
         return r;
     base64url_encode(STR_LIT(JWT_HEADER), &token);
-    (void)buf_add_char(&token, '.');
+    buf_add_char(&token, '.');
     base64url_encode(buf_str(&payload), &token);
     r = key_sign(k, buf_str(&token), signature, err);
     if (r < 0)
         return r;
-    (void)buf_add_char(&token, '.');
+    buf_add_char(&token, '.');
     base64url_encode((struct str){ (const char *)signature, sizeof signature }, &token);
     r = buf_check(&token, "token", err);
-    return r < 0 ? r : buf_add_str(out, buf_str(&token));
+    if (r < 0)
+        return r;
+    buf_add_str(out, buf_str(&token));
+    return buf_check(out, "token", err);
 }
 
 /* --- Reading --- */

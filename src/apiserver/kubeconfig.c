@@ -18,13 +18,13 @@ static void add_server(struct buf *out, const struct kubeconfig *k)
 {
     const char *port = strrchr(k->address, ':');
 
-    (void)buf_add_cstr(out, k->ca.len ? "https://" : "http://");
+    buf_add_cstr(out, k->ca.len ? "https://" : "http://");
     if (strncmp(k->address, "0.0.0.0:", 8) == 0 && port)
-        (void)buf_addf(out, "127.0.0.1%s", port);
+        buf_addf(out, "127.0.0.1%s", port);
     else if (strncmp(k->address, "[::]:", 5) == 0 && port)
-        (void)buf_addf(out, "[::1]%s", port);
+        buf_addf(out, "[::1]%s", port);
     else
-        (void)buf_add_cstr(out, k->address);
+        buf_add_cstr(out, k->address);
 }
 
 static void set_base64(struct json *d, json_ref object, const char *key, struct str bytes)

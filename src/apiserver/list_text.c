@@ -62,7 +62,7 @@ void list_text_begin(struct list_text *t, const struct list_meta *meta, struct b
         return;
     }
     render_list_begin(&t->rendering, meta, &frame);
-    (void)buf_add_cstr(&frame, LIST_WRITE_END);
+    buf_add_cstr(&frame, LIST_WRITE_END);
     reshape(t, &frame, /* depth= */ 0, out);
     cut_end(out, t->rendering.view.media == MEDIA_JSON ? PRETTY_EMPTY_END : YAML_EMPTY_END);
 }
@@ -73,10 +73,10 @@ static void add_reshaped(const struct list_text *t, const struct object *o, stru
     bool is_yaml = t->rendering.view.media == MEDIA_YAML;
 
     if (is_yaml)
-        (void)buf_add_char(&item, '[');
+        buf_add_char(&item, '[');
     render_list_item(&t->rendering, o, &item);
     if (is_yaml)
-        (void)buf_add_char(&item, ']');
+        buf_add_char(&item, ']');
     reshape(t, &item, ITEM_DEPTH, out);
 }
 
@@ -87,25 +87,25 @@ void list_text_add(struct list_text *t, const struct object *o, struct buf *out)
     t->has_items = true;
     if (is_compact(t)) {
         if (!is_first)
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
         render_list_item(&t->rendering, o, out);
         return;
     }
     if (t->rendering.view.media == MEDIA_JSON)
-        (void)buf_add_cstr(out, is_first ? "\n    " : ",\n    ");
+        buf_add_cstr(out, is_first ? "\n    " : ",\n    ");
     else if (is_first)
-        (void)buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
     add_reshaped(t, o, out);
 }
 
 void list_text_end(const struct list_text *t, struct buf *out)
 {
     if (is_compact(t))
-        (void)buf_add_cstr(out, LIST_WRITE_END "\n");
+        buf_add_cstr(out, LIST_WRITE_END "\n");
     else if (t->rendering.view.media == MEDIA_JSON)
-        (void)buf_add_cstr(out, t->has_items ? "\n  " PRETTY_EMPTY_END "\n" : PRETTY_EMPTY_END "\n");
+        buf_add_cstr(out, t->has_items ? "\n  " PRETTY_EMPTY_END "\n" : PRETTY_EMPTY_END "\n");
     else if (!t->has_items)
-        (void)buf_add_cstr(out, YAML_EMPTY_END);
+        buf_add_cstr(out, YAML_EMPTY_END);
 }
 
 const char *list_text_type(const struct list_text *t)

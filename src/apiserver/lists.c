@@ -128,9 +128,10 @@ static int list_add_large(struct list_stream *l, const struct object *o, struct 
 
     buf_clear(text);
     list_add(l, o, text);
-    if (!text->failed && buf_add_str(&l->rest, buf_str(text)) < 0)
-        return error_no_memory(err);
-    return buf_check(text, "item of a list", err);
+    if (text->failed)
+        return buf_check(text, "item of a list", err);
+    buf_add_str(&l->rest, buf_str(text));
+    return l->rest.failed ? error_no_memory(err) : 0;
 }
 
 static void list_set_seen(struct list_stream *l, const struct object *o)
@@ -259,8 +260,8 @@ void lists_answer(struct call *c, const struct list_rest *rest)
         call_fail(c, &err, /* about= */ NULL);
         return;
     }
-    if (buf_add_str(&l->rest, buf_str(&c->reply)) < 0) {
-        (void)buf_check(&l->rest, "list", &err);
+    buf_add_str(&l->rest, buf_str(&c->reply));
+    if (buf_check(&l->rest, "list", &err) < 0) {
         call_fail(c, &err, /* about= */ NULL);
         return;
     }

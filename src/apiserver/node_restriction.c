@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct judge *j, c
         name = json_get_text(w->d, json_get(w->d, w->object, "metadata"), "name");
     forbidden_prefix(str_of(w->kind->plural), str_of(w->kind->group), name, &text);
     va_start(args, fmt);
-    (void)buf_addv(&text, fmt, args);
+    buf_addv(&text, fmt, args);
     va_end(args);
     return error_set(j->err, ERR_DENIED, "%s", text.failed ? "forbidden" : buf_cstr(&text));
 }
@@ -106,7 +106,7 @@ static bool label_is_forbidden(struct str key)
 static void add_label(struct buf *out, struct str key)
 {
     if (label_is_forbidden(key))
-        (void)buf_addf(out, "%s%.*s", out->len ? ", " : "", STR_ARG(key));
+        buf_addf(out, "%s%.*s", out->len ? ", " : "", STR_ARG(key));
 }
 
 /* The forbidden labels that were set, changed or taken away: both maps are walked side by side. */

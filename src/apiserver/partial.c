@@ -77,16 +77,15 @@ static struct str metadata_of(struct str t)
 
 void partial_write(const struct object *o, const char *version, struct buf *out)
 {
-    (void)buf_addf(
-        out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":", version);
-    (void)buf_add_str(out, metadata_of(o->text));
-    (void)buf_add_char(out, '}');
+    buf_addf(out,
+             "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":", version);
+    buf_add_str(out, metadata_of(o->text));
+    buf_add_char(out, '}');
 }
 
 void partial_write_list_begin(const struct list_meta *meta, const char *version, struct buf *out)
 {
-    (void)buf_addf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\",",
-                   version);
+    buf_addf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\",", version);
     list_write_meta(meta, out);
-    (void)buf_add_cstr(out, ",\"items\":[");
+    buf_add_cstr(out, ",\"items\":[");
 }

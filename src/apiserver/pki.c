@@ -184,7 +184,8 @@ static const char *date_text(int64_t seconds, char ret[PKI_DATE_BYTES])
 {
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(PKI_DATE_BYTES);
 
-    if (timestamp_format((struct timestamp){ .seconds = seconds }, &b) < 0)
+    timestamp_format((struct timestamp){ .seconds = seconds }, &b);
+    if (b.failed)
         return "unknown";
     (void)snprintf(ret, PKI_DATE_BYTES, "%s", buf_cstr(&b));
     return ret;

@@ -78,7 +78,7 @@ int render_as_object(const struct rendering *r, const struct object *o, struct o
 
 static void write_api_version(const struct resource *r, struct buf *out)
 {
-    (void)buf_addf(out, "%s%s%s", r->group, r->group[0] != '\0' ? "/" : "", r->version);
+    buf_addf(out, "%s%s%s", r->group, r->group[0] != '\0' ? "/" : "", r->version);
 }
 
 static struct table_options table_options_of(const struct rendering *r, bool omits_columns)
@@ -144,10 +144,10 @@ void render_list(const struct rendering *r, const struct list_meta *meta, const 
     render_list_begin(r, meta, out);
     for (size_t i = 0; i < count; i++) {
         if (i)
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
         render_list_item(r, objects[i], out);
     }
-    (void)buf_add_cstr(out, LIST_WRITE_END);
+    buf_add_cstr(out, LIST_WRITE_END);
 }
 
 static void write_object(const struct rendering *r, const struct object *o, bool omits_columns,
@@ -157,7 +157,7 @@ static void write_object(const struct rendering *r, const struct object *o, bool
 
     switch (r->view.shape) {
     case SHAPE_OBJECT:
-        (void)buf_add_str(out, o->text);
+        buf_add_str(out, o->text);
         break;
     case SHAPE_TABLE:
         table_write_object(o, &how, out);
@@ -192,22 +192,22 @@ void render_object(const struct rendering *r, const struct object *o, struct buf
 void render_watch_event(const struct rendering *r, enum watch_event_type type, const struct object *o,
                         bool has_columns, struct buf *out)
 {
-    (void)buf_addf(out, "{\"type\":\"%s\",\"object\":", watch_event_names[type]);
+    buf_addf(out, "{\"type\":\"%s\",\"object\":", watch_event_names[type]);
     write_converted(r, o, !has_columns, out);
-    (void)buf_add_cstr(out, "}\n");
+    buf_add_cstr(out, "}\n");
 }
 
 /* Kind and apiVersion of what stands in a watch of this view. */
 static void write_type(const struct rendering *r, struct buf *out)
 {
     if (r->view.shape == SHAPE_PARTIAL) {
-        (void)buf_addf(out, "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\"",
-                       r->view.shape_version);
+        buf_addf(out, "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\"",
+                 r->view.shape_version);
         return;
     }
-    (void)buf_addf(out, "\"kind\":\"%s\",\"apiVersion\":\"", r->resource->kind);
+    buf_addf(out, "\"kind\":\"%s\",\"apiVersion\":\"", r->resource->kind);
     write_api_version(r->resource, out);
-    (void)buf_add_char(out, '"');
+    buf_add_char(out, '"');
 }
 
 static void write_table_bookmark(const struct rendering *r, int64_t revision, struct buf *out)
@@ -222,24 +222,24 @@ static void write_table_bookmark(const struct rendering *r, int64_t revision, st
 
 void render_bookmark(const struct rendering *r, int64_t revision, bool ends_initial_events, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"type\":\"BOOKMARK\",\"object\":");
+    buf_add_cstr(out, "{\"type\":\"BOOKMARK\",\"object\":");
     if (r->view.shape == SHAPE_TABLE) { /* has the metadata of lists, and no room for the mark */
         write_table_bookmark(r, revision, out);
     } else {
-        (void)buf_add_char(out, '{');
+        buf_add_char(out, '{');
         write_type(r, out);
-        (void)buf_addf(
-            out, ",\"metadata\":{\"resourceVersion\":\"%" PRId64 "\",\"creationTimestamp\":null%s}}",
-            revision, ends_initial_events ? ",\"annotations\":{\"" INITIAL_EVENTS_END "\":\"true\"}" : "");
+        buf_addf(out, ",\"metadata\":{\"resourceVersion\":\"%" PRId64 "\",\"creationTimestamp\":null%s}}",
+                 revision,
+                 ends_initial_events ? ",\"annotations\":{\"" INITIAL_EVENTS_END "\":\"true\"}" : "");
     }
-    (void)buf_add_cstr(out, "}\n");
+    buf_add_cstr(out, "}\n");
 }
 
 void render_watch_error(const struct error *e, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"type\":\"ERROR\",\"object\":");
+    buf_add_cstr(out, "{\"type\":\"ERROR\",\"object\":");
     status_write_error(e, /* about= */ NULL, out);
-    (void)buf_add_cstr(out, "}\n");
+    buf_add_cstr(out, "}\n");
 }
 
 /* --- Answers --- */

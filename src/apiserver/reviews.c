@@ -329,7 +329,7 @@ json_ref review_make(const struct review *q, struct json *d, json_ref body, stru
     json_set_string(d, root, "apiVersion", q->api_version);
     json_set(d, root, "metadata", meta);
     if (q->id == VIRTUAL_SELF_SUBJECT_REVIEW) { /* the one that is about a moment */
-        (void)timestamp_format(q->now, &now);
+        timestamp_format(q->now, &now);
         json_set_string(d, meta, "creationTimestamp", buf_cstr(&now));
     } else {
         json_set(d, root, "spec",

@@ -47,25 +47,25 @@ static bool is_true(const struct root_ca *x, const struct object *o)
 /* The object for a creation; for a merge patch of `old` also what is to go. */
 static void write_body(const struct root_ca *x, const struct config_map *old, struct buf *out)
 {
-    (void)buf_addf(out, "{\"metadata\":{%s\"annotations\":{\"" ANN_DESCRIPTION "\":\"" DESCRIPTION "\"}},",
-                   old ? "" : "\"name\":\"" ROOT_CA_NAME "\",");
-    (void)buf_add_cstr(out, old ? "\"binaryData\":null,\"data\":{" : "\"data\":{");
+    buf_addf(out, "{\"metadata\":{%s\"annotations\":{\"" ANN_DESCRIPTION "\":\"" DESCRIPTION "\"}},",
+             old ? "" : "\"name\":\"" ROOT_CA_NAME "\",");
+    buf_add_cstr(out, old ? "\"binaryData\":null,\"data\":{" : "\"data\":{");
     for (uint32_t i = 0; old && i < old->data.count; i++) {
         if (strcmp(old->data.items[i].key, ROOT_CA_KEY) == 0)
             continue;
         json_write_string(out, str_of(old->data.items[i].key));
-        (void)buf_add_cstr(out, ":null,");
+        buf_add_cstr(out, ":null,");
     }
-    (void)buf_add_cstr(out, "\"" ROOT_CA_KEY "\":");
+    buf_add_cstr(out, "\"" ROOT_CA_KEY "\":");
     json_write_string(out, str_of(x->server->ca_pem));
-    (void)buf_add_cstr(out, "}}");
+    buf_add_cstr(out, "}}");
 }
 
 static void create_map(struct root_ca *x, const char *ns)
 {
     struct buf path = BUF_INIT(4096), body = BUF_INIT(ROOT_CA_BYTES_MAX);
 
-    (void)buf_addf(&path, "/api/v1/namespaces/%s/configmaps", ns);
+    buf_addf(&path, "/api/v1/namespaces/%s/configmaps", ns);
     write_body(x, NULL, &body);
     duty_calls_send(x->calls, HTTP_POST, NULL, buf_str(&path), buf_str(&body));
     buf_done(&path);

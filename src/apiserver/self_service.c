@@ -50,33 +50,33 @@ static struct self_address self_address(const struct apiserver *s)
 
 static void write_service(const struct self_address *a, struct buf *out)
 {
-    (void)buf_addf(out,
-                   "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{\"component\":\"apiserver\","
-                   "\"provider\":\"kubernetes\"}},\"spec\":{\"ports\":[{\"name\":\"%s\",\"protocol\":\"TCP\","
-                   "\"port\":%s,\"targetPort\":%s}],\"clusterIP\":\"%.*s\",\"clusterIPs\":[\"%.*s\"],"
-                   "\"type\":\"ClusterIP\",\"sessionAffinity\":\"None\",\"ipFamilies\":[\"%s\"],"
-                   "\"ipFamilyPolicy\":\"SingleStack\",\"internalTrafficPolicy\":\"Cluster\"}}",
-                   a->port_name, a->port, a->port, STR_ARG(a->ip), STR_ARG(a->ip), a->family);
+    buf_addf(out,
+             "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{\"component\":\"apiserver\","
+             "\"provider\":\"kubernetes\"}},\"spec\":{\"ports\":[{\"name\":\"%s\",\"protocol\":\"TCP\","
+             "\"port\":%s,\"targetPort\":%s}],\"clusterIP\":\"%.*s\",\"clusterIPs\":[\"%.*s\"],"
+             "\"type\":\"ClusterIP\",\"sessionAffinity\":\"None\",\"ipFamilies\":[\"%s\"],"
+             "\"ipFamilyPolicy\":\"SingleStack\",\"internalTrafficPolicy\":\"Cluster\"}}",
+             a->port_name, a->port, a->port, STR_ARG(a->ip), STR_ARG(a->ip), a->family);
 }
 
 /* The label keeps controllers that mirror Endpoints from making a second slice. */
 static void write_endpoints(const struct self_address *a, struct buf *out)
 {
-    (void)buf_addf(out,
-                   "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
-                   "\"endpointslice.kubernetes.io/skip-mirror\":\"true\"}},\"subsets\":[{\"addresses\":[{"
-                   "\"ip\":\"%.*s\"}],\"ports\":[{\"name\":\"%s\",\"port\":%s,\"protocol\":\"TCP\"}]}]}",
-                   STR_ARG(a->ip), a->port_name, a->port);
+    buf_addf(out,
+             "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
+             "\"endpointslice.kubernetes.io/skip-mirror\":\"true\"}},\"subsets\":[{\"addresses\":[{"
+             "\"ip\":\"%.*s\"}],\"ports\":[{\"name\":\"%s\",\"port\":%s,\"protocol\":\"TCP\"}]}]}",
+             STR_ARG(a->ip), a->port_name, a->port);
 }
 
 static void write_slice(const struct self_address *a, struct buf *out)
 {
-    (void)buf_addf(out,
-                   "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
-                   "\"kubernetes.io/service-name\":\"" SELF_NAME "\"}},\"addressType\":\"%s\","
-                   "\"endpoints\":[{\"addresses\":[\"%.*s\"],\"conditions\":{\"ready\":true}}],\"ports\":[{"
-                   "\"name\":\"%s\",\"protocol\":\"TCP\",\"port\":%s}]}",
-                   a->family, STR_ARG(a->ip), a->port_name, a->port);
+    buf_addf(out,
+             "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
+             "\"kubernetes.io/service-name\":\"" SELF_NAME "\"}},\"addressType\":\"%s\","
+             "\"endpoints\":[{\"addresses\":[\"%.*s\"],\"conditions\":{\"ready\":true}}],\"ports\":[{"
+             "\"name\":\"%s\",\"protocol\":\"TCP\",\"port\":%s}]}",
+             a->family, STR_ARG(a->ip), a->port_name, a->port);
 }
 
 /* --- The duty --- */
@@ -89,8 +89,8 @@ static void put_object(struct self_service *x, enum kind kind,
     struct buf path = BUF_INIT(SELF_BYTES_MAX), body = BUF_INIT(SELF_BYTES_MAX);
     struct self_address a = self_address(x->server);
 
-    (void)buf_addf(&path, "/%s%s/%s/namespaces/" SELF_NAMESPACE "/%s%s", k->group[0] ? "apis/" : "api",
-                   k->group, k->version, k->plural, is_there ? "/" SELF_NAME : "");
+    buf_addf(&path, "/%s%s/%s/namespaces/" SELF_NAMESPACE "/%s%s", k->group[0] ? "apis/" : "api", k->group,
+             k->version, k->plural, is_there ? "/" SELF_NAME : "");
     write_body(&a, &body);
     duty_calls_send(x->calls, is_there ? HTTP_PUT : HTTP_POST, NULL, buf_str(&path), buf_str(&body));
     buf_done(&path);

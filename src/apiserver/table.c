@@ -42,7 +42,7 @@ static_assert(ARRAY_LEN(tables) == KIND_COUNT, "a table for every kind");
 static void cell_next(struct cells *c)
 {
     if (c->has_one)
-        (void)buf_add_char(c->out, ',');
+        buf_add_char(c->out, ',');
     c->has_one = true;
 }
 
@@ -68,39 +68,39 @@ void cell_text_or_null(struct cells *c, const char *text)
 void cell_int(struct cells *c, int64_t value)
 {
     cell_next(c);
-    (void)buf_addf(c->out, "%" PRId64, value);
+    buf_addf(c->out, "%" PRId64, value);
 }
 
 void cell_bool(struct cells *c, bool value)
 {
     cell_next(c);
-    (void)buf_add_cstr(c->out, value ? "true" : "false");
+    buf_add_cstr(c->out, value ? "true" : "false");
 }
 
 void cell_null(struct cells *c)
 {
     cell_next(c);
-    (void)buf_add_cstr(c->out, "null");
+    buf_add_cstr(c->out, "null");
 }
 
 void cell_quantity(struct cells *c, const struct quantity *q)
 {
     cell_open(c);
-    (void)quantity_format(q, c->out);
+    quantity_format(q, c->out);
     cell_close(c);
 }
 
 void cell_age(struct cells *c, struct timestamp t)
 {
     cell_open(c);
-    (void)timestamp_age(t, c->now, c->out);
+    timestamp_age(t, c->now, c->out);
     cell_close(c);
 }
 
 void cell_open(struct cells *c)
 {
     cell_next(c);
-    (void)buf_add_char(c->out, '"');
+    buf_add_char(c->out, '"');
 }
 
 void cell_add(struct cells *c, const char *text)
@@ -110,17 +110,17 @@ void cell_add(struct cells *c, const char *text)
 
 void cell_close(struct cells *c)
 {
-    (void)buf_add_char(c->out, '"');
+    buf_add_char(c->out, '"');
 }
 
 /* --- Columns and rows --- */
 
 static void write_column(const struct column *c, struct buf *out)
 {
-    (void)buf_addf(out, "{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":", c->name,
-                   c->type, c->format ? c->format : "");
+    buf_addf(out, "{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":", c->name, c->type,
+             c->format ? c->format : "");
     json_write_string(out, str_of(c->description));
-    (void)buf_addf(out, ",\"priority\":%d}", c->priority);
+    buf_addf(out, ",\"priority\":%d}", c->priority);
 }
 
 void table_write_columns(const struct kind_info *k, struct buf *out)
@@ -128,10 +128,10 @@ void table_write_columns(const struct kind_info *k, struct buf *out)
     const struct column *first = tables[k->kind]->columns;
 
     for (const struct column *c = first; c->name; c++) {
-        (void)buf_add_char(out, c == first ? '[' : ',');
+        buf_add_char(out, c == first ? '[' : ',');
         write_column(c, out);
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 static void write_included(const struct object *o, const struct table_options *how, struct buf *out)
@@ -141,10 +141,10 @@ static void write_included(const struct object *o, const struct table_options *h
         partial_write(o, how->version, out);
         break;
     case INCLUDE_OBJECT:
-        (void)buf_add_str(out, o->text);
+        buf_add_str(out, o->text);
         break;
     case INCLUDE_NONE:
-        (void)buf_add_cstr(out, "null");
+        buf_add_cstr(out, "null");
         break;
     }
 }
@@ -154,14 +154,14 @@ void table_write_row(const struct object *o, const struct table_options *how, st
     const struct table_kind *t = tables[o->kind->kind];
     struct cells c = { .out = out, .now = how->now };
 
-    (void)buf_add_cstr(out, "{\"cells\":[");
+    buf_add_cstr(out, "{\"cells\":[");
     t->write_cells(o, &c);
-    (void)buf_add_cstr(out, "],");
+    buf_add_cstr(out, "],");
     if (t->write_conditions && t->write_conditions(o, out))
-        (void)buf_add_char(out, ',');
-    (void)buf_add_cstr(out, "\"object\":");
+        buf_add_char(out, ',');
+    buf_add_cstr(out, "\"object\":");
     write_included(o, how, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 /* --- Documents --- */
@@ -169,14 +169,14 @@ void table_write_row(const struct object *o, const struct table_options *how, st
 void table_write_begin(const struct kind_info *k, const struct list_meta *meta,
                        const struct table_options *how, struct buf *out)
 {
-    (void)buf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",", how->version);
+    buf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",", how->version);
     list_write_meta(meta, out);
-    (void)buf_add_cstr(out, ",\"columnDefinitions\":");
+    buf_add_cstr(out, ",\"columnDefinitions\":");
     if (how->omits_columns)
-        (void)buf_add_cstr(out, "null");
+        buf_add_cstr(out, "null");
     else
         table_write_columns(k, out);
-    (void)buf_add_cstr(out, ",\"rows\":[");
+    buf_add_cstr(out, ",\"rows\":[");
 }
 
 void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
@@ -187,10 +187,10 @@ void table_write(const struct kind_info *k, const struct list_meta *meta, const 
         assert(k);
         assert(tables[objects[i]->kind->kind] == tables[k->kind]);
         if (i)
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
         table_write_row(objects[i], how, out);
     }
-    (void)buf_add_cstr(out, LIST_WRITE_END);
+    buf_add_cstr(out, LIST_WRITE_END);
 }
 
 void table_write_object(const struct object *o, const struct table_options *how, struct buf *out)

@@ -316,7 +316,7 @@ static void cell_service_ports(struct cells *c, const struct service_ports *port
 {
     cell_open(c);
     for (uint32_t i = 0; i < ports->count; i++) {
-        (void)buf_addf(c->out, "%s%" PRId64 "/", i ? "," : "", ports->items[i].port);
+        buf_addf(c->out, "%s%" PRId64 "/", i ? "," : "", ports->items[i].port);
         cell_add(c, ports->items[i].protocol);
     }
     cell_add(c, ports->count ? "" : "<none>");
@@ -358,7 +358,7 @@ static void cell_endpoints(struct cells *c, const struct endpoints *e)
             cell_add(c, has_one ? "," : "");
             cell_add(c, is_v6 ? "[" : "");
             cell_add(c, e->addresses.items[i]);
-            (void)buf_addf(c->out, "%s:%" PRId64, is_v6 ? "]" : "", e->ports.items[p].port);
+            buf_addf(c->out, "%s:%" PRId64, is_v6 ? "]" : "", e->ports.items[p].port);
         }
     }
     cell_add(c, has_one ? "" : "<none>");
@@ -391,7 +391,7 @@ static void endpoint_slice_cells(const struct object *o, struct cells *c)
     cell_text(c, s->address_type);
     cell_open(c);
     for (uint32_t i = 0; i < s->ports.count; i++)
-        (void)buf_addf(c->out, "%s%" PRId64, i ? "," : "", s->ports.items[i].port);
+        buf_addf(c->out, "%s%" PRId64, i ? "," : "", s->ports.items[i].port);
     cell_add(c, s->ports.count ? "" : "<unset>");
     cell_close(c);
     cell_open(c);

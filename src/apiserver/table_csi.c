@@ -91,7 +91,7 @@ static void csi_capacity_cells(const struct object *o, struct cells *c)
 {
     cell_text(c, o->name);
     cell_open(c);
-    (void)timestamp_format(o->created, c->out); /* failures stick */
+    timestamp_format(o->created, c->out);
     cell_close(c);
 }
 

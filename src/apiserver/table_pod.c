@@ -234,9 +234,9 @@ static void cell_status(struct cells *c, const struct status_word *w)
     cell_add(c, w->prefix);
     cell_add(c, w->text);
     if (w->has_number)
-        (void)buf_addf(c->out, "%" PRId64, w->number);
+        buf_addf(c->out, "%" PRId64, w->number);
     if (w->total)
-        (void)buf_addf(c->out, "/%" PRIu32, w->total);
+        buf_addf(c->out, "/%" PRIu32, w->total);
     cell_close(c);
 }
 
@@ -244,10 +244,10 @@ static void cell_status(struct cells *c, const struct status_word *w)
 static void cell_restarts(struct cells *c, const struct restarts *r)
 {
     cell_open(c);
-    (void)buf_addf(c->out, "%" PRId64, r->count);
+    buf_addf(c->out, "%" PRId64, r->count);
     if (r->count && !timestamp_is_zero(r->last)) {
         cell_add(c, " (");
-        (void)timestamp_age(r->last, c->now, c->out);
+        timestamp_age(r->last, c->now, c->out);
         cell_add(c, " ago)");
     }
     cell_close(c);
@@ -274,7 +274,7 @@ static void cell_gates(struct cells *c, struct pod_summary *sum)
         held += gate_holds(sum, gates->items[i]);
     cell_open(c);
     if (gates->count)
-        (void)buf_addf(c->out, "%" PRIu32 "/%" PRIu32, held, gates->count);
+        buf_addf(c->out, "%" PRIu32 "/%" PRIu32, held, gates->count);
     else
         cell_add(c, "<none>");
     cell_close(c);
@@ -288,7 +288,7 @@ static void pod_cells(const struct object *o, struct cells *c)
     sum_up(&sum);
     cell_text(c, o->name);
     cell_open(c);
-    (void)buf_addf(c->out, "%" PRIu32 "/%" PRIu32, sum.ready, count_lasting(p));
+    buf_addf(c->out, "%" PRIu32 "/%" PRIu32, sum.ready, count_lasting(p));
     cell_close(c);
     cell_status(c, &sum.status);
     cell_restarts(c, &sum.restarts);
@@ -306,7 +306,7 @@ static bool pod_conditions(const struct object *o, struct buf *out)
 
     if (!has_ended(p))
         return false;
-    (void)buf_addf(
+    buf_addf(
         out,
         "\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"%s\",\"message\":\"%s\"}]",
         pod_phase_names[p->phase],

@@ -38,9 +38,9 @@ static bool quoted_field(struct str line, size_t *at, struct buf *out)
 {
     for (size_t i = *at + 1; i < line.len; i++) {
         if (line.s[i] != '"') {
-            (void)buf_add_char(out, line.s[i]);
+            buf_add_char(out, line.s[i]);
         } else if (i + 1 < line.len && line.s[i + 1] == '"') {
-            (void)buf_add_char(out, '"');
+            buf_add_char(out, '"');
             i++;
         } else {
             *at = i + 1;
@@ -63,7 +63,7 @@ static const char *next_field(struct str line, size_t *at, struct buf *out)
     while (*at < line.len && line.s[*at] != ',') {
         if (line.s[*at] == '"')
             return "a quote stands inside a field";
-        (void)buf_add_char(out, line.s[(*at)++]);
+        buf_add_char(out, line.s[(*at)++]);
     }
     (*at)++;
     return NULL;
@@ -175,7 +175,7 @@ static void warn_of_mode(const char *path)
     if (io_mode(path, &mode, &ignored) < 0 || (mode & 077) == 0)
         return;
     (void)snprintf(text, sizeof text, "%04o", (unsigned)mode);
-    (void)buf_addf(&fix, "chmod 600 %s", path);
+    buf_addf(&fix, "chmod 600 %s", path);
     log_warn("token file is accessible to other users", LOG_STR("path", path), LOG_STR("mode", text),
              LOG_STR("fix", buf_cstr(&fix)));
 }

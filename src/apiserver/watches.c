@@ -176,9 +176,9 @@ static const struct object *watches_left(struct watches *all, const struct store
     end = strchr(at, '"');
     assert(end);
     buf_clear(&s->text);
-    (void)buf_add(&s->text, ev->old->text.s, (size_t)(at - ev->old->text.s));
-    (void)buf_addf(&s->text, "%lld", (long long)ev->revision);
-    (void)buf_add(&s->text, end, ev->old->text.len - (size_t)(end - ev->old->text.s));
+    buf_add(&s->text, ev->old->text.s, (size_t)(at - ev->old->text.s));
+    buf_addf(&s->text, "%lld", (long long)ev->revision);
+    buf_add(&s->text, end, ev->old->text.len - (size_t)(end - ev->old->text.s));
     if (s->text.failed)
         return NULL;
     (void)object_decode_stored(ev->old->kind, buf_str(&s->text), &s->doc, &all->left, &err);

@@ -90,9 +90,9 @@ char *buf_grow_slowly(struct buf *b, size_t len)
     return at;
 }
 
-int buf_add_str(struct buf *b, struct str s)
+void buf_add_str(struct buf *b, struct str s)
 {
-    return buf_add(b, s.s, s.len);
+    buf_add(b, s.s, s.len);
 }
 
 static bool is_inside_character(char c)
@@ -100,29 +100,31 @@ static bool is_inside_character(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-int buf_add_ends(struct buf *b, struct str s, size_t len_max)
+void buf_add_ends(struct buf *b, struct str s, size_t len_max)
 {
     const struct str gap = len_max > 3 ? STR_LIT("…") : STR_LIT("");
     size_t tail = gap.len ? (len_max - gap.len) / 2 : 0, head = len_max - gap.len - tail;
     size_t from = s.len > tail ? s.len - tail : 0;
 
-    if (s.len <= len_max)
-        return buf_add_str(b, s);
+    if (s.len <= len_max) {
+        buf_add_str(b, s);
+        return;
+    }
     while (head > 0 && is_inside_character(s.s[head]))
         head--;
     while (from < s.len && is_inside_character(s.s[from]))
         from++;
-    (void)buf_add(b, s.s, head);
-    (void)buf_add_str(b, gap);
-    return buf_add(b, s.s + from, s.len - from);
+    buf_add(b, s.s, head);
+    buf_add_str(b, gap);
+    buf_add(b, s.s + from, s.len - from);
 }
 
-int buf_add_cstr(struct buf *b, const char *s)
+void buf_add_cstr(struct buf *b, const char *s)
 {
-    return buf_add(b, s, strlen(s));
+    buf_add(b, s, strlen(s));
 }
 
-int buf_addv(struct buf *b, const char *fmt, va_list args)
+void buf_addv(struct buf *b, const char *fmt, va_list args)
 {
     va_list again;
     char *at;
@@ -135,19 +137,16 @@ int buf_addv(struct buf *b, const char *fmt, va_list args)
         (void)vsnprintf(at, (size_t)n + 1, fmt, again); /* measured above */
     va_end(again);
     if (n < 0)
-        return buf_fail(b, ERR_NO_MEMORY);
-    return at ? 0 : -(int)b->failed;
+        (void)buf_fail(b, ERR_NO_MEMORY); /* it sticks */
 }
 
-int buf_addf(struct buf *b, const char *fmt, ...)
+void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list args;
-    int r;
 
     va_start(args, fmt);
-    r = buf_addv(b, fmt, args);
+    buf_addv(b, fmt, args);
     va_end(args);
-    return r;
 }
 
 int buf_check(const struct buf *b, const char *what, struct error *err)
@@ -174,7 +173,7 @@ char *buf_take(struct buf *b)
     char *data;
 
     if (!b->failed && !b->data)
-        (void)buf_add(b, "", 0); /* an empty text is still a text; a failure shows below */
+        buf_add(b, "", 0); /* an empty text is still a text; a failure shows below */
     if (b->failed)
         return NULL;
     data = b->data;

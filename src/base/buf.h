@@ -1,7 +1,8 @@
 /* A growing byte buffer that knows its ceiling.
  *
- * A failure (past the ceiling, or no memory) sticks: later additions do nothing, so a writer may add freely
- * and ask buf_check() once at the end. While it has not failed the contents are NUL-terminated. */
+ * A failure (past the ceiling, or no memory) sticks: later additions do nothing. Additions return nothing, so
+ * a writer adds freely and calls buf_check() (or reads `failed`) once at the end. While it has not failed the
+ * contents are NUL-terminated. */
 #ifndef BERTH_BASE_BUF_H
 #define BERTH_BASE_BUF_H
 
@@ -38,18 +39,18 @@ void buf_clear(struct buf *b);
 /* Takes off what stands behind the first len bytes. It has not failed, and len is no more than it has. */
 void buf_cut(struct buf *b, size_t len);
 
-int buf_add_str(struct buf *b, struct str s);
-int buf_add_cstr(struct buf *b, const char *s);
-int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_add_str(struct buf *b, struct str s);
+void buf_add_cstr(struct buf *b, const char *s);
+void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* No more than len_max bytes of s: of a longer one the two ends, cut between characters, with "…" for what is
  * left out. What a message begins with says where, what it ends with says why. */
-int buf_add_ends(struct buf *b, struct str s, size_t len_max);
-int buf_addv(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
+void buf_add_ends(struct buf *b, struct str s, size_t len_max);
+void buf_addv(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Room for len more bytes at the returned place, already counted in b->len; NULL when there is none. */
 static inline char *buf_grow(struct buf *b, size_t len);
-static inline int buf_add(struct buf *b, const void *data, size_t len);
-static inline int buf_add_char(struct buf *b, char c);
+static inline void buf_add(struct buf *b, const void *data, size_t len);
+static inline void buf_add_char(struct buf *b, char c);
 
 /* 0, or the failure as an error that names `what` ("request body"). */
 int buf_check(const struct buf *b, const char *what, struct error *err);
@@ -78,20 +79,17 @@ static inline char *buf_grow(struct buf *b, size_t len)
     return at;
 }
 
-static inline int buf_add(struct buf *b, const void *data, size_t len)
+static inline void buf_add(struct buf *b, const void *data, size_t len)
 {
     char *at = buf_grow(b, len);
 
-    if (!at)
-        return -(int)b->failed;
-    if (len)
+    if (at && len)
         memcpy(at, data, len);
-    return 0;
 }
 
-static inline int buf_add_char(struct buf *b, char c)
+static inline void buf_add_char(struct buf *b, char c)
 {
-    return buf_add(b, &c, 1);
+    buf_add(b, &c, 1);
 }
 
 static inline void buf_done_p(struct buf *b)

@@ -52,7 +52,7 @@ static int set_last_applied(struct apply *a, const struct manifest *m, struct er
     (void)json_remove(d, notes, LAST_APPLIED_ANNOTATION);
     print_sort(d, m->object);
     print_json_compact(d, m->object, &text);
-    (void)buf_add_char(&text, '\n');
+    buf_add_char(&text, '\n');
     r = buf_check(&text, "manifest", err);
     if (r == 0)
         json_set_string(d, notes, LAST_APPLIED_ANNOTATION, buf_cstr(&text));

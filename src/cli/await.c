@@ -73,7 +73,7 @@ static int timed_out(struct reply *ret)
 {
     buf_clear(&ret->text);
     ret->reason[0] = '\0';
-    (void)buf_add_cstr(&ret->text, "timed out waiting for the condition");
+    buf_add_cstr(&ret->text, "timed out waiting for the condition");
     ret->r = -ERR_TIMEOUT;
     return -ERR_TIMEOUT;
 }
@@ -121,7 +121,7 @@ int await_object(struct session *s, const struct await *what, struct reply *ret)
         buf_clear(&ret->text);
         ret->reason[0] = '\0';
         ret->r = r;
-        (void)buf_add_cstr(&ret->text, w.err.msg);
+        buf_add_cstr(&ret->text, w.err.msg);
     }
     return r > 0 ? 0 : r;
 }

@@ -66,12 +66,12 @@ static void check_growth(struct checkup *x, const struct claim *c)
     if (c->phase != CLAIM_BOUND || !c->has_capacity || quantity_cmp(&c->request, &c->capacity) <= 0 || !o ||
         !expand_is_by_hand(volume_of(o)) || quantity_cmp(&volume_of(o)->capacity, &c->request) >= 0)
         return;
-    (void)quantity_format(&c->capacity, &has);
-    (void)quantity_format(&c->request, &asks);
-    (void)buf_addf(&advice,
-                   "grow what is behind it, then: berth patch pv %s -p "
-                   "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
-                   o->name, buf_cstr(&asks));
+    quantity_format(&c->capacity, &has);
+    quantity_format(&c->request, &asks);
+    buf_addf(&advice,
+             "grow what is behind it, then: berth patch pv %s -p "
+             "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
+             o->name, buf_cstr(&asks));
     check_find(x, SEVERITY_WARNING, "resize-by-hand", &c->obj, buf_cstr(&advice),
                "has %s and asks for %s, and nothing here expands its volume %s", buf_cstr(&has),
                buf_cstr(&asks), o->name);

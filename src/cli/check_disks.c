@@ -41,7 +41,7 @@ static const char *resize_advice(struct checkup *x, const struct volume *v, cons
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
     const char *advice;
 
-    (void)quantity_format(disk, &size);
+    quantity_format(disk, &size);
     advice = arena_printf(
         &x->texts, "berth patch pv %s --type=merge -p '{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
         v->obj.name, buf_cstr(&size));

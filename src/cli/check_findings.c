@@ -38,11 +38,11 @@ void checkup_done(struct checkup *x)
 /* As it is typed: "pvc/db -n shop". */
 static void write_object(const struct finding *f, struct buf *out)
 {
-    (void)buf_add_cstr(out, words[f->kind]);
+    buf_add_cstr(out, words[f->kind]);
     if (f->name[0])
-        (void)buf_addf(out, "/%s", f->name);
+        buf_addf(out, "/%s", f->name);
     if (f->ns[0])
-        (void)buf_addf(out, " -n %s", f->ns);
+        buf_addf(out, " -n %s", f->ns);
 }
 
 __attribute__((format(printf, 3, 0))) static void find(struct checkup *x, struct finding f, const char *fmt,
@@ -50,11 +50,11 @@ __attribute__((format(printf, 3, 0))) static void find(struct checkup *x, struct
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(65536), advice = BUF_INIT(4096);
 
-    (void)buf_addv(&text, fmt, args);
-    (void)buf_add_cstr(&advice, f.advice ? f.advice : "see 'berth why ");
+    buf_addv(&text, fmt, args);
+    buf_add_cstr(&advice, f.advice ? f.advice : "see 'berth why ");
     if (!f.advice) {
         write_object(&f, &advice);
-        (void)buf_add_char(&advice, '\'');
+        buf_add_char(&advice, '\'');
     }
     f.text = arena_dup(&x->texts, buf_str(&text));
     f.advice = arena_dup(&x->texts, buf_str(&advice));
@@ -101,7 +101,7 @@ const char *check_since(struct checkup *x, struct timestamp t)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
     const char *kept;
 
-    (void)duration_human(check_age(x, t), &text);
+    duration_human(check_age(x, t), &text);
     kept = arena_dup(&x->texts, buf_str(&text));
     return kept ? kept : "";
 }
@@ -145,11 +145,11 @@ static void write_holders(const struct checkup *x, const struct object *o, struc
         o->kind->kind == KIND_CLAIM ? inventory_users(x->all, claim_of(o), &users) : NULL;
 
     if (o->finalizers.count == 0)
-        (void)buf_add_cstr(out, "nothing");
+        buf_add_cstr(out, "nothing");
     for (uint32_t i = 0; i < o->finalizers.count && i < FINALIZERS_MAX; i++)
-        (void)buf_addf(out, "%s%s", i ? ", " : "", o->finalizers.items[i]);
+        buf_addf(out, "%s%s", i ? ", " : "", o->finalizers.items[i]);
     if (u)
-        (void)buf_addf(out, "; pod %s uses it", u->pod->obj.name);
+        buf_addf(out, "; pod %s uses it", u->pod->obj.name);
 }
 
 void check_deleting(struct checkup *x, const struct object *o)
@@ -229,7 +229,7 @@ static void add_safely(struct buf *out, const char *text)
 
     columns_init_text(&c);
     columns_add_cell(&c, str_of(text));
-    (void)buf_add_str(out, buf_str(&c.text));
+    buf_add_str(out, buf_str(&c.text));
 }
 
 static void show_finding(const struct finding *f, const char *(*paint)(size_t line, struct str word),
@@ -240,23 +240,23 @@ static void show_finding(const struct finding *f, const char *(*paint)(size_t li
     const char *colour = paint ? paint(/* line= */ 1, str_of(like[f->severity])) : NULL;
 
     if (colour)
-        (void)buf_add_cstr(out, colour);
-    (void)buf_addf(out, "%s", severity_names[f->severity]);
+        buf_add_cstr(out, colour);
+    buf_addf(out, "%s", severity_names[f->severity]);
     if (colour)
-        (void)buf_add_cstr(out, "\x1b[0m");
+        buf_add_cstr(out, "\x1b[0m");
     write_object(f, &object);
-    (void)buf_add_cstr(out, ": ");
+    buf_add_cstr(out, ": ");
     add_safely(out, buf_cstr(&object));
-    (void)buf_add_cstr(out, ": ");
+    buf_add_cstr(out, ": ");
     add_safely(out, f->text);
-    (void)buf_add_cstr(out, "; ");
+    buf_add_cstr(out, "; ");
     add_safely(out, f->advice);
-    (void)buf_add_char(out, '\n');
+    buf_add_char(out, '\n');
 }
 
 static void add_count(struct buf *out, size_t n, const char *what)
 {
-    (void)buf_addf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
+    buf_addf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
 /* "5 pods and 3 claims are waiting …": what was passed over. */
@@ -269,11 +269,11 @@ static void show_waiting(const struct checkup *x, struct buf *out)
     if (x->waiting_pods)
         add_count(out, x->waiting_pods, "pod");
     if (x->waiting_pods && x->waiting_claims)
-        (void)buf_add_cstr(out, " and ");
+        buf_add_cstr(out, " and ");
     if (x->waiting_claims)
         add_count(out, x->waiting_claims, "claim");
-    (void)buf_addf(out, " waiting less than %" PRId64 " min; --stuck-after 0 lists %s\n",
-                   x->stuck_seconds / 60, sum == 1 ? "it" : "them");
+    buf_addf(out, " waiting less than %" PRId64 " min; --stuck-after 0 lists %s\n", x->stuck_seconds / 60,
+             sum == 1 ? "it" : "them");
 }
 
 static void show_summary(const struct checkup *x, struct buf *out)
@@ -288,17 +288,17 @@ static void show_summary(const struct checkup *x, struct buf *out)
                  { KIND_NODE, "node" } };
 
     for (unsigned i = 0; i < SEVERITY_COUNT; i++) {
-        (void)buf_add_cstr(out, i ? ", " : "");
+        buf_add_cstr(out, i ? ", " : "");
         add_count(out, x->counts[i], severity_names[i]);
     }
-    (void)buf_add_cstr(out, " in");
+    buf_add_cstr(out, " in");
     for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
         size_t n = x->all->kinds[seen[i].kind].list.count;
 
-        (void)buf_add_cstr(out, i == 0 ? " " : i + 1 < ARRAY_LEN(seen) ? ", " : " and ");
+        buf_add_cstr(out, i == 0 ? " " : i + 1 < ARRAY_LEN(seen) ? ", " : " and ");
         add_count(out, n, seen[i].kind == KIND_CLASS && n != 1 ? "classe" : seen[i].word);
     }
-    (void)buf_add_cstr(out, ".\n");
+    buf_add_cstr(out, ".\n");
 }
 
 void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(size_t line, struct str word),
@@ -316,8 +316,8 @@ void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(s
         for (size_t k = 0; k < shown; k++)
             show_finding(&x->findings.items[i + k], paint, out);
         if (shown < end - i)
-            (void)buf_addf(out, "%s: %zu more like these (%s); see 'berth check --all'\n",
-                           severity_names[first->severity], end - i - shown, first->rule);
+            buf_addf(out, "%s: %zu more like these (%s); see 'berth check --all'\n",
+                     severity_names[first->severity], end - i - shown, first->rule);
     }
     show_waiting(x, out);
     show_summary(x, out);

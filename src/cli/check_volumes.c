@@ -18,7 +18,7 @@
 
 static const char *claim_word(const struct volume *v, struct buf *out)
 {
-    (void)buf_addf(out, "%s/%s", v->claim.ns, v->claim.name);
+    buf_addf(out, "%s/%s", v->claim.ns, v->claim.name);
     return buf_cstr(out);
 }
 
@@ -95,15 +95,15 @@ static void check_released(struct checkup *x)
         if (!is_wanted(x, v) || !is_held(x, v))
             continue;
         if (count < EXAMPLES_MAX)
-            (void)buf_addf(&names, "%s%s", count ? ", " : "", v->obj.name);
+            buf_addf(&names, "%s%s", count ? ", " : "", v->obj.name);
         add_capacity(&sum, v);
         count++;
     }
     if (count == 0)
         return;
     if (count > EXAMPLES_MAX)
-        (void)buf_addf(&names, " and %zu more", count - EXAMPLES_MAX);
-    (void)quantity_format(&sum, &size);
+        buf_addf(&names, " and %zu more", count - EXAMPLES_MAX);
+    quantity_format(&sum, &size);
     check_find_at(x,
                   (struct finding){ SEVERITY_WARNING, "volumes-released", KIND_VOLUME, "", "",
                                     .advice =
@@ -329,7 +329,7 @@ static void check_default(struct checkup *x)
         if (!k->is_default)
             continue;
         if (++count <= EXAMPLES_MAX)
-            (void)buf_addf(&names, "%s%s", count > 1 ? ", " : "", k->obj.name);
+            buf_addf(&names, "%s%s", count > 1 ? ", " : "", k->obj.name);
         if (!best || timestamp_cmp(k->obj.created, best->obj.created) > 0)
             best = k; /* of equally new ones the first by name, which is the order here */
     }

@@ -46,7 +46,7 @@ __attribute__((format(printf, 2, 0))) static int cli_complain(enum cli_exit stat
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = '?';
-    (void)buf_add_ends(&shown, str_of(line), sizeof usage - 1);
+    buf_add_ends(&shown, str_of(line), sizeof usage - 1);
     status_line_clear();
     (void)fprintf(stderr, "berth: %s\n", status == CLI_USAGE ? buf_cstr(&shown) : line);
     return (int)status;

@@ -50,15 +50,15 @@ void columns_add_cell(struct columns *c, struct str text)
         unsigned char byte = (unsigned char)text.s[i];
 
         if (byte == '\n' || byte == '\r' || byte == '\f') {
-            (void)buf_add_cstr(&c->text, "...");
+            buf_add_cstr(&c->text, "...");
             return;
         }
         if (byte == 0x1B)
-            (void)buf_add_cstr(&c->text, "^[");
+            buf_add_cstr(&c->text, "^[");
         else if (byte < ' ' || byte == 0x7F)
-            (void)buf_add_char(&c->text, byte == '\t' ? ' ' : '?');
+            buf_add_char(&c->text, byte == '\t' ? ' ' : '?');
         else
-            (void)buf_add_char(&c->text, (char)byte);
+            buf_add_char(&c->text, (char)byte);
     }
 }
 
@@ -66,7 +66,7 @@ void columns_add_text(struct columns *c, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.s[i] == '\n' || text.s[i] == '\t')
-            (void)buf_add_char(&c->text, text.s[i]);
+            buf_add_char(&c->text, text.s[i]);
         else if (text.s[i] != '\r' && text.s[i] != '\f')
             columns_add_cell(c, (struct str){ text.s + i, 1 });
     }
@@ -125,10 +125,10 @@ static void write_cell(struct layout *l, size_t line, const struct cell *cell, c
         l->columns->paint ? l->columns->paint(l->columns->lines_done + line, cell->text) : NULL;
 
     if (colour && cell->text.len)
-        (void)buf_add_cstr(l->out, colour);
-    (void)buf_add_str(l->out, cell->text);
+        buf_add_cstr(l->out, colour);
+    buf_add_str(l->out, cell->text);
     if (colour && cell->text.len)
-        (void)buf_add_cstr(l->out, RESET);
+        buf_add_cstr(l->out, RESET);
     if (width && *width > cell->width) {
         char *blanks = buf_grow(l->out, *width - cell->width);
 
@@ -144,7 +144,7 @@ static void write_lines(struct layout *l, size_t from, size_t to)
 
         for (size_t j = 0; j < line->count; j++)
             write_cell(l, i, &l->cells.items[line->first + j], j < l->depth ? &l->widths[j] : NULL);
-        (void)buf_add_char(l->out, '\n');
+        buf_add_char(l->out, '\n');
     }
 }
 

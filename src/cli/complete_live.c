@@ -113,7 +113,7 @@ static void offer_page(struct completing *c, struct live *x, json_ref list)
     for (json_ref o = json_first(d, json_get(d, list, "items")); o; o = json_next(d, o))
         offer_foreign(c, json_get_text(d, json_get(d, o, "metadata"), "name"), c->plan.kind->name);
     buf_clear(&x->page);
-    (void)buf_add_str(&x->page, json_get_text(d, json_get(d, list, "metadata"), "continue"));
+    buf_add_str(&x->page, json_get_text(d, json_get(d, list, "metadata"), "continue"));
 }
 
 static bool has_time(struct live *x, uint64_t until_ns)

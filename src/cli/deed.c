@@ -82,10 +82,10 @@ int deed_tell(struct deed *d, const struct kind_info *k, struct json *doc, json_
 
     if (print_is_table(&d->print)) {
         print_name(k, json_get_text(doc, json_get(doc, object, "metadata"), "name"), &out);
-        (void)buf_addf(&out, " %s%s\n", done, deed_dry_words(d->dry));
+        buf_addf(&out, " %s%s\n", done, deed_dry_words(d->dry));
     } else {
         if (d->print.form == PRINT_YAML && d->shown++)
-            (void)buf_add_cstr(&out, "---\n");
+            buf_add_cstr(&out, "---\n");
         if (print_objects(&d->print, doc, &object, 1, /* is_single= */ true, &out, &err) < 0)
             return session_complain("%s", err.msg);
     }

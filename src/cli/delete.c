@@ -78,10 +78,10 @@ static void tell(const struct deletion *x, const struct doomed *o)
         print_name(o->kind, str_of(o->name), &line);
     } else {
         print_kind(o->kind, &line);
-        (void)buf_addf(&line, " \"%s\" %s%s", o->name, x->settings.is_forced ? "force deleted" : "deleted",
-                       deed_dry_words(x->dry));
+        buf_addf(&line, " \"%s\" %s%s", o->name, x->settings.is_forced ? "force deleted" : "deleted",
+                 deed_dry_words(x->dry));
     }
-    (void)buf_add_char(&line, '\n');
+    buf_add_char(&line, '\n');
     print_out(&line);
     (void)fflush(stdout);
 }

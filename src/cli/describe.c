@@ -59,7 +59,7 @@ static void add_sizes(struct describe *x)
 
         while (padding < 2 && padding < len && json_text(&x->doc, m).s[len - 1 - padding] == '=')
             padding++;
-        (void)buf_add_cstr(&x->out.text, "  ");
+        buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_key(&x->doc, m));
         describe_line(x, ":\t%zu bytes", len / 4 * 3 - padding);
     }

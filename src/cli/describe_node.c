@@ -13,7 +13,7 @@ static void add_roles(struct describe *x)
     json_ref labels = describe_meta(x, "labels");
     bool has_one = false;
 
-    (void)buf_add_cstr(&x->out.text, "Roles:\t");
+    buf_add_cstr(&x->out.text, "Roles:\t");
     for (json_ref l = json_first(&x->doc, labels); l; l = json_next(&x->doc, l)) {
         struct str role = json_key(&x->doc, l);
 
@@ -27,31 +27,31 @@ static void add_roles(struct describe *x)
         if (role.len == 0)
             continue;
         if (has_one)
-            (void)buf_add_char(&x->out.text, ',');
+            buf_add_char(&x->out.text, ',');
         columns_add_cell(&x->out, role);
         has_one = true;
     }
-    (void)buf_add_cstr(&x->out.text, has_one ? "\n" : "<none>\n");
+    buf_add_cstr(&x->out.text, has_one ? "\n" : "<none>\n");
 }
 
 static void add_taints(struct describe *x)
 {
     json_ref taints = describe_spec(x, "taints");
 
-    (void)buf_addf(&x->out.text, "Taints:\t%s", json_first(&x->doc, taints) ? "" : "<none>\n");
+    buf_addf(&x->out.text, "Taints:\t%s", json_first(&x->doc, taints) ? "" : "<none>\n");
     for (json_ref t = json_first(&x->doc, taints); t; t = json_next(&x->doc, t)) {
         struct str value = json_get_text(&x->doc, t, "value");
 
         if (t != json_first(&x->doc, taints))
-            (void)buf_add_char(&x->out.text, '\t');
+            buf_add_char(&x->out.text, '\t');
         columns_add_cell(&x->out, json_get_text(&x->doc, t, "key"));
         if (value.len) {
-            (void)buf_add_char(&x->out.text, '=');
+            buf_add_char(&x->out.text, '=');
             columns_add_cell(&x->out, value);
         }
-        (void)buf_add_char(&x->out.text, ':');
+        buf_add_char(&x->out.text, ':');
         columns_add_cell(&x->out, json_get_text(&x->doc, t, "effect"));
-        (void)buf_add_char(&x->out.text, '\n');
+        buf_add_char(&x->out.text, '\n');
     }
 }
 
@@ -59,7 +59,7 @@ static void add_addresses(struct describe *x)
 {
     describe_line(x, "Addresses:");
     for (json_ref a = json_first(&x->doc, describe_state(x, "addresses")); a; a = json_next(&x->doc, a)) {
-        (void)buf_add_cstr(&x->out.text, "  ");
+        buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_get_text(&x->doc, a, "type"));
         describe_text(x, ":", json_get_text(&x->doc, a, "address"));
     }
@@ -72,7 +72,7 @@ static void add_amounts(struct describe *x, const char *label, const char *membe
     if (json_first(&x->doc, amounts))
         describe_line(x, "%s:", label);
     for (json_ref a = json_first(&x->doc, amounts); a; a = json_next(&x->doc, a)) {
-        (void)buf_add_cstr(&x->out.text, "  ");
+        buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_key(&x->doc, a));
         describe_text(x, ":", json_text(&x->doc, a));
     }
@@ -104,8 +104,8 @@ static void add_pods(struct describe *x)
     _cleanup_(buf_done_p) struct buf fields = BUF_INIT(1024);
     json_ref pods;
 
-    (void)buf_addf(&fields, "spec.nodeName=%.*s,status.phase!=Succeeded,status.phase!=Failed",
-                   STR_ARG(json_text(&x->doc, describe_meta(x, "name"))));
+    buf_addf(&fields, "spec.nodeName=%.*s,status.phase!=Succeeded,status.phase!=Failed",
+             STR_ARG(json_text(&x->doc, describe_meta(x, "name"))));
     pods = fields.failed ? 0 : describe_list_objects(x, KIND_POD, /* ns= */ NULL, buf_cstr(&fields));
     describe_line(x, "Non-terminated Pods:\t(%u in total)", json_count(&x->doc, pods));
     if (json_first(&x->doc, pods))
@@ -113,7 +113,7 @@ static void add_pods(struct describe *x)
     for (json_ref p = json_first(&x->doc, pods); p; p = json_next(&x->doc, p)) {
         json_ref meta = json_get(&x->doc, p, "metadata");
 
-        (void)buf_add_cstr(&x->out.text, "  ");
+        buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_get_text(&x->doc, meta, "namespace"));
         describe_text(x, "", json_get_text(&x->doc, meta, "name"));
     }
@@ -129,12 +129,12 @@ static void add_attached(struct describe *x)
     for (json_ref v = json_first(&x->doc, attached); v; v = json_next(&x->doc, v)) {
         struct str path = json_get_text(&x->doc, v, "devicePath");
 
-        (void)buf_add_cstr(&x->out.text, "  ");
+        buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_get_text(&x->doc, v, "name"));
         if (path.len)
             describe_text(x, "", path);
         else
-            (void)buf_add_char(&x->out.text, '\n'); /* no cell: it would widen the lines that follow */
+            buf_add_char(&x->out.text, '\n'); /* no cell: it would widen the lines that follow */
     }
 }
 

@@ -12,7 +12,7 @@ static void add_cell(struct describe *x, struct str text)
 
 static void add_text(struct describe *x, const char *text)
 {
-    (void)buf_add_cstr(&x->out.text, text);
+    buf_add_cstr(&x->out.text, text);
 }
 
 /* --- The head --- */
@@ -105,8 +105,8 @@ static void add_port_list(struct describe *x, json_ref ports, const char *label,
 {
     bool has_several = json_count(&x->doc, ports) > 1;
 
-    (void)buf_addf(&x->out.text, "    %s%s:\t%s", label, has_several ? "s" : "",
-                   json_first(&x->doc, ports) ? "" : "<none>");
+    buf_addf(&x->out.text, "    %s%s:\t%s", label, has_several ? "s" : "",
+             json_first(&x->doc, ports) ? "" : "<none>");
     for (json_ref p = json_first(&x->doc, ports); p; p = json_next(&x->doc, p)) {
         struct str number = json_text(&x->doc, json_get(&x->doc, p, member));
 
@@ -355,7 +355,7 @@ static void add_toleration(struct describe *x, json_ref t, bool is_first)
     if (str_is(op, "Exists") && value.len == 0)
         add_text(x, json_get_text(&x->doc, t, "key").len || effect.len ? " op=Exists" : "op=Exists");
     if (json_int64(&x->doc, json_get(&x->doc, t, "tolerationSeconds"), &seconds))
-        (void)buf_addf(&x->out.text, " for %" PRId64 "s", seconds);
+        buf_addf(&x->out.text, " for %" PRId64 "s", seconds);
     add_text(x, "\n");
 }
 

@@ -80,12 +80,12 @@ static void add_pairs(struct describe *x, json_ref map, const char *name, const 
     }
     for (json_ref m = json_first(&x->doc, map); m; m = json_next(&x->doc, m)) {
         if (m == json_first(&x->doc, map))
-            (void)buf_addf(&x->out.text, "%s%s:", indent, name);
-        (void)buf_add_cstr(&x->out.text, "\t    ");
+            buf_addf(&x->out.text, "%s%s:", indent, name);
+        buf_add_cstr(&x->out.text, "\t    ");
         columns_add_cell(&x->out, json_key(&x->doc, m));
-        (void)buf_add_char(&x->out.text, '=');
+        buf_add_char(&x->out.text, '=');
         columns_add_cell(&x->out, json_text(&x->doc, m));
-        (void)buf_add_char(&x->out.text, '\n');
+        buf_add_char(&x->out.text, '\n');
     }
 }
 
@@ -105,17 +105,17 @@ static void add_source(struct describe *x, const struct source *s, json_ref sour
 /* A source that there are no words for: the first member that is an object and no part of every volume. */
 static void add_plain(struct describe *x, json_ref source, const char *indent)
 {
-    (void)buf_addf(&x->out.text, "%sType:\t", indent);
+    buf_addf(&x->out.text, "%sType:\t", indent);
     columns_add_cell(&x->out, json_key(&x->doc, source));
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
     for (json_ref m = json_first(&x->doc, source); m; m = json_next(&x->doc, m)) {
         _cleanup_(buf_done_p) struct buf value = BUF_INIT(1 << 20);
 
         if (json_type(&x->doc, m) == JSON_STRING)
-            (void)buf_add_str(&value, json_text(&x->doc, m));
+            buf_add_str(&value, json_text(&x->doc, m));
         else
             json_write(&x->doc, m, &value);
-        (void)buf_add_cstr(&x->out.text, indent);
+        buf_add_cstr(&x->out.text, indent);
         columns_add_cell(&x->out, json_key(&x->doc, m));
         describe_text(x, ":", buf_str(&value));
     }

@@ -27,11 +27,11 @@ static void add_class(struct describe *x)
 
 static void add_term(struct describe *x, json_ref expressions, const char *label, unsigned number)
 {
-    (void)buf_addf(&x->out.text, "%sTerm %u:\t%s", label, number,
-                   json_first(&x->doc, expressions) ? "" : "<none>\n");
+    buf_addf(&x->out.text, "%sTerm %u:\t%s", label, number,
+             json_first(&x->doc, expressions) ? "" : "<none>\n");
     for (json_ref e = json_first(&x->doc, expressions); e; e = json_next(&x->doc, e)) {
         if (e != json_first(&x->doc, expressions))
-            (void)buf_add_char(&x->out.text, '\t');
+            buf_add_char(&x->out.text, '\t');
         describe_expression(x, e);
     }
 }
@@ -55,13 +55,13 @@ static void add_claim(struct describe *x)
 {
     json_ref claim = describe_spec(x, "claimRef");
 
-    (void)buf_add_cstr(&x->out.text, "Claim:\t");
+    buf_add_cstr(&x->out.text, "Claim:\t");
     if (claim) {
         columns_add_cell(&x->out, json_get_text(&x->doc, claim, "namespace"));
-        (void)buf_add_char(&x->out.text, '/');
+        buf_add_char(&x->out.text, '/');
         columns_add_cell(&x->out, json_get_text(&x->doc, claim, "name"));
     }
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 void describe_volume(struct describe *x)
@@ -116,20 +116,20 @@ static void add_users(struct describe *x)
     bool has_one = false;
     json_ref pods;
 
-    (void)buf_add_str(&ns, json_text(&x->doc, describe_meta(x, "namespace")));
+    buf_add_str(&ns, json_text(&x->doc, describe_meta(x, "namespace")));
     pods = describe_list_objects(x, KIND_POD, buf_cstr(&ns), /* fields= */ NULL);
-    (void)buf_add_cstr(&x->out.text, "Used By:\t");
+    buf_add_cstr(&x->out.text, "Used By:\t");
     for (json_ref p = json_first(&x->doc, pods); p; p = json_next(&x->doc, p)) {
         if (!uses_claim(x, p, claim))
             continue;
         if (has_one)
-            (void)buf_add_char(&x->out.text, '\t');
+            buf_add_char(&x->out.text, '\t');
         has_one = true;
         columns_add_cell(&x->out, json_get_text(&x->doc, json_get(&x->doc, p, "metadata"), "name"));
-        (void)buf_add_char(&x->out.text, '\n');
+        buf_add_char(&x->out.text, '\n');
     }
     if (!has_one)
-        (void)buf_add_cstr(&x->out.text, "<none>\n");
+        buf_add_cstr(&x->out.text, "<none>\n");
 }
 
 static void add_data_source(struct describe *x)
@@ -186,9 +186,9 @@ static void add_mount_options(struct describe *x)
 
     describe_line(x, json_first(&x->doc, options) ? "MountOptions:" : "MountOptions:\t<none>");
     for (json_ref o = json_first(&x->doc, options); o; o = json_next(&x->doc, o)) {
-        (void)buf_add_cstr(&x->out.text, "  ");
+        buf_add_cstr(&x->out.text, "  ");
         columns_add_cell(&x->out, json_text(&x->doc, o));
-        (void)buf_add_char(&x->out.text, '\n');
+        buf_add_char(&x->out.text, '\n');
     }
 }
 

@@ -15,10 +15,10 @@
 
 void describe_text(struct describe *x, const char *label, struct str value)
 {
-    (void)buf_add_cstr(&x->out.text, label);
-    (void)buf_add_char(&x->out.text, '\t');
+    buf_add_cstr(&x->out.text, label);
+    buf_add_char(&x->out.text, '\t');
     columns_add_cell(&x->out, value);
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 void describe_cstr(struct describe *x, const char *label, const char *value)
@@ -44,9 +44,9 @@ void describe_line(struct describe *x, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    (void)buf_addv(&x->out.text, fmt, args);
+    buf_addv(&x->out.text, fmt, args);
     va_end(args);
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 json_ref describe_meta(const struct describe *x, const char *member)
@@ -68,30 +68,30 @@ json_ref describe_state(const struct describe *x, const char *member)
 
 void describe_labels(struct describe *x, const char *label, json_ref map)
 {
-    (void)buf_addf(&x->out.text, "%s\t%s", label, json_first(&x->doc, map) ? "" : "<none>\n");
+    buf_addf(&x->out.text, "%s\t%s", label, json_first(&x->doc, map) ? "" : "<none>\n");
     for (json_ref m = json_first(&x->doc, map); m; m = json_next(&x->doc, m)) {
         if (m != json_first(&x->doc, map))
-            (void)buf_add_char(&x->out.text, '\t');
+            buf_add_char(&x->out.text, '\t');
         columns_add_cell(&x->out, json_key(&x->doc, m));
-        (void)buf_add_char(&x->out.text, '=');
+        buf_add_char(&x->out.text, '=');
         columns_add_cell(&x->out, json_text(&x->doc, m));
-        (void)buf_add_char(&x->out.text, '\n');
+        buf_add_char(&x->out.text, '\n');
     }
 }
 
 /* Below its key, line by line, when it is long. */
 static void add_long_annotation(struct describe *x, struct str value)
 {
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
     while (value.s) {
         struct str line = str_next(&value, '\n');
         bool is_cut = line.len > ANNOTATION_WIDTH_MAX - 2;
 
         if (is_cut)
             line.len = ANNOTATION_WIDTH_MAX - 2;
-        (void)buf_add_cstr(&x->out.text, "\t  ");
+        buf_add_cstr(&x->out.text, "\t  ");
         columns_add_cell(&x->out, line);
-        (void)buf_add_cstr(&x->out.text, is_cut ? "...\n" : "\n");
+        buf_add_cstr(&x->out.text, is_cut ? "...\n" : "\n");
     }
 }
 
@@ -102,11 +102,11 @@ static void add_annotation(struct describe *x, json_ref note)
     if (value.len && value.s[value.len - 1] == '\n')
         value.len--;
     columns_add_cell(&x->out, key);
-    (void)buf_add_char(&x->out.text, ':');
+    buf_add_char(&x->out.text, ':');
     if (key.len + value.len + 2 < ANNOTATION_WIDTH_MAX && !(value.len && memchr(value.s, '\n', value.len))) {
-        (void)buf_add_char(&x->out.text, ' ');
+        buf_add_char(&x->out.text, ' ');
         columns_add_cell(&x->out, value);
-        (void)buf_add_char(&x->out.text, '\n');
+        buf_add_char(&x->out.text, '\n');
     } else {
         add_long_annotation(x, value);
     }
@@ -116,17 +116,17 @@ void describe_annotations(struct describe *x, json_ref map)
 {
     bool has_one = false;
 
-    (void)buf_add_cstr(&x->out.text, "Annotations:\t");
+    buf_add_cstr(&x->out.text, "Annotations:\t");
     for (json_ref m = json_first(&x->doc, map); m; m = json_next(&x->doc, m)) {
         if (str_is(json_key(&x->doc, m), LAST_APPLIED_ANNOTATION))
             continue;
         if (has_one)
-            (void)buf_add_char(&x->out.text, '\t');
+            buf_add_char(&x->out.text, '\t');
         has_one = true;
         add_annotation(x, m);
     }
     if (!has_one)
-        (void)buf_add_cstr(&x->out.text, "<none>\n");
+        buf_add_cstr(&x->out.text, "<none>\n");
 }
 
 static void add_joined(struct describe *x, json_ref list, const char *between)
@@ -134,28 +134,28 @@ static void add_joined(struct describe *x, json_ref list, const char *between)
     for (json_ref v = json_first(&x->doc, list); v; v = json_next(&x->doc, v)) {
         columns_add_cell(&x->out, json_text(&x->doc, v));
         if (json_next(&x->doc, v))
-            (void)buf_add_cstr(&x->out.text, between);
+            buf_add_cstr(&x->out.text, between);
     }
 }
 
 void describe_list(struct describe *x, const char *label, json_ref list)
 {
-    (void)buf_addf(&x->out.text, "%s\t[", label);
+    buf_addf(&x->out.text, "%s\t[", label);
     add_joined(x, list, " ");
-    (void)buf_add_cstr(&x->out.text, "]\n");
+    buf_add_cstr(&x->out.text, "]\n");
 }
 
 void describe_pairs(struct describe *x, const char *label, json_ref map)
 {
-    (void)buf_addf(&x->out.text, "%s\t%s", label, json_first(&x->doc, map) ? "" : "<none>");
+    buf_addf(&x->out.text, "%s\t%s", label, json_first(&x->doc, map) ? "" : "<none>");
     for (json_ref m = json_first(&x->doc, map); m; m = json_next(&x->doc, m)) {
         columns_add_cell(&x->out, json_key(&x->doc, m));
-        (void)buf_add_char(&x->out.text, '=');
+        buf_add_char(&x->out.text, '=');
         columns_add_cell(&x->out, json_text(&x->doc, m));
         if (json_next(&x->doc, m))
-            (void)buf_add_char(&x->out.text, ',');
+            buf_add_char(&x->out.text, ',');
     }
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 void describe_expression(struct describe *x, json_ref expression)
@@ -164,20 +164,20 @@ void describe_expression(struct describe *x, json_ref expression)
     json_ref values = json_get(&x->doc, expression, "values");
 
     columns_add_cell(&x->out, json_get_text(&x->doc, expression, "key"));
-    (void)buf_add_char(&x->out.text, ' ');
+    buf_add_char(&x->out.text, ' ');
     for (size_t i = 0; i < op.len; i++) {
         char low = op.s[i] >= 'A' && op.s[i] <= 'Z' ? (char)(op.s[i] + 32) : op.s[i];
 
         columns_add_cell(&x->out, (struct str){ &low, 1 });
     }
     if (op.len == 0)
-        (void)buf_add_cstr(&x->out.text, "in");
+        buf_add_cstr(&x->out.text, "in");
     if (json_first(&x->doc, values)) {
-        (void)buf_add_cstr(&x->out.text, " [");
+        buf_add_cstr(&x->out.text, " [");
         add_joined(x, values, ", ");
-        (void)buf_add_char(&x->out.text, ']');
+        buf_add_char(&x->out.text, ']');
     }
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 void describe_access_modes(struct describe *x, const char *label, json_ref modes)
@@ -188,15 +188,15 @@ void describe_access_modes(struct describe *x, const char *label, json_ref modes
                                             { "ReadWriteOncePod", "RWOP" } };
     bool has_one = false;
 
-    (void)buf_addf(&x->out.text, "%s\t", label);
+    buf_addf(&x->out.text, "%s\t", label);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         for (json_ref m = json_first(&x->doc, modes); m; m = json_next(&x->doc, m))
             if (json_is_string(&x->doc, m, names[i][0])) {
-                (void)buf_addf(&x->out.text, "%s%s", has_one ? "," : "", names[i][1]);
+                buf_addf(&x->out.text, "%s%s", has_one ? "," : "", names[i][1]);
                 has_one = true;
                 break;
             }
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 /* --- Times --- */
@@ -221,18 +221,18 @@ void describe_write_time(struct describe *x, json_ref time)
     struct civil c;
 
     if (timestamp_is_zero(t) || !civil_from_unix(t.seconds, &c)) {
-        (void)buf_add_cstr(&x->out.text, "Mon, 01 Jan 0001 00:00:00 +0000");
+        buf_add_cstr(&x->out.text, "Mon, 01 Jan 0001 00:00:00 +0000");
         return;
     }
-    (void)buf_addf(&x->out.text, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[((day % 7) + 7) % 7], c.day,
-                   months[c.month - 1], c.year, c.hour, c.minute, c.second);
+    buf_addf(&x->out.text, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[((day % 7) + 7) % 7], c.day,
+             months[c.month - 1], c.year, c.hour, c.minute, c.second);
 }
 
 void describe_time(struct describe *x, const char *label, json_ref time)
 {
-    (void)buf_addf(&x->out.text, "%s\t", label);
+    buf_addf(&x->out.text, "%s\t", label);
     describe_write_time(x, time);
-    (void)buf_add_char(&x->out.text, '\n');
+    buf_add_char(&x->out.text, '\n');
 }
 
 void describe_status(struct describe *x, struct str phase)
@@ -243,9 +243,9 @@ void describe_status(struct describe *x, struct str phase)
         describe_text(x, "Status:", phase);
         return;
     }
-    (void)buf_add_cstr(&x->out.text, "Status:\tTerminating (lasts ");
-    (void)timestamp_age(time_of(x, deleted), x->now, &x->out.text);
-    (void)buf_add_cstr(&x->out.text, ")\n");
+    buf_add_cstr(&x->out.text, "Status:\tTerminating (lasts ");
+    timestamp_age(time_of(x, deleted), x->now, &x->out.text);
+    buf_add_cstr(&x->out.text, ")\n");
 }
 
 /* --- Others --- */
@@ -269,12 +269,12 @@ static json_ref list_events(struct describe *x)
 {
     _cleanup_(buf_done_p) struct buf fields = BUF_INIT(4096), ns = BUF_INIT(512);
 
-    (void)buf_add_str(&ns, json_text(&x->doc, describe_meta(x, "namespace")));
-    (void)buf_addf(&fields, "involvedObject.kind=%s,involvedObject.name=%.*s,involvedObject.uid=%.*s",
-                   x->kind->name, STR_ARG(json_text(&x->doc, describe_meta(x, "name"))),
-                   STR_ARG(json_text(&x->doc, describe_meta(x, "uid"))));
+    buf_add_str(&ns, json_text(&x->doc, describe_meta(x, "namespace")));
+    buf_addf(&fields, "involvedObject.kind=%s,involvedObject.name=%.*s,involvedObject.uid=%.*s",
+             x->kind->name, STR_ARG(json_text(&x->doc, describe_meta(x, "name"))),
+             STR_ARG(json_text(&x->doc, describe_meta(x, "uid"))));
     if (ns.len)
-        (void)buf_addf(&fields, ",involvedObject.namespace=%s", buf_cstr(&ns));
+        buf_addf(&fields, ",involvedObject.namespace=%s", buf_cstr(&ns));
     return fields.failed ? 0 : describe_list_objects(x, KIND_EVENT, buf_cstr(&ns), buf_cstr(&fields));
 }
 
@@ -283,18 +283,18 @@ static void add_event(struct describe *x, json_ref event)
     struct buf *out = &x->out.text;
     _cleanup_(buf_done_p) struct buf from = BUF_INIT(4096);
 
-    (void)buf_add_cstr(out, "  ");
+    buf_add_cstr(out, "  ");
     columns_add_cell(&x->out, json_get_text(&x->doc, event, "type"));
-    (void)buf_add_char(out, '\t');
+    buf_add_char(out, '\t');
     columns_add_cell(&x->out, json_get_text(&x->doc, event, "reason"));
-    (void)buf_add_char(out, '\t');
+    buf_add_char(out, '\t');
     event_list_write_age(&x->doc, event, x->now, out);
-    (void)buf_add_char(out, '\t');
+    buf_add_char(out, '\t');
     event_list_write_from(&x->doc, event, &from);
     columns_add_cell(&x->out, buf_str(&from));
-    (void)buf_add_char(out, '\t');
+    buf_add_char(out, '\t');
     columns_add_cell(&x->out, str_trim(json_get_text(&x->doc, event, "message")));
-    (void)buf_add_char(out, '\n');
+    buf_add_char(out, '\n');
 }
 
 void describe_events(struct describe *x)
@@ -322,21 +322,21 @@ void describe_conditions(struct describe *x, const char *title, const char *key)
 
     if (!json_first(&x->doc, conditions))
         return;
-    (void)buf_addf(out, "Conditions:\n  Type\tStatus\t%s\tLastTransitionTime\tReason\tMessage\n", title);
+    buf_addf(out, "Conditions:\n  Type\tStatus\t%s\tLastTransitionTime\tReason\tMessage\n", title);
     describe_line(x, "  ----\t------\t-----------------\t------------------\t------\t-------");
     for (json_ref c = json_first(&x->doc, conditions); c; c = json_next(&x->doc, c)) {
-        (void)buf_add_cstr(out, "  ");
+        buf_add_cstr(out, "  ");
         columns_add_cell(&x->out, json_get_text(&x->doc, c, "type"));
-        (void)buf_add_cstr(out, " \t");
+        buf_add_cstr(out, " \t");
         columns_add_cell(&x->out, json_get_text(&x->doc, c, "status"));
-        (void)buf_add_cstr(out, " \t");
+        buf_add_cstr(out, " \t");
         describe_write_time(x, json_get(&x->doc, c, key));
-        (void)buf_add_cstr(out, " \t");
+        buf_add_cstr(out, " \t");
         describe_write_time(x, json_get(&x->doc, c, "lastTransitionTime"));
-        (void)buf_add_cstr(out, " \t");
+        buf_add_cstr(out, " \t");
         columns_add_cell(&x->out, json_get_text(&x->doc, c, "reason"));
-        (void)buf_add_cstr(out, " \t");
+        buf_add_cstr(out, " \t");
         columns_add_cell(&x->out, json_get_text(&x->doc, c, "message"));
-        (void)buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
     }
 }

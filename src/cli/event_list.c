@@ -70,13 +70,13 @@ void event_list_write_age(const struct json *d, json_ref event, struct timestamp
         first = time_at(d, json_get(d, event, "eventTime"));
     (void)json_int64(d, json_get(d, series ? series : event, "count"), &count); /* absent: once */
     if (count <= 1 && !series) {
-        (void)timestamp_age(first, now, out);
+        timestamp_age(first, now, out);
         return;
     }
-    (void)timestamp_age(last, now, out);
-    (void)buf_addf(out, " (x%" PRId64 " over ", count);
-    (void)timestamp_age(first, now, out);
-    (void)buf_add_char(out, ')');
+    timestamp_age(last, now, out);
+    buf_addf(out, " (x%" PRId64 " over ", count);
+    timestamp_age(first, now, out);
+    buf_add_char(out, ')');
 }
 
 void event_list_write_from(const struct json *d, json_ref event, struct buf *out)
@@ -86,7 +86,7 @@ void event_list_write_from(const struct json *d, json_ref event, struct buf *out
 
     if (component.len == 0)
         component = json_get_text(d, event, "reportingComponent");
-    (void)buf_add_str(out, component);
+    buf_add_str(out, component);
     if (host.len)
-        (void)buf_addf(out, ", %.*s", STR_ARG(host));
+        buf_addf(out, ", %.*s", STR_ARG(host));
 }

@@ -81,8 +81,8 @@ static void add_head(struct events *x)
         return;
     x->has_head = true;
     if (x->settings.is_everywhere)
-        (void)buf_add_cstr(&x->columns.text, "NAMESPACE\t");
-    (void)buf_add_cstr(&x->columns.text, "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE\n");
+        buf_add_cstr(&x->columns.text, "NAMESPACE\t");
+    buf_add_cstr(&x->columns.text, "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE\n");
 }
 
 static void add_line(struct events *x, json_ref event)
@@ -94,21 +94,21 @@ static void add_line(struct events *x, json_ref event)
 
     if (x->settings.is_everywhere) {
         columns_add_cell(c, json_get_text(d, json_get(d, event, "metadata"), "namespace"));
-        (void)buf_add_char(&c->text, '\t');
+        buf_add_char(&c->text, '\t');
     }
     event_list_write_age(d, event, timestamp_of_ns(clock_real_ns(x->session.clock)), &age);
     columns_add_cell(c, buf_str(&age));
-    (void)buf_add_char(&c->text, '\t');
+    buf_add_char(&c->text, '\t');
     columns_add_cell(c, json_get_text(d, event, "type"));
-    (void)buf_add_char(&c->text, '\t');
+    buf_add_char(&c->text, '\t');
     columns_add_cell(c, json_get_text(d, event, "reason"));
-    (void)buf_add_char(&c->text, '\t');
+    buf_add_char(&c->text, '\t');
     columns_add_cell(c, json_get_text(d, about, "kind"));
-    (void)buf_add_char(&c->text, '/');
+    buf_add_char(&c->text, '/');
     columns_add_cell(c, json_get_text(d, about, "name"));
-    (void)buf_add_char(&c->text, '\t');
+    buf_add_char(&c->text, '\t');
     columns_add_cell(c, str_trim(json_get_text(d, event, "message")));
-    (void)buf_add_char(&c->text, '\n');
+    buf_add_char(&c->text, '\n');
 }
 
 static void show(struct events *x, bool is_single)

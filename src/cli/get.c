@@ -41,12 +41,11 @@ static void say_what_was_asked(const struct client_request *q, struct reply *a)
 {
     struct buf text = BUF_INIT(SESSION_BYTES_MAX);
 
-    (void)buf_addf(&text,
-                   "Unable to find \"%s/%s, Resource=%s\" that match label selector \"%s\", field selector "
-                   "\"%s\": %s",
-                   q->kind->group, q->kind->version, q->kind->plural,
-                   q->label_selector ? q->label_selector : "", q->field_selector ? q->field_selector : "",
-                   buf_cstr(&a->text));
+    buf_addf(&text,
+             "Unable to find \"%s/%s, Resource=%s\" that match label selector \"%s\", field selector "
+             "\"%s\": %s",
+             q->kind->group, q->kind->version, q->kind->plural, q->label_selector ? q->label_selector : "",
+             q->field_selector ? q->field_selector : "", buf_cstr(&a->text));
     buf_done(&a->text);
     a->text = text;
 }
@@ -141,7 +140,7 @@ static bool keep_continue(struct get *g, json_ref answer, struct client_request 
     struct str token = json_get_text(&g->doc, json_get(&g->doc, answer, "metadata"), "continue");
 
     buf_clear(&g->page);
-    (void)buf_add_str(&g->page, token);
+    buf_add_str(&g->page, token);
     q->continue_token = buf_cstr(&g->page);
     return token.len > 0 && !g->page.failed;
 }

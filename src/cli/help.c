@@ -36,7 +36,7 @@ static size_t characters(const char *text, size_t len)
 
 static void put(struct page *p, const char *text, size_t len)
 {
-    (void)buf_add(p->out, text, len); /* a failure sticks */
+    buf_add(p->out, text, len); /* a failure sticks */
     p->column += characters(text, len);
 }
 
@@ -47,7 +47,7 @@ static void put_text(struct page *p, const char *text)
 
 static void end_line(struct page *p)
 {
-    (void)buf_add_char(p->out, '\n');
+    buf_add_char(p->out, '\n');
     p->column = 0;
 }
 
@@ -210,7 +210,7 @@ void help_write_verb(const struct cli_verb *verb, size_t width, struct buf *out)
         put_group(&p, verb->flags, g);
     if (verb->examples) {
         put_title(&p, "Examples");
-        (void)buf_add_cstr(out, verb->examples);
+        buf_add_cstr(out, verb->examples);
     }
 }
 

@@ -14,7 +14,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    (void)buf_addv(&line, fmt, args);
+    buf_addv(&line, fmt, args);
     va_end(args);
     if (line.failed)
         return;

@@ -13,13 +13,13 @@ static bool write_pods(const struct claim_user *users, size_t count, struct buf 
         found += users[i].pod->node_name[0] != '\0'; /* one that is nowhere yet does not keep the claim */
     if (found == 0)
         return false;
-    (void)buf_add_cstr(out, found == 1 ? "pod " : "pods ");
+    buf_add_cstr(out, found == 1 ? "pod " : "pods ");
     for (size_t i = 0; i < count && named < HOLDERS_NAMED_MAX; i++)
         if (users[i].pod->node_name[0])
-            (void)buf_addf(out, "%s%s", named++ ? ", " : "", users[i].pod->obj.name);
+            buf_addf(out, "%s%s", named++ ? ", " : "", users[i].pod->obj.name);
     if (found > named)
-        (void)buf_addf(out, " and %zu more", found - named);
-    (void)buf_add_cstr(out, found == 1 ? " uses it" : " use it");
+        buf_addf(out, " and %zu more", found - named);
+    buf_add_cstr(out, found == 1 ? " uses it" : " use it");
     return true;
 }
 
@@ -57,8 +57,8 @@ static bool write_claim(struct session *s, const char *name, struct buf *out)
     if (!claim || !json_path(&d, volume, "metadata", "deletionTimestamp") ||
         !json_is_string(&d, json_path(&d, volume, "status", "phase"), "Bound"))
         return false;
-    (void)buf_addf(out, "claim %.*s/%.*s is bound to it", STR_ARG(json_get_text(&d, claim, "namespace")),
-                   STR_ARG(json_get_text(&d, claim, "name")));
+    buf_addf(out, "claim %.*s/%.*s is bound to it", STR_ARG(json_get_text(&d, claim, "namespace")),
+             STR_ARG(json_get_text(&d, claim, "name")));
     return true;
 }
 

@@ -45,7 +45,7 @@ static int read_page(struct inventory *v, const struct kind_info *k, struct repl
     if (json_parse(d, buf_str(&reply->text), &answer, err) < 0 || list_open(d, answer, k, &l, err) < 0)
         return -(int)err->code;
     buf_clear(ret_token);
-    (void)buf_add_str(ret_token, l.meta.continue_token);
+    buf_add_str(ret_token, l.meta.continue_token);
     while ((r = list_next(&l, &o, err)) != 0) {
         if (r == -ERR_NO_MEMORY)
             return r;
@@ -60,7 +60,7 @@ static void reply_set_error(struct reply *reply, const struct error *err)
     reply->r = -(int)err->code;
     reply->reason[0] = '\0';
     buf_clear(&reply->text);
-    (void)buf_addf(&reply->text, "the server's answer cannot be read: %s", err->msg);
+    buf_addf(&reply->text, "the server's answer cannot be read: %s", err->msg);
 }
 
 int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns,

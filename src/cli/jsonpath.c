@@ -341,7 +341,7 @@ static int run_nodes(struct evaluation *e, const struct node *nodes, json_ref v)
         _cleanup_(values_done_p) struct jsonpath_values found = { 0 };
 
         if (n->type == NODE_TEXT) {
-            (void)buf_add_str(e->out, n->text);
+            buf_add_str(e->out, n->text);
             continue;
         }
         r = run_steps(e, n->steps, v, &found);
@@ -351,7 +351,7 @@ static int run_nodes(struct evaluation *e, const struct node *nodes, json_ref v)
                 continue;
             }
             if (i)
-                (void)buf_add_char(e->out, ' ');
+                buf_add_char(e->out, ' ');
             jsonpath_write_value(e->d, found.items[i], e->out);
         }
         if (r == 0)
@@ -384,11 +384,11 @@ void jsonpath_write_value(const struct json *d, json_ref v, struct buf *out)
     switch (json_type(d, v)) {
     case JSON_STRING:
     case JSON_NUMBER:
-        (void)buf_add_str(out, json_text(d, v));
+        buf_add_str(out, json_text(d, v));
         break;
     case JSON_TRUE:
     case JSON_FALSE:
-        (void)buf_add_cstr(out, json_type(d, v) == JSON_TRUE ? "true" : "false");
+        buf_add_cstr(out, json_type(d, v) == JSON_TRUE ? "true" : "false");
         break;
     case JSON_ARRAY:
     case JSON_OBJECT:
@@ -396,7 +396,7 @@ void jsonpath_write_value(const struct json *d, json_ref v, struct buf *out)
         break;
     case JSON_NULL:
     case JSON_NONE:
-        (void)buf_add_cstr(out, "null");
+        buf_add_cstr(out, "null");
         break;
     }
 }

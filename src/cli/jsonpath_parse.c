@@ -547,9 +547,9 @@ int jsonpath_parse_path(struct str text, struct jsonpath **ret, struct error *er
         return error_set(err, ERR_INVALID,
                          "unexpected path string, expected a 'name1.name2' or '.name1.name2' or "
                          "'{name1.name2}' or '{.name1.name2}'");
-    (void)buf_add_cstr(&full, path.s[0] == '.' || path.s[0] == '[' || path.s[0] == '$' ? "{" : "{.");
-    (void)buf_add_str(&full, path);
-    (void)buf_add_char(&full, '}');
+    buf_add_cstr(&full, path.s[0] == '.' || path.s[0] == '[' || path.s[0] == '$' ? "{" : "{.");
+    buf_add_str(&full, path);
+    buf_add_char(&full, '}');
     r = buf_check(&full, "path", err);
     return r < 0 ? r : parse(buf_str(&full), ret, err);
 }

@@ -28,15 +28,18 @@ static void add_word(struct buf *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
 
-    (void)buf_add_cstr(out, " ");
+    buf_add_cstr(out, " ");
     if (word[0] && strspn(word, plain) == strlen(word)) {
-        (void)buf_add_cstr(out, word);
+        buf_add_cstr(out, word);
         return;
     }
-    (void)buf_add_cstr(out, "'");
+    buf_add_cstr(out, "'");
     for (const char *c = word; *c; c++)
-        (void)(*c == '\'' ? buf_add_cstr(out, "'\\''") : buf_add(out, c, 1));
-    (void)buf_add_cstr(out, "'");
+        if (*c == '\'')
+            buf_add_cstr(out, "'\\''");
+        else
+            buf_add_char(out, *c);
+    buf_add_cstr(out, "'");
 }
 
 int kubectl_say_command(int argc, char **argv)
@@ -46,12 +49,12 @@ int kubectl_say_command(int argc, char **argv)
     char file[PATH_MAX];
     struct error err;
 
-    (void)buf_add_cstr(&command, "kubectl");
+    buf_add_cstr(&command, "kubectl");
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--data") == 0)
             settings.data = argv[i + 1];
     if (session_kubeconfig(&settings, file, &err)) {
-        (void)buf_add_cstr(&command, " --kubeconfig");
+        buf_add_cstr(&command, " --kubeconfig");
         add_word(&command, file);
     }
     for (int i = 0; i < argc; i++) {

@@ -170,17 +170,16 @@ static bool has_conflict(struct labeling *x, json_ref object)
             (!x->verb->is_label && str_is(p->key, CHANGE_CAUSE_ANNOTATION)))
             continue;
         if (x->verb->is_label)
-            (void)buf_addf(&x->conflicts, "'%.*s' already has a value (%.*s), and --overwrite is false\n",
-                           STR_ARG(p->key), STR_ARG(value));
+            buf_addf(&x->conflicts, "'%.*s' already has a value (%.*s), and --overwrite is false\n",
+                     STR_ARG(p->key), STR_ARG(value));
         else
-            (void)buf_addf(&x->conflicts, "%s'%.*s' already has a value (%.*s)",
-                           found ? "; "
-                                 : "--overwrite is false but found the following declared annotation(s): ",
-                           STR_ARG(p->key), STR_ARG(value));
+            buf_addf(&x->conflicts, "%s'%.*s' already has a value (%.*s)",
+                     found ? "; " : "--overwrite is false but found the following declared annotation(s): ",
+                     STR_ARG(p->key), STR_ARG(value));
         found++;
     }
     if (found && !x->verb->is_label)
-        (void)buf_add_cstr(&x->conflicts, "\n");
+        buf_add_cstr(&x->conflicts, "\n");
     x->errors += x->verb->is_label ? found : found > 0;
     return found > 0;
 }

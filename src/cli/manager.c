@@ -465,7 +465,7 @@ void manager_write_stats(const struct manager *m, struct buf *out)
     if (m && m->agent)
         agent_write_stats(m->agent, out);
     else
-        (void)buf_add_cstr(out, "{}");
+        buf_add_cstr(out, "{}");
 }
 
 /* NULL at the end. */
@@ -483,12 +483,12 @@ void manager_write_provisioners(const struct manager *m, struct buf *out)
     const char *names[PROVISIONERS_NFS_MAX + 1];
 
     list_provisioners(m, names);
-    (void)buf_add_char(out, '[');
+    buf_add_char(out, '[');
     for (size_t i = 0; names[i]; i++) {
-        (void)buf_add_cstr(out, i ? "," : "");
+        buf_add_cstr(out, i ? "," : "");
         json_write_string(out, str_of(names[i]));
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out, struct error *err)

@@ -102,8 +102,8 @@ static void add_plural(struct buf *out, struct str kind)
 {
     bool is_y = str_has_suffix(kind, "y");
 
-    (void)buf_add_str(out, (struct str){ kind.s, kind.len - (is_y ? 1 : 0) });
-    (void)buf_add_cstr(out, is_y ? "ies" : str_has_suffix(kind, "s") ? "es" : "s");
+    buf_add_str(out, (struct str){ kind.s, kind.len - (is_y ? 1 : 0) });
+    buf_add_cstr(out, is_y ? "ies" : str_has_suffix(kind, "s") ? "es" : "s");
 }
 
 /* What is wrong with a kind that Berth does not serve, in words; NULL when there is no memory. */

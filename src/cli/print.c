@@ -32,7 +32,7 @@ static int read_template(struct print *p, struct str text, struct error *err)
     r = jsonpath_parse(text, &p->template, err);
     if (r == 0)
         return 0;
-    (void)buf_add_ends(&shown, text, JSONPATH_SHOWN_BYTES_MAX);
+    buf_add_ends(&shown, text, JSONPATH_SHOWN_BYTES_MAX);
     return error_wrap(err, "error parsing jsonpath %s", buf_cstr(&shown));
 }
 
@@ -125,15 +125,15 @@ static void escape_like_go(struct str text, struct buf *out)
 
         if (c != '<' && c != '>' && c != '&' && !is_separator)
             continue;
-        (void)buf_add(out, text.s + from, i - from);
+        buf_add(out, text.s + from, i - from);
         if (is_separator)
-            (void)buf_addf(out, "\\u202%d", text.s[i + 2] & 1 ? 9 : 8);
+            buf_addf(out, "\\u202%d", text.s[i + 2] & 1 ? 9 : 8);
         else
-            (void)buf_addf(out, "\\u00%02x", c);
+            buf_addf(out, "\\u00%02x", c);
         i += is_separator ? 2 : 0;
         from = i + 1;
     }
-    (void)buf_add(out, text.s + from, text.len - from);
+    buf_add(out, text.s + from, text.len - from);
 }
 
 void print_json_compact(const struct json *d, json_ref v, struct buf *out)
@@ -164,9 +164,9 @@ void print_json(const struct json *d, json_ref v, struct buf *out)
 
         while (indent < line.len && line.s[indent] == ' ')
             indent++;
-        (void)buf_add(out, line.s, indent); /* twice: by four and not by two */
+        buf_add(out, line.s, indent); /* twice: by four and not by two */
         escape_like_go(line, out);
-        (void)buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
     }
 }
 
@@ -175,16 +175,16 @@ void print_json(const struct json *d, json_ref v, struct buf *out)
 void print_kind(const struct kind_info *k, struct buf *out)
 {
     for (const char *c = k->name; *c; c++)
-        (void)buf_add_char(out, (char)tolower((unsigned char)*c));
+        buf_add_char(out, (char)tolower((unsigned char)*c));
     if (k->group[0])
-        (void)buf_addf(out, ".%s", k->group);
+        buf_addf(out, ".%s", k->group);
 }
 
 void print_name(const struct kind_info *k, struct str name, struct buf *out)
 {
     print_kind(k, out);
-    (void)buf_add_char(out, '/');
-    (void)buf_add_str(out, name);
+    buf_add_char(out, '/');
+    buf_add_str(out, name);
 }
 
 /* --- Objects --- */
@@ -220,7 +220,7 @@ static int print_names(const struct json *d, const json_ref *objects, size_t cou
 
         if (k)
             print_name(k, json_get_text(d, json_get(d, objects[i], "metadata"), "name"), out);
-        (void)buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
     }
     return 0;
 }
@@ -234,14 +234,14 @@ static int add_column(const struct jsonpath *path, struct json *d, json_ref obje
     if (r < 0)
         return r;
     if (found.count == 0)
-        (void)buf_add_cstr(&c->text, "<none>");
+        buf_add_cstr(&c->text, "<none>");
     for (size_t i = 0; i < found.count; i++) {
         _cleanup_(buf_done_p) struct buf value = BUF_INIT(SESSION_BYTES_MAX);
 
         if (i)
-            (void)buf_add_char(&c->text, ',');
+            buf_add_char(&c->text, ',');
         if (json_type(d, found.items[i]) == JSON_STRING)
-            (void)buf_add_str(&value, json_text(d, found.items[i]));
+            buf_add_str(&value, json_text(d, found.items[i]));
         else
             patch_write_go(d, found.items[i], &value);
         columns_add_text(c, buf_str(&value));
@@ -258,12 +258,12 @@ static int print_custom(const struct print *p, struct json *d, const json_ref *o
     columns_init_table(&c);
     for (size_t i = 0; i < p->columns_count && !p->has_no_headers; i++) {
         columns_add_cell(&c, p->headers[i]);
-        (void)buf_add_char(&c.text, i + 1 < p->columns_count ? '\t' : '\n');
+        buf_add_char(&c.text, i + 1 < p->columns_count ? '\t' : '\n');
     }
     for (size_t o = 0; o < count; o++)
         for (size_t i = 0; i < p->columns_count && r == 0; i++) {
             r = add_column(p->paths[i], d, objects[o], &c, err);
-            (void)buf_add_char(&c.text, i + 1 < p->columns_count ? '\t' : '\n');
+            buf_add_char(&c.text, i + 1 < p->columns_count ? '\t' : '\n');
         }
     return r < 0 ? r : columns_flush(&c, out, err);
 }

@@ -95,21 +95,21 @@ static void add_head(struct table_printer *t, const struct json *d, json_ref def
     json_ref column = json_first(d, definitions);
 
     if (t->how.shows_events)
-        (void)buf_add_cstr(&c->text, "EVENT\t");
+        buf_add_cstr(&c->text, "EVENT\t");
     if (t->how.shows_namespace)
-        (void)buf_add_cstr(&c->text, "NAMESPACE\t");
+        buf_add_cstr(&c->text, "NAMESPACE\t");
     for (size_t i = 0; i < t->cells_count; i++, column = json_next(d, column)) {
         if (!t->is_shown[i])
             continue;
         if (i)
-            (void)buf_add_char(&c->text, '\t');
+            buf_add_char(&c->text, '\t');
         add_upper(c, json_get_text(d, column, "name"));
     }
     for (size_t i = 0; i < t->how.label_columns_count; i++) {
-        (void)buf_add_char(&c->text, '\t');
+        buf_add_char(&c->text, '\t');
         add_upper(c, label_head(t->how.label_columns[i]));
     }
-    (void)buf_add_cstr(&c->text, t->how.shows_labels ? "\tLABELS\n" : "\n");
+    buf_add_cstr(&c->text, t->how.shows_labels ? "\tLABELS\n" : "\n");
 }
 
 int table_printer_begin(struct table_printer *t, const struct json *d, json_ref table, struct error *err)
@@ -131,13 +131,13 @@ int table_printer_begin(struct table_printer *t, const struct json *d, json_ref 
 void table_write_labels(const struct json *d, json_ref labels, struct buf *out)
 {
     if (!json_first(d, labels))
-        (void)buf_add_cstr(out, "<none>");
+        buf_add_cstr(out, "<none>");
     for (json_ref l = json_first(d, labels); l; l = json_next(d, l)) {
-        (void)buf_add_str(out, json_key(d, l));
-        (void)buf_add_char(out, '=');
-        (void)buf_add_str(out, json_text(d, l));
+        buf_add_str(out, json_key(d, l));
+        buf_add_char(out, '=');
+        buf_add_str(out, json_text(d, l));
         if (json_next(d, l))
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
     }
 }
 
@@ -148,13 +148,13 @@ static void add_labels(struct table_printer *t, const struct json *d, json_ref l
     for (size_t i = 0; i < t->how.label_columns_count; i++) {
         json_ref l = json_get(d, labels, t->how.label_columns[i]);
 
-        (void)buf_add_char(&t->columns.text, '\t');
+        buf_add_char(&t->columns.text, '\t');
         columns_add_cell(&t->columns, json_text(d, l));
     }
     if (!t->how.shows_labels)
         return;
     table_write_labels(d, labels, &text);
-    (void)buf_add_char(&t->columns.text, '\t');
+    buf_add_char(&t->columns.text, '\t');
     columns_add_cell(&t->columns, buf_str(&text));
 }
 
@@ -165,7 +165,7 @@ static void add_value(struct columns *c, const struct json *d, json_ref cell)
     if (json_type(d, cell) == JSON_NULL)
         return;
     if (json_type(d, cell) == JSON_STRING)
-        (void)buf_add_str(&text, json_text(d, cell));
+        buf_add_str(&text, json_text(d, cell));
     else
         json_write(d, cell, &text);
     columns_add_cell(c, buf_str(&text));
@@ -178,24 +178,24 @@ void table_printer_add(struct table_printer *t, const struct json *d, json_ref r
     json_ref cell = json_first(d, json_get(d, row, "cells"));
 
     if (t->how.shows_events)
-        (void)buf_addf(&c->text, "%-9s\t", event ? event : "");
+        buf_addf(&c->text, "%-9s\t", event ? event : "");
     if (t->how.shows_namespace) {
         columns_add_cell(c, json_get_text(d, meta, "namespace"));
-        (void)buf_add_char(&c->text, '\t');
+        buf_add_char(&c->text, '\t');
     }
     for (size_t i = 0; i < t->cells_count && cell; i++, cell = json_next(d, cell)) {
         if (!t->is_shown[i])
             continue;
         if (i)
-            (void)buf_add_char(&c->text, '\t');
+            buf_add_char(&c->text, '\t');
         else if (t->how.shows_kind) {
             print_kind(t->kind, &c->text);
-            (void)buf_add_char(&c->text, '/');
+            buf_add_char(&c->text, '/');
         }
         add_value(c, d, cell);
     }
     add_labels(t, d, json_get(d, meta, "labels"));
-    (void)buf_add_char(&c->text, '\n');
+    buf_add_char(&c->text, '\n');
     t->rows++;
 }
 

@@ -43,7 +43,7 @@ static void write_in_unit(double bytes, size_t unit, struct buf *out)
 {
     double n = bytes / (double)units[unit].bytes;
 
-    (void)buf_addf(out, n < 100 && units[unit].bytes > 1 ? "%.1f" : "%.0f", n);
+    buf_addf(out, n < 100 && units[unit].bytes > 1 ? "%.1f" : "%.0f", n);
 }
 
 /* "1.5/20.0 GiB", "3/10"; "1.5 GiB" and "3" of nobody knows how many. */
@@ -52,17 +52,17 @@ static void write_amount(const struct progress *p, const char *between, struct b
     size_t unit = unit_of((double)(p->total ? p->total : p->done));
 
     if (p->work.kind != PROGRESS_BYTES) {
-        (void)buf_addf(out, "%" PRIu64, p->done);
+        buf_addf(out, "%" PRIu64, p->done);
         if (p->total)
-            (void)buf_addf(out, "%s%" PRIu64, between, p->total);
+            buf_addf(out, "%s%" PRIu64, between, p->total);
         return;
     }
     write_in_unit((double)p->done, unit, out);
     if (p->total) {
-        (void)buf_add_cstr(out, between);
+        buf_add_cstr(out, between);
         write_in_unit((double)p->total, unit, out);
     }
-    (void)buf_addf(out, " %s", units[unit].name);
+    buf_addf(out, " %s", units[unit].name);
 }
 
 static void write_rate(const struct progress *p, double rate, struct buf *out)
@@ -71,15 +71,15 @@ static void write_rate(const struct progress *p, double rate, struct buf *out)
         size_t unit = unit_of(rate);
 
         write_in_unit(rate, unit, out);
-        (void)buf_addf(out, " %s/s", units[unit].name);
+        buf_addf(out, " %s/s", units[unit].name);
     } else {
-        (void)buf_addf(out, rate < 10 ? "%.1f/s" : "%.0f/s", rate);
+        buf_addf(out, rate < 10 ? "%.1f/s" : "%.0f/s", rate);
     }
 }
 
 static void write_seconds(uint64_t ns, struct buf *out)
 {
-    (void)duration_human((int64_t)(ns / NS_PER_S), out);
+    duration_human((int64_t)(ns / NS_PER_S), out);
 }
 
 /* "12s of 30s" */
@@ -87,7 +87,7 @@ static void write_elapsed(const struct progress *p, uint64_t now_ns, struct buf 
 {
     write_seconds(now_ns - p->begun_ns, out);
     if (p->work.kind == PROGRESS_WAIT && p->work.timeout_ns && p->work.timeout_ns != PROGRESS_FOREVER) {
-        (void)buf_add_cstr(out, " of ");
+        buf_add_cstr(out, " of ");
         write_seconds(p->work.timeout_ns, out);
     }
 }
@@ -123,8 +123,8 @@ static void write_parts(const struct progress *p, uint64_t now_ns, const char *b
     if (p->total == 0) {
         write_elapsed(p, now_ns, &ret->texts[PART_TIME]);
     } else if (pace_seconds_left(&p->pace, now_ns, p->done, p->total, &seconds)) {
-        (void)duration_human(seconds, &ret->texts[PART_TIME]);
-        (void)buf_add_cstr(&ret->texts[PART_TIME], " left");
+        duration_human(seconds, &ret->texts[PART_TIME]);
+        buf_add_cstr(&ret->texts[PART_TIME], " left");
     }
 }
 
@@ -137,18 +137,18 @@ static void write_bar(const struct progress *p, size_t columns, struct buf *out)
 
     if (full > inside || p->done >= p->total)
         full = inside;
-    (void)buf_add_char(out, '[');
+    buf_add_char(out, '[');
     if (p->screen->has_colors)
-        (void)buf_add_cstr(out, "\033[32m");
+        buf_add_cstr(out, "\033[32m");
     for (size_t i = 0; i < full; i++)
-        (void)buf_add_char(out, '=');
+        buf_add_char(out, '=');
     if (full < inside)
-        (void)buf_add_char(out, '>');
+        buf_add_char(out, '>');
     if (p->screen->has_colors)
-        (void)buf_add_cstr(out, "\033[0m");
+        buf_add_cstr(out, "\033[0m");
     for (size_t i = full + 1; i < inside; i++)
-        (void)buf_add_char(out, ' ');
-    (void)buf_add_char(out, ']');
+        buf_add_char(out, ' ');
+    buf_add_char(out, ']');
 }
 
 /* Parts that do not fit are left out, the bar has what room they leave, and what still is too long is cut: a
@@ -160,15 +160,15 @@ static void draw(struct progress *p, uint64_t now_ns)
     size_t columns = p->screen->columns(p->screen->ctx), width = columns ? columns - 1 : 0, room;
 
     write_parts(p, now_ns, "/", &parts);
-    (void)buf_add_cstr(&line, p->work.label);
+    buf_add_cstr(&line, p->work.label);
     if (p->total)
-        (void)buf_addf(&tail, "  %3u%%", pace_percent(p->done, p->total));
+        buf_addf(&tail, "  %3u%%", pace_percent(p->done, p->total));
     for (size_t i = 0; i < PART_COUNT; i++)
         if (parts.texts[i].len && line.len + tail.len + 2 + parts.texts[i].len <= width)
-            (void)buf_addf(&tail, "  %s", buf_cstr(&parts.texts[i]));
+            buf_addf(&tail, "  %s", buf_cstr(&parts.texts[i]));
     room = width > line.len + tail.len + 2 ? width - line.len - tail.len - 2 : 0;
     if (line.len + tail.len > width) {
-        (void)buf_add_str(&line, buf_str(&tail));
+        buf_add_str(&line, buf_str(&tail));
         p->screen->show(p->screen->ctx, (struct str){ line.data, line.len < width ? line.len : width });
         return;
     }
@@ -176,10 +176,10 @@ static void draw(struct progress *p, uint64_t now_ns)
         /* It only shrinks: numbers that get longer and shorter must not make it dance. */
         if (p->bar_columns == 0 || p->bar_columns > room)
             p->bar_columns = room < BAR_COLUMNS_MAX ? room : BAR_COLUMNS_MAX;
-        (void)buf_add_cstr(&line, "  ");
+        buf_add_cstr(&line, "  ");
         write_bar(p, p->bar_columns, &line);
     }
-    (void)buf_add_str(&line, buf_str(&tail));
+    buf_add_str(&line, buf_str(&tail));
     p->screen->show(p->screen->ctx, buf_str(&line));
 }
 
@@ -193,14 +193,14 @@ static void say(const struct progress *p, uint64_t now_ns)
     const char *before = ": ";
 
     write_parts(p, now_ns, " of ", &parts);
-    (void)buf_add_cstr(&line, p->work.label);
+    buf_add_cstr(&line, p->work.label);
     if (p->total) {
-        (void)buf_addf(&line, ": %u%%", pace_percent(p->done, p->total));
+        buf_addf(&line, ": %u%%", pace_percent(p->done, p->total));
         before = ", ";
     }
     for (size_t i = 0; i < PART_COUNT; i++)
         if (parts.texts[i].len) {
-            (void)buf_addf(&line, "%s%s", before, buf_cstr(&parts.texts[i]));
+            buf_addf(&line, "%s%s", before, buf_cstr(&parts.texts[i]));
             before = ", ";
         }
     p->screen->say(p->screen->ctx, buf_str(&line));
@@ -214,12 +214,12 @@ static void sum_up(const struct progress *p, uint64_t now_ns)
     struct progress whole = *p;
 
     whole.total = 0;
-    (void)buf_addf(&line, "%s: ", p->work.label);
+    buf_addf(&line, "%s: ", p->work.label);
     write_amount(&whole, "", &line);
-    (void)buf_add_cstr(&line, " in ");
+    buf_add_cstr(&line, " in ");
     write_seconds(now_ns - p->begun_ns, &line);
     if (rate > 0) {
-        (void)buf_add_cstr(&line, ", ");
+        buf_add_cstr(&line, ", ");
         write_rate(p, rate, &line);
     }
     p->screen->say(p->screen->ctx, buf_str(&line));

@@ -239,7 +239,7 @@ static const char *selector(struct section *s)
     if (json_type(s->d, terms) != JSON_ARRAY)
         fail(s, "selector", "not a list of node selector terms");
     for (json_ref t = json_first(s->d, terms); t && s->r == 0; t = json_next(s->d, t)) {
-        (void)buf_add_cstr(&out, out.len ? "," : "");
+        buf_add_cstr(&out, out.len ? "," : "");
         json_write(s->d, t, &out);
     }
     if (s->r == 0)

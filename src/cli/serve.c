@@ -395,9 +395,9 @@ static void show_ready(const struct running *r)
     fill_status(r, &s);
     if (r->manager && !manager_missing(r->manager))
         manager_count_waiting(r->manager, &s);
-    (void)buf_addf(&text, "\nBerth %s is ready at %s\n", BERTH_VERSION, r->url);
+    buf_addf(&text, "\nBerth %s is ready at %s\n", BERTH_VERSION, r->url);
     server_status_write_text(&s, &text);
-    (void)buf_addf(&text, "  %-13s export BERTH_DATA=%s; berth get nodes\n\n", "try", r->data_path);
+    buf_addf(&text, "  %-13s export BERTH_DATA=%s; berth get nodes\n\n", "try", r->data_path);
     if (!text.failed)
         (void)fputs(buf_cstr(&text), stderr);
 }

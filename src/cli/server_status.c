@@ -110,7 +110,7 @@ int server_status_read(const struct json *d, json_ref v, struct server_status *r
 static void add_line(struct buf *out, const char *label, struct str text)
 {
     if (text.len)
-        (void)buf_addf(out, "  %-13s %.*s\n", label, STR_ARG(text));
+        buf_addf(out, "  %-13s %.*s\n", label, STR_ARG(text));
 }
 
 static void add_names(struct buf *out, const char *label, const struct server_status_names *names,
@@ -118,24 +118,23 @@ static void add_names(struct buf *out, const char *label, const struct server_st
 {
     if (names->count == 0 && !none)
         return;
-    (void)buf_addf(out, "  %-13s %s", label, first);
+    buf_addf(out, "  %-13s %s", label, first);
     for (size_t i = 0; i < names->count; i++)
-        (void)buf_addf(out, "%s%.*s", i || first[0] ? ", " : "", STR_ARG(names->items[i]));
+        buf_addf(out, "%s%.*s", i || first[0] ? ", " : "", STR_ARG(names->items[i]));
     if (names->count == 0 && !first[0])
-        (void)buf_add_cstr(out, none);
-    (void)buf_add_cstr(out, "\n");
+        buf_add_cstr(out, none);
+    buf_add_cstr(out, "\n");
 }
 
 static void add_node(struct buf *out, const struct server_status *s)
 {
     if (!s->node.len)
         return;
-    (void)buf_addf(out, "  %-13s %.*s; ", "node", STR_ARG(s->node));
+    buf_addf(out, "  %-13s %.*s; ", "node", STR_ARG(s->node));
     if (s->may_mount)
-        (void)buf_add_cstr(out, "mounts the volumes of its pods\n");
+        buf_add_cstr(out, "mounts the volumes of its pods\n");
     else
-        (void)buf_addf(out, "cannot mount: mounting needs root, and this server runs as %.*s\n",
-                       STR_ARG(s->user));
+        buf_addf(out, "cannot mount: mounting needs root, and this server runs as %.*s\n", STR_ARG(s->user));
 }
 
 static const char *plural(size_t count)
@@ -147,14 +146,14 @@ static void add_waiting(struct buf *out, const struct server_status *s)
 {
     if (!s->has_counts)
         return;
-    (void)buf_addf(out, "  %-13s ", "waiting");
+    buf_addf(out, "  %-13s ", "waiting");
     if (s->claims_pending)
-        (void)buf_addf(out, "%zu claim%s", s->claims_pending, plural(s->claims_pending));
+        buf_addf(out, "%zu claim%s", s->claims_pending, plural(s->claims_pending));
     if (s->claims_pending && s->pods_waiting)
-        (void)buf_add_cstr(out, " and ");
+        buf_add_cstr(out, " and ");
     if (s->pods_waiting)
-        (void)buf_addf(out, "%zu pod%s", s->pods_waiting, plural(s->pods_waiting));
-    (void)buf_add_cstr(out, s->claims_pending || s->pods_waiting ? ": see 'berth check'\n" : "nothing\n");
+        buf_addf(out, "%zu pod%s", s->pods_waiting, plural(s->pods_waiting));
+    buf_add_cstr(out, s->claims_pending || s->pods_waiting ? ": see 'berth check'\n" : "nothing\n");
 }
 
 void server_status_write_text(const struct server_status *s, struct buf *out)

@@ -197,21 +197,21 @@ static void reply_clear(struct reply *a)
 static void word_invalid(const struct status_info *s, struct buf *out)
 {
     if (s->kind[0] && s->name[0])
-        (void)buf_addf(out, "The %s \"%s\" is invalid", s->kind, s->name);
+        buf_addf(out, "The %s \"%s\" is invalid", s->kind, s->name);
     else
-        (void)buf_add_cstr(out, "The request is invalid");
+        buf_add_cstr(out, "The request is invalid");
     if (s->causes_count == 0) {
         if (s->message[0] && !s->kind[0])
-            (void)buf_addf(out, ": %s", s->message);
+            buf_addf(out, ": %s", s->message);
         return;
     }
-    (void)buf_add_cstr(out, ": ");
+    buf_add_cstr(out, ": ");
     for (uint32_t i = 0; i < s->causes_count; i++) {
         if (s->causes_count > 1)
-            (void)buf_add_cstr(out, "\n* ");
+            buf_add_cstr(out, "\n* ");
         if (s->causes[i].field[0])
-            (void)buf_addf(out, "%s: ", s->causes[i].field);
-        (void)buf_add_cstr(out, s->causes[i].message);
+            buf_addf(out, "%s: ", s->causes[i].field);
+        buf_add_cstr(out, s->causes[i].message);
     }
 }
 
@@ -222,12 +222,12 @@ static void reply_read(struct reply *ret, const struct client_answer *a)
     ret->r = a->r;
     ret->http_status = a->http_status;
     if (a->r == 0) {
-        (void)buf_add_str(&ret->text, a->text);
+        buf_add_str(&ret->text, a->text);
         if (ret->text.failed)
             ret->r = -(int)ret->text.failed;
         return;
     }
-    (void)buf_add_cstr(&ret->text, s && s->message[0] ? s->message : a->error.msg);
+    buf_add_cstr(&ret->text, s && s->message[0] ? s->message : a->error.msg);
     if (s)
         (void)snprintf(ret->reason, sizeof ret->reason, "%s", s->reason[0] ? s->reason : "Unknown");
     if (s && strcmp(s->reason, "Invalid") == 0)
@@ -312,7 +312,7 @@ static void on_watch_timeout(void *ctx)
 
     client_cancel(&x->call);
     x->reply->r = -ERR_TIMEOUT;
-    (void)buf_add_cstr(&x->reply->text, "timed out waiting for the condition");
+    buf_add_cstr(&x->reply->text, "timed out waiting for the condition");
     asked_end(x);
 }
 
@@ -350,15 +350,15 @@ int reply_complain(const struct reply *a, const char *doing, const char *source)
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(COMPLAINT_BYTES_MAX);
 
     if (a->invalid.len) {
-        (void)buf_add_str(&line, buf_str(&a->invalid));
+        buf_add_str(&line, buf_str(&a->invalid));
     } else {
         if (a->reason[0])
-            (void)buf_addf(&line, "Error from server (%s): ", a->reason);
+            buf_addf(&line, "Error from server (%s): ", a->reason);
         else
-            (void)buf_add_cstr(&line, "error: ");
+            buf_add_cstr(&line, "error: ");
         if (doing && a->reason[0])
-            (void)buf_addf(&line, "error when %s \"%s\": ", doing, source);
-        (void)buf_add_str(&line, buf_str(&a->text));
+            buf_addf(&line, "error when %s \"%s\": ", doing, source);
+        buf_add_str(&line, buf_str(&a->text));
     }
     status_line_clear();
     session_print_error_text(line.failed ? STR_LIT("error: the complaint is too long") : buf_str(&line));
@@ -372,7 +372,7 @@ int session_complain(const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    (void)buf_addv(&line, fmt, args);
+    buf_addv(&line, fmt, args);
     va_end(args);
     status_line_clear();
     (void)fputs("error: ", stderr);

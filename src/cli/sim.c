@@ -54,7 +54,7 @@ static int complain_scenario(const char *name)
     _cleanup_(buf_done_p) struct buf names = BUF_INIT(ERROR_MSG_BYTES_MAX);
 
     for (size_t i = 0; sim_scenarios[i]; i++)
-        (void)buf_addf(&names, "%s%s", i ? ", " : "", sim_scenarios[i]->name); /* a failure sticks */
+        buf_addf(&names, "%s%s", i ? ", " : "", sim_scenarios[i]->name); /* a failure sticks */
     return cli_fail_usage("sim: there is no scenario '%s': %s", name, buf_cstr(&names));
 }
 

@@ -94,8 +94,8 @@ static int show(struct asking *x)
     if (x->settings.output) {
         write_json(x, &out);
     } else {
-        (void)buf_addf(&out, "%s %.*s is running at %.*s\n", x->is_foreign ? "Kubernetes" : "Berth",
-                       STR_ARG(x->status.version), STR_ARG(x->status.url));
+        buf_addf(&out, "%s %.*s is running at %.*s\n", x->is_foreign ? "Kubernetes" : "Berth",
+                 STR_ARG(x->status.version), STR_ARG(x->status.url));
         server_status_write_text(&x->status, &out);
     }
     if (buf_check(&out, "output", &err) < 0)

@@ -15,7 +15,7 @@
 static void begin_cell(struct columns *c)
 {
     if (c->text.len && c->text.data[c->text.len - 1] != '\n')
-        (void)buf_add_char(&c->text, '\t');
+        buf_add_char(&c->text, '\t');
 }
 
 static void add_cell(struct columns *c, const char *text)
@@ -33,7 +33,10 @@ static void add_bytes(struct columns *c, int64_t bytes)
 static void add_number(struct columns *c, int64_t n, const char *unit)
 {
     begin_cell(c);
-    (void)(n < 0 ? buf_add_char(&c->text, '-') : buf_addf(&c->text, "%" PRId64 "%s", n, unit));
+    if (n < 0)
+        buf_add_char(&c->text, '-');
+    else
+        buf_addf(&c->text, "%" PRId64 "%s", n, unit);
 }
 
 static void add_bar(struct columns *c, int64_t used, int64_t whole)
@@ -46,9 +49,9 @@ static void add_bar(struct columns *c, int64_t used, int64_t whole)
         bool is_full = percent > (int64_t)i * 100 / BAR_WIDTH;
 
         if (is_utf8)
-            (void)buf_add_cstr(&c->text, is_full ? "█" : "░");
+            buf_add_cstr(&c->text, is_full ? "█" : "░");
         else
-            (void)buf_add_char(&c->text, is_full ? '#' : '.');
+            buf_add_char(&c->text, is_full ? '#' : '.');
     }
 }
 
@@ -77,16 +80,16 @@ static void show_volume(const struct top_table *t, const struct top_line *l, str
     if (t->has_bars)
         add_bar(c, u->used, u->capacity);
     add_inodes(t, u, c);
-    (void)buf_add_char(&c->text, '\n');
+    buf_add_char(&c->text, '\n');
 }
 
 static void add_asked(const struct claim *claim, struct columns *c)
 {
     begin_cell(c);
     if (claim->has_request)
-        (void)quantity_format(&claim->request, &c->text);
+        quantity_format(&claim->request, &c->text);
     else
-        (void)buf_add_char(&c->text, '-');
+        buf_add_char(&c->text, '-');
 }
 
 static void show_claim(const struct top_table *t, const struct top_line *l, struct columns *c)
@@ -106,8 +109,8 @@ static void show_claim(const struct top_table *t, const struct top_line *l, stru
     add_inodes(t, u, c);
     add_cell(c, u->pod);
     if (l->users > 1)
-        (void)buf_addf(&c->text, " (+%zu)", l->users - 1);
-    (void)buf_add_char(&c->text, '\n');
+        buf_addf(&c->text, " (+%zu)", l->users - 1);
+    buf_add_char(&c->text, '\n');
 }
 
 static void add_head(const struct top_table *t, struct columns *c)
@@ -129,7 +132,7 @@ static void add_head(const struct top_table *t, struct columns *c)
     }
     if (t->is_of_claims)
         add_cell(c, "POD");
-    (void)buf_add_char(&c->text, '\n');
+    buf_add_char(&c->text, '\n');
 }
 
 int top_show(const struct top_table *t, struct buf *out, struct error *err)
@@ -184,7 +187,9 @@ static json_ref line_as_json(struct json *d, const struct top_line *l)
         json_set_string(d, o, "namespace", l->claim->obj.ns);
         json_set_string(d, o, "name", l->claim->obj.name);
         set_text(d, o, "volume", l->claim->volume_name);
-        if (l->claim->has_request && quantity_format(&l->claim->request, &asked) == 0)
+        if (l->claim->has_request)
+            quantity_format(&l->claim->request, &asked);
+        if (asked.len && !asked.failed)
             json_set_string(d, o, "asked", buf_cstr(&asked));
         set_number(d, o, "pods", (int64_t)l->users);
     } else {

@@ -53,7 +53,7 @@ static const char *keep_text(struct builder *b)
 
 static const char *keep_quantity(struct builder *b, const struct quantity *q)
 {
-    (void)quantity_format(q, &b->text);
+    quantity_format(q, &b->text);
     return keep_text(b);
 }
 
@@ -74,7 +74,7 @@ static bool write_cause(struct builder *b, struct twig *on, const struct object 
     on->explained++;
     if (!causes_find(b->what->causes, o, ret) || strcmp(ret->code, WHY_NOTHING) == 0)
         return false;
-    (void)buf_addf(&b->text, "%s%s", b->text.len ? between : "", ret->sentence);
+    buf_addf(&b->text, "%s%s", b->text.len ? between : "", ret->sentence);
     return true;
 }
 
@@ -102,12 +102,12 @@ static void grow_pod(struct builder *b, struct twig *on, const struct pod *p, co
 
     if (is_waiting && write_cause(b, on, &p->obj, "", &cause) && claim[0] && strstr(cause.sentence, claim)) {
         buf_clear(&b->text);
-        (void)buf_add_cstr(&b->text, "waits for this claim");
+        buf_add_cstr(&b->text, "waits for this claim");
     }
     if (strcmp(cause.code, WHY_NOTHING) == 0)
-        (void)buf_add_cstr(&b->text, cause.sentence);
+        buf_add_cstr(&b->text, cause.sentence);
     else if (!cause.sentence[0] && !p->node_name[0])
-        (void)buf_add_cstr(&b->text, "not scheduled");
+        buf_add_cstr(&b->text, "not scheduled");
     t = grow(b, on,
              (struct twig){ KIND_POD, p->obj.ns, p->obj.name, state_of(&p->obj, phase[0] ? phase : "Pending"),
                             .note = keep_text(b) });
@@ -137,8 +137,8 @@ static void grow_claim(struct builder *b, struct twig *on, const struct claim *c
         capacity = keep_quantity(b, &c->capacity);
     if (c->phase != CLAIM_BOUND) {
         if (c->has_request) {
-            (void)buf_add_cstr(&b->text, "asks for ");
-            (void)quantity_format(&c->request, &b->text);
+            buf_add_cstr(&b->text, "asks for ");
+            quantity_format(&c->request, &b->text);
         }
         (void)write_cause(b, on, &c->obj, ": ", &cause);
         note = keep_text(b);
@@ -158,11 +158,11 @@ static void grow_absent_claim(struct builder *b, struct twig *on, const struct v
     if (!b->all->kinds[KIND_CLAIM].is_known)
         return;
     if (!o)
-        (void)buf_add_cstr(&b->text, "does not exist");
+        buf_add_cstr(&b->text, "does not exist");
     else if (!inventory_is_of(v, claim_of(o)))
-        (void)buf_add_cstr(&b->text, "is another one of that name");
+        buf_add_cstr(&b->text, "is another one of that name");
     else
-        (void)buf_addf(&b->text, "has volume %s", claim_of(o)->volume_name);
+        buf_addf(&b->text, "has volume %s", claim_of(o)->volume_name);
     (void)grow(b, on, (struct twig){ KIND_CLAIM, v->claim.ns, v->claim.name, "", .note = keep_text(b) });
 }
 
@@ -177,9 +177,9 @@ static void grow_volume(struct builder *b, struct twig *on, const struct volume 
 
     access_modes_short(v->modes, &b->text);
     if (v->reclaim != RECLAIM_UNKNOWN)
-        (void)buf_addf(&b->text, "%s%s", b->text.len ? " " : "", reclaim_policy_names[v->reclaim]);
+        buf_addf(&b->text, "%s%s", b->text.len ? " " : "", reclaim_policy_names[v->reclaim]);
     if (v->phase == VOLUME_FAILED && v->message[0])
-        (void)buf_addf(&b->text, ", %s", v->message);
+        buf_addf(&b->text, ", %s", v->message);
     note = keep_text(b);
     t = grow(b, on,
              (struct twig){ KIND_VOLUME, "", v->obj.name, state_of(&v->obj, phase[0] ? phase : "Pending"),
@@ -280,11 +280,11 @@ static void grow_class(struct builder *b, size_t at)
         (const struct storage_class *)(const void *)inventory_find(b->all, KIND_CLASS, "", name);
 
     if (k)
-        (void)buf_addf(&b->text, "%s, %s, %s%s", k->provisioner,
-                       k->reclaim == RECLAIM_UNKNOWN ? "?" : reclaim_policy_names[k->reclaim],
-                       binding_mode_names[k->binding], k->is_default ? ", default" : "");
+        buf_addf(&b->text, "%s, %s, %s%s", k->provisioner,
+                 k->reclaim == RECLAIM_UNKNOWN ? "?" : reclaim_policy_names[k->reclaim],
+                 binding_mode_names[k->binding], k->is_default ? ", default" : "");
     else if (name[0] && b->all->kinds[KIND_CLASS].is_known)
-        (void)buf_add_cstr(&b->text, "does not exist");
+        buf_add_cstr(&b->text, "does not exist");
     b->classes[at] = grow(b, &b->tree->root, (struct twig){ KIND_CLASS, "", name, "", .note = keep_text(b) });
 }
 

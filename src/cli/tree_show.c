@@ -48,8 +48,8 @@ static void start_line(struct shower *x, bool is_last)
     if (x->depth == 0)
         return;
     for (size_t i = 1; i < x->depth; i++)
-        (void)buf_add_cstr(x->out, x->has_more[i] ? x->strokes->line : x->strokes->blank);
-    (void)buf_add_cstr(x->out, is_last ? x->strokes->last : x->strokes->branch);
+        buf_add_cstr(x->out, x->has_more[i] ? x->strokes->line : x->strokes->blank);
+    buf_add_cstr(x->out, is_last ? x->strokes->last : x->strokes->branch);
 }
 
 /* Texts of objects, with what a terminal would obey made visible. */
@@ -59,7 +59,7 @@ static void add_safely(struct shower *x, const char *text)
 
     columns_init_text(&c);
     columns_add_cell(&c, str_of(text));
-    (void)buf_add_str(x->out, buf_str(&c.text));
+    buf_add_str(x->out, buf_str(&c.text));
 }
 
 static void add_state(struct shower *x, const char *state)
@@ -67,10 +67,10 @@ static void add_state(struct shower *x, const char *state)
     const char *colour = x->how->paint ? x->how->paint(/* line= */ 1, str_of(state)) : NULL;
 
     if (colour)
-        (void)buf_add_cstr(x->out, colour);
-    (void)buf_add_cstr(x->out, state);
+        buf_add_cstr(x->out, colour);
+    buf_add_cstr(x->out, state);
     if (colour)
-        (void)buf_add_cstr(x->out, "\x1b[0m");
+        buf_add_cstr(x->out, "\x1b[0m");
 }
 
 static void show_line(struct shower *x, const struct twig *t, bool is_last)
@@ -79,30 +79,30 @@ static void show_line(struct shower *x, const struct twig *t, bool is_last)
 
     start_line(x, is_last);
     if (t->kind == KIND_CLASS && !t->name[0]) {
-        (void)buf_add_cstr(x->out, "(no class)\n");
+        buf_add_cstr(x->out, "(no class)\n");
         return;
     }
     if (t->kind == KIND_POD && !t->name[0]) {
-        (void)buf_add_cstr(x->out, "(no claim)\n");
+        buf_add_cstr(x->out, "(no claim)\n");
         return;
     }
-    (void)buf_addf(x->out, "%s %s%s", words[t->kind], t->kind == KIND_CLAIM ? t->ns : "",
-                   t->kind == KIND_CLAIM ? "/" : "");
+    buf_addf(x->out, "%s %s%s", words[t->kind], t->kind == KIND_CLAIM ? t->ns : "",
+             t->kind == KIND_CLAIM ? "/" : "");
     add_safely(x, t->name);
     if (t->state[0]) {
-        (void)buf_add_cstr(x->out, between);
+        buf_add_cstr(x->out, between);
         add_state(x, t->state);
         between = ", ";
     }
     if (t->capacity[0]) {
-        (void)buf_addf(x->out, "%s%s", between, t->capacity);
+        buf_addf(x->out, "%s%s", between, t->capacity);
         between = ", ";
     }
     if (t->note[0]) {
-        (void)buf_add_cstr(x->out, between);
+        buf_add_cstr(x->out, between);
         add_safely(x, t->note);
     }
-    (void)buf_add_char(x->out, '\n');
+    buf_add_char(x->out, '\n');
 }
 
 /* "9,990" */
@@ -110,19 +110,18 @@ static void add_number(struct buf *out, size_t n)
 {
     if (n >= 1000) {
         add_number(out, n / 1000);
-        (void)buf_addf(out, ",%03zu", n % 1000);
+        buf_addf(out, ",%03zu", n % 1000);
     } else {
-        (void)buf_addf(out, "%zu", n);
+        buf_addf(out, "%zu", n);
     }
 }
 
 static void show_rest(struct shower *x, const struct group *g, bool is_last)
 {
     start_line(x, is_last);
-    (void)buf_addf(x->out, "%s ", x->strokes->more);
+    buf_addf(x->out, "%s ", x->strokes->more);
     add_number(x->out, g->count - g->shown);
-    (void)buf_addf(x->out, " more %ss%s%s\n", words[g->like->kind], g->like->state[0] ? ", " : "",
-                   g->like->state);
+    buf_addf(x->out, " more %ss%s%s\n", words[g->like->kind], g->like->state[0] ? ", " : "", g->like->state);
 }
 
 /* --- What is alike --- */

@@ -150,7 +150,7 @@ static int ask_node(struct usages *u, struct session *s, const struct node *n, s
 
     if (!node_is_ready(n))
         return add_silent(u, n->obj.name, STR_LIT("it is not ready"), err);
-    (void)buf_addf(&path, "/api/v1/nodes/%s/proxy/stats/summary", n->obj.name);
+    buf_addf(&path, "/api/v1/nodes/%s/proxy/stats/summary", n->obj.name);
     q.path = buf_cstr(&path);
     if (session_ask(s, &q, reply) < 0)
         return add_silent(u, n->obj.name, str_trim(buf_str(&reply->text)), err);
@@ -209,7 +209,10 @@ void usage_write_bytes(int64_t bytes, struct buf *out)
     size_t at = 0;
 
     if (bytes < 1024) {
-        (void)(bytes < 0 ? buf_add_char(out, '-') : buf_addf(out, "%" PRId64, bytes));
+        if (bytes < 0)
+            buf_add_char(out, '-');
+        else
+            buf_addf(out, "%" PRId64, bytes);
         return;
     }
     /* 1023.5 of one unit would be shown as 1024 of it. */
@@ -219,8 +222,8 @@ void usage_write_bytes(int64_t bytes, struct buf *out)
     }
     tenths = bytes / unit * 10 + (bytes % unit / 16 * 10 + unit / 32) / (unit / 16);
     if (tenths < 100 && tenths % 10)
-        (void)buf_addf(out, "%" PRId64 ".%" PRId64, tenths / 10, tenths % 10);
+        buf_addf(out, "%" PRId64 ".%" PRId64, tenths / 10, tenths % 10);
     else
-        (void)buf_addf(out, "%" PRId64, (tenths + 5) / 10);
-    (void)buf_addf(out, "%ci", units[at]);
+        buf_addf(out, "%" PRId64, (tenths + 5) / 10);
+    buf_addf(out, "%ci", units[at]);
 }

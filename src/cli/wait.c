@@ -251,7 +251,7 @@ static void wait_for(struct wait *w, const struct one *o)
         w->status = reply_complain(&w->reply, NULL, NULL);
     } else {
         print_name(o->kind, str_of(o->name), &line);
-        (void)buf_add_cstr(&line, " condition met\n");
+        buf_add_cstr(&line, " condition met\n");
         print_out(&line);
         (void)fflush(stdout);
     }

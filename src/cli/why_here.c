@@ -176,7 +176,7 @@ static bool ask_server(struct explainer *e, const struct why_question *q, struct
     request.path = path;
     if (len >= (int)sizeof path || session_ask(e->session, &request, &e->reply) < 0)
         return false;
-    (void)buf_add_str(out, buf_str(&e->reply.text));
+    buf_add_str(out, buf_str(&e->reply.text));
     return true;
 }
 

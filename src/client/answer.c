@@ -74,13 +74,13 @@ static void add_body_shown(struct str body, struct buf *out)
     if (rest.len > ANSWER_BODY_SHOWN_BYTES_MAX)
         rest.len = ANSWER_BODY_SHOWN_BYTES_MAX;
     if (rest.len)
-        (void)buf_add_cstr(out, ": ");
+        buf_add_cstr(out, ": ");
     while (rest.len) {
         size_t n = str_utf8_first(rest);
         bool is_text = n > 1 || (n == 1 && rest.s[0] >= ' ' && rest.s[0] != 0x7f);
 
         n = n ? n : 1;
-        (void)buf_add(out, is_text ? rest.s : " ", is_text ? n : 1);
+        buf_add(out, is_text ? rest.s : " ", is_text ? n : 1);
         rest.s += n;
         rest.len -= n;
     }
@@ -92,8 +92,8 @@ static void make_up_status(const struct client_request *q, const struct raw_answ
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(ANSWER_BODY_SHOWN_BYTES_MAX + 256);
     const char *copy;
 
-    (void)buf_addf(&message, "the server %s (HTTP %d)", refusals[refusal_row(raw->http_status)].words,
-                   raw->http_status);
+    buf_addf(&message, "the server %s (HTTP %d)", refusals[refusal_row(raw->http_status)].words,
+             raw->http_status);
     add_body_shown(raw->body, &message);
     copy = message.failed ? NULL : arena_dup(&ret->arena, buf_str(&message));
     ret->status = (struct status_info){

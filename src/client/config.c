@@ -90,7 +90,7 @@ static int pod_server(const char *host, const char *port, struct client_config *
     _cleanup_(buf_done_p) struct buf url = BUF_INIT(KUBECONFIG_FILE_BYTES_MAX);
     int r;
 
-    (void)buf_addf(&given, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
+    buf_addf(&given, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
     r = buf_check(&given, "server address", err);
     if (r == 0)
         r = server_url_normalize(buf_str(&given), /* tls_is_default= */ true, &url, &c->is_tls, err);

@@ -332,7 +332,7 @@ static const char *list_sources(const struct kubeconfigs *k, struct arena *a)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
 
     for (size_t i = 0; i < k->files.count; i++)
-        (void)buf_addf(&text, "%s%s", i ? ", " : "", k->files.items[i].path);
+        buf_addf(&text, "%s%s", i ? ", " : "", k->files.items[i].path);
     return text.failed ? "kubeconfig" : arena_dup(a, buf_str(&text));
 }
 

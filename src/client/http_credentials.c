@@ -42,7 +42,7 @@ bool http_add_header(struct curl_slist **list, const char *name, const char *val
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(HEADER_BYTES_MAX);
     struct curl_slist *longer;
 
-    (void)buf_addf(&line, "%s: %s", name, value);
+    buf_addf(&line, "%s: %s", name, value);
     longer = line.failed ? NULL : curl_slist_append(*list, buf_cstr(&line));
     *list = longer ? longer : *list;
     return longer != NULL;
@@ -51,13 +51,13 @@ bool http_add_header(struct curl_slist **list, const char *name, const char *val
 /* What no header's name may have is escaped as in URLs, and names have no case. */
 static void write_extra_name(const char *key, struct buf *out)
 {
-    (void)buf_add_cstr(out, "Impersonate-Extra-");
+    buf_add_cstr(out, "Impersonate-Extra-");
     for (; *key; key++) {
         char c = *key >= 'A' && *key <= 'Z' ? (char)(*key - 'A' + 'a') : *key;
         if (is_header_name_char(c))
-            (void)buf_add_char(out, c);
+            buf_add_char(out, c);
         else
-            (void)buf_addf(out, "%%%02X", (unsigned char)c);
+            buf_addf(out, "%%%02X", (unsigned char)c);
     }
 }
 
@@ -126,8 +126,8 @@ static int set_token(struct http_credentials *c, struct str token, struct error 
     if (!is_header_value(token))
         return error_set(err, ERR_INVALID, "the token has line ends or other control characters in it");
     buf_clear(&c->authorization);
-    (void)buf_add_cstr(&c->authorization, "Bearer ");
-    (void)buf_add_str(&c->authorization, token);
+    buf_add_cstr(&c->authorization, "Bearer ");
+    buf_add_str(&c->authorization, token);
     return buf_check(&c->authorization, "token", err);
 }
 
@@ -135,8 +135,8 @@ static int set_password(struct http_credentials *c, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf both = BUF_INIT(TOKEN_BYTES_MAX / 2);
 
-    (void)buf_addf(&both, "%s:%s", c->config->username, c->config->password ? c->config->password : "");
-    (void)buf_add_cstr(&c->authorization, "Basic ");
+    buf_addf(&both, "%s:%s", c->config->username, c->config->password ? c->config->password : "");
+    buf_add_cstr(&c->authorization, "Basic ");
     base64_encode(buf_str(&both), &c->authorization);
     return both.failed ? buf_check(&both, "username and password", err)
                        : buf_check(&c->authorization, "username and password", err);
@@ -180,7 +180,7 @@ static int pem_load(const struct http_pem *p, struct buf *ret, struct error *err
     int r;
 
     if (p->file->data) {
-        (void)buf_add_cstr(ret, p->file->data);
+        buf_add_cstr(ret, p->file->data);
         return buf_check(ret, p->name, err);
     }
     r = io_read_file(p->file->path, PEM_BYTES_MAX, ret, err);

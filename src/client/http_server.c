@@ -93,9 +93,9 @@ static int set_named(struct http_server *s, const struct url *x, const char *nam
     struct url check = { 0 };
     int r;
 
-    (void)buf_addf(&base, "https://%s:%s%s", name, x->port, x->path);
-    (void)buf_addf(&to, "::%s:%s", x->host, x->port);
-    (void)buf_addf(&host, "%s:%s", x->host, x->port);
+    buf_addf(&base, "https://%s:%s%s", name, x->port, x->path);
+    buf_addf(&to, "::%s:%s", x->host, x->port);
+    buf_addf(&host, "%s:%s", x->host, x->port);
     r = buf_check(&base, "server", err);
     if (r == 0)
         r = url_parse(&check, buf_cstr(&base), err);

@@ -30,7 +30,7 @@ static bool next_warning(struct str *rest, struct buf *ret)
     for (i = 1; i < s.len && (is_escaped || s.s[i] != '"'); i++) {
         is_escaped = !is_escaped && s.s[i] == '\\';
         if (!is_escaped)
-            (void)buf_add_char(ret, s.s[i]);
+            buf_add_char(ret, s.s[i]);
     }
     if (i >= s.len)
         return false;

@@ -114,10 +114,9 @@ static bool transfer_add_lines(struct transfer *t, const char *data, size_t len)
     if (!fits)
         (void)error_set(&t->failure, ERR_TOO_LARGE, "server '%s': a line of a watch has more than %zu bytes",
                         t->client->config->server, t->client->line_bytes_max);
-    if (buf_add(&t->received, data, fits ? len : whole) < 0) {
-        (void)buf_check(&t->received, "what a watch brought at once", &t->failure);
+    buf_add(&t->received, data, fits ? len : whole);
+    if (buf_check(&t->received, "what a watch brought at once", &t->failure) < 0)
         return false;
-    }
     if (whole)
         transfer_mark_ready(t);
     if (timer_is_armed(&t->quiet))
@@ -128,7 +127,8 @@ static bool transfer_add_lines(struct transfer *t, const char *data, size_t len)
 static bool transfer_add_body(struct transfer *t, int http_status, const char *data, size_t len)
 {
     t->received.len_max = http_is_success(http_status) ? t->client->answer_bytes_max : HTTP_REFUSAL_BYTES_MAX;
-    if (buf_add(&t->received, data, len) == 0)
+    buf_add(&t->received, data, len);
+    if (!t->received.failed)
         return true;
     if (t->received.failed == ERR_TOO_LARGE)
         (void)error_set(&t->failure, ERR_TOO_LARGE, "server '%s': the answer has more than %zu bytes",
@@ -255,7 +255,7 @@ static bool set_target(struct transfer *t)
 {
     _cleanup_(buf_done_p) struct buf url = BUF_INIT(HTTP_TARGET_BYTES_MAX);
 
-    (void)buf_add_cstr(&url, t->client->server.base);
+    buf_add_cstr(&url, t->client->server.base);
     target_write(t->attempt->request, &url);
     return !url.failed && curl_easy_setopt(t->easy, CURLOPT_URL, buf_cstr(&url)) == CURLE_OK;
 }

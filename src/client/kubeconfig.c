@@ -240,7 +240,7 @@ static void warn_of_missing(const struct listing *l)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(LOG_LINE_BYTES_MAX);
 
     for (size_t i = 0; i < l->count; i++)
-        (void)buf_addf(&text, "%s%s", i == 0 ? "Config not found: " : ", ", l->paths[i]);
+        buf_addf(&text, "%s%s", i == 0 ? "Config not found: " : ", ", l->paths[i]);
     log_warn(text.failed ? "Config not found" : buf_cstr(&text));
 }
 

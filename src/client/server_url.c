@@ -124,9 +124,9 @@ int server_url_normalize(struct str url, bool tls_is_default, struct buf *out, b
         return r;
     while (str_has_suffix(p.path, "/"))
         p.path.len--;
-    (void)buf_add_cstr(out, is_tls ? "https://" : "http://"); /* out->failed tells */
-    (void)buf_add_str(out, p.authority);
-    (void)buf_add_str(out, p.path);
+    buf_add_cstr(out, is_tls ? "https://" : "http://"); /* out->failed tells */
+    buf_add_str(out, p.authority);
+    buf_add_str(out, p.path);
     r = buf_check(out, "URL", err);
     if (r == 0)
         *ret_is_tls = is_tls;

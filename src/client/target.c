@@ -78,18 +78,18 @@ static void write_escaped(struct str s, struct buf *out)
 
     for (; at < s.len; at++)
         if (!is_plain((unsigned char)s.s[at])) {
-            (void)buf_add(out, s.s + from, at - from);
-            (void)buf_addf(out, "%%%02X", (unsigned char)s.s[at]);
+            buf_add(out, s.s + from, at - from);
+            buf_addf(out, "%%%02X", (unsigned char)s.s[at]);
             from = at + 1;
         }
-    (void)buf_add(out, s.s + from, at - from);
+    buf_add(out, s.s + from, at - from);
 }
 
 static void write_segment(const char *s, struct buf *out)
 {
     if (or_empty(s)[0] == '\0')
         return;
-    (void)buf_add(out, "/", 1);
+    buf_add(out, "/", 1);
     write_escaped(str_of(s), out);
 }
 
@@ -97,16 +97,16 @@ static void write_path(const struct client_request *q, struct buf *out)
 {
     const struct kind_info *k = q->kind;
 
-    (void)buf_add_cstr(out, k->group[0] ? "/apis/" : "/api");
-    (void)buf_add_cstr(out, k->group);
-    (void)buf_add_char(out, '/');
-    (void)buf_add_cstr(out, k->version);
+    buf_add_cstr(out, k->group[0] ? "/apis/" : "/api");
+    buf_add_cstr(out, k->group);
+    buf_add_char(out, '/');
+    buf_add_cstr(out, k->version);
     if (k->is_namespaced && or_empty(q->ns)[0] != '\0') {
-        (void)buf_add_cstr(out, "/namespaces");
+        buf_add_cstr(out, "/namespaces");
         write_segment(q->ns, out);
     }
-    (void)buf_add_char(out, '/');
-    (void)buf_add_cstr(out, k->plural);
+    buf_add_char(out, '/');
+    buf_add_cstr(out, k->plural);
     if (q->verb != CLIENT_CREATE || needs_name(q)) /* what is made has its name in the body */
         write_segment(q->name, out);
     write_segment(q->subresource, out);
@@ -123,9 +123,9 @@ static void add_param(struct query *x, const char *name, const char *value)
 {
     if (!value)
         return;
-    (void)buf_add_char(x->out, x->has_any ? '&' : '?');
-    (void)buf_add_cstr(x->out, name);
-    (void)buf_add_char(x->out, '=');
+    buf_add_char(x->out, x->has_any ? '&' : '?');
+    buf_add_cstr(x->out, name);
+    buf_add_char(x->out, '=');
     write_escaped(str_of(value), x->out);
     x->has_any = true;
 }
@@ -169,7 +169,7 @@ static void write_query(const struct client_request *q, struct buf *out)
 void target_write(const struct client_request *q, struct buf *out)
 {
     if (q->verb == CLIENT_RAW) {
-        (void)buf_add_cstr(out, q->path);
+        buf_add_cstr(out, q->path);
         return;
     }
     write_path(q, out);
@@ -215,7 +215,7 @@ static void add_member(struct query *x, const char *name, const char *value)
 {
     if (!value)
         return;
-    (void)buf_addf(x->out, "%s\"%s\":", x->has_any ? "," : "", name);
+    buf_addf(x->out, "%s\"%s\":", x->has_any ? "," : "", name);
     json_write_string(x->out, str_of(value));
     x->has_any = true;
 }
@@ -226,10 +226,10 @@ static void write_preconditions(const struct client_request *q, struct buf *out)
 
     if (!q->if_uid && !q->if_version)
         return;
-    (void)buf_add_cstr(out, ",\"preconditions\":{");
+    buf_add_cstr(out, ",\"preconditions\":{");
     add_member(&x, "uid", q->if_uid);
     add_member(&x, "resourceVersion", q->if_version);
-    (void)buf_add_cstr(out, "}");
+    buf_add_cstr(out, "}");
 }
 
 void target_write_delete(const struct client_request *q, struct buf *out)
@@ -238,12 +238,12 @@ void target_write_delete(const struct client_request *q, struct buf *out)
 
     if (!q->if_uid && !q->if_version && !q->has_grace && !q->propagation && !q->is_dry_run)
         return;
-    (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
+    buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
     write_preconditions(q, out);
     if (q->has_grace)
-        (void)buf_addf(out, ",\"gracePeriodSeconds\":%" PRIu64, q->grace_seconds);
+        buf_addf(out, ",\"gracePeriodSeconds\":%" PRIu64, q->grace_seconds);
     add_member(&x, "propagationPolicy", q->propagation);
     if (q->is_dry_run) /* a server that finds a body reads its options there alone */
-        (void)buf_add_cstr(out, ",\"dryRun\":[\"All\"]");
-    (void)buf_add_cstr(out, "}");
+        buf_add_cstr(out, ",\"dryRun\":[\"All\"]");
+    buf_add_cstr(out, "}");
 }

@@ -167,7 +167,7 @@ int block_check_unbound(const char *dir, struct error *err)
     if (r < 0 || names.list.count == 0)
         return r;
     for (size_t i = 0; i < names.list.count && i < REFERENCES_MAX; i++)
-        (void)buf_addf(&shown, "%s%s", i ? " " : "", names.list.items[i]); /* cut, at worst */
+        buf_addf(&shown, "%s%s", i ? " " : "", names.list.items[i]); /* cut, at worst */
     return error_set(err, ERR_BUSY, "the device %s is still referenced from other Pods [%s]",
                      quote(text, sizeof text, str_of(dir)), buf_cstr(&shown));
 }

@@ -35,7 +35,7 @@ static bool running_tell(const struct command *c, const struct process_result *r
     bool has_exited = !result->timed_out && !result->cancelled && result->term_signal == 0;
 
     if (c->output)
-        (void)buf_add_str(c->output, result->out); /* the process kept no more than fits; no memory sticks */
+        buf_add_str(c->output, result->out); /* the process kept no more than fits; no memory sticks */
     if (c->output_is_cut)
         *c->output_is_cut = result->out_is_cut;
     if (!c->exit_code || !has_exited)
@@ -88,7 +88,7 @@ int command_run(const struct command *c, struct error *err)
     size_t count = 0;
     int r;
 
-    (void)buf_addf(&path, "PATH=%s", c->path ? c->path : COMMAND_PATH);
+    buf_addf(&path, "PATH=%s", c->path ? c->path : COMMAND_PATH);
     r = buf_check(&path, "the PATH of commands", err);
     if (r < 0)
         return r;

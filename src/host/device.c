@@ -217,10 +217,10 @@ static void add_quoted(struct buf *b, struct texts texts)
 {
     char text[QUOTED_BYTES];
 
-    (void)buf_add_char(b, '['); /* failures stick, and cost a list in an error */
+    buf_add_char(b, '['); /* failures stick, and cost a list in an error */
     for (uint32_t i = 0; i < texts.count; i++)
-        (void)buf_addf(b, "%s%s", i ? " " : "", quote(text, sizeof text, str_of(texts.items[i])));
-    (void)buf_add_char(b, ']');
+        buf_addf(b, "%s%s", i ? " " : "", quote(text, sizeof text, str_of(texts.items[i])));
+    buf_add_char(b, ']');
 }
 
 /* A type becomes part of a command's name. */

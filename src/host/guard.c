@@ -58,9 +58,9 @@ struct host_guard *host_guard_free(struct host_guard *g)
 
 void host_guard_add_volume(struct host_guard *g, const char *name, const char *server, const char *path)
 {
-    (void)buf_add(&g->volumes, name, strlen(name) + 1); /* failures stick, and each check asks for them */
-    (void)buf_add(&g->volumes, server, strlen(server) + 1);
-    (void)buf_add(&g->volumes, path, strlen(path) + 1);
+    buf_add(&g->volumes, name, strlen(name) + 1); /* failures stick, and each check asks for them */
+    buf_add(&g->volumes, server, strlen(server) + 1);
+    buf_add(&g->volumes, path, strlen(path) + 1);
 }
 
 struct guard_volume {

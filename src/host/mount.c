@@ -232,7 +232,7 @@ static bool has_option(struct texts options, const char *name)
 static void add_option(struct buf *b, const char *option)
 {
     if (option[0] != '\0')
-        (void)buf_addf(b, "%s%s", b->len ? "," : "", option); /* failures stick; checked at the end */
+        buf_addf(b, "%s%s", b->len ? "," : "", option); /* failures stick; checked at the end */
 }
 
 static void add_options(struct buf *real, struct buf *shown, const struct mount_plan *plan, bool is_bind)

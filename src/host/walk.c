@@ -60,14 +60,14 @@ const char *walk_path(const struct walk *w, const char *name, char ret[WALK_TEXT
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(WALK_TEXT_BYTES);
 
-    (void)buf_add_cstr(&path, w->root); /* failures stick, and are asked for below */
+    buf_add_cstr(&path, w->root); /* failures stick, and are asked for below */
     for (size_t i = 1; i < w->levels.count && !path.failed; i++)
-        (void)buf_addf(&path, "/%s", level_name(w, i));
+        buf_addf(&path, "/%s", level_name(w, i));
     if (name[0] != '\0')
-        (void)buf_addf(&path, "/%s", name);
+        buf_addf(&path, "/%s", name);
     if (path.failed) {
         buf_clear(&path);
-        (void)buf_addf(&path, "%.*s/.../%s", WALK_TEXT_BYTES / 4, w->root, name);
+        buf_addf(&path, "%.*s/.../%s", WALK_TEXT_BYTES / 4, w->root, name);
     }
     return quote(ret, WALK_TEXT_BYTES, buf_str(&path));
 }
@@ -141,8 +141,10 @@ int walk_push_take(struct walk *w, int fd, const char *name, struct error *err)
         return walk_fail(w, -r, "examine", name, err);
     if (vec_reserve(&w->levels, 1) < 0)
         return error_no_memory(err);
-    if (buf_add(&w->names, name, strlen(name) + 1) < 0)
-        return buf_check(&w->names, "the names of directories inside one another", err);
+    buf_add(&w->names, name, strlen(name) + 1);
+    r = buf_check(&w->names, "the names of directories inside one another", err);
+    if (r < 0)
+        return r;
     next.dir = fdopendir(fd);
     if (!next.dir)
         return walk_fail(w, errno, "list", name, err);

@@ -168,7 +168,7 @@ int io_read_fd(int fd, const char *path, size_t bytes_max, struct buf *ret, stru
     ssize_t n;
 
     while ((n = read_some(fd, chunk, sizeof chunk)) > 0) {
-        (void)buf_add(&text, chunk, (size_t)n); /* text.failed tells */
+        buf_add(&text, chunk, (size_t)n); /* text.failed tells */
         if (text.failed == ERR_TOO_LARGE)
             return error_set(err, ERR_TOO_LARGE, "'%s' is larger than %zu bytes", path, bytes_max);
         if (text.failed)

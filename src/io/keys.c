@@ -8,7 +8,7 @@
 
 int tls_add_datum(struct buf *out, gnutls_datum_t *datum, const char *what, struct error *err)
 {
-    (void)buf_add(out, datum->data, datum->size);
+    buf_add(out, datum->data, datum->size);
     gnutls_free(datum->data);
     return buf_check(out, what, err);
 }

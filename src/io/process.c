@@ -142,7 +142,8 @@ static void stream_keep(struct process_stream *s, const char *data, size_t len)
         s->is_cut = true;
         len = room;
     }
-    if (len > 0 && buf_add(&s->text, data, len) < 0)
+    buf_add(&s->text, data, len);
+    if (s->text.failed)
         s->is_cut = true;
 }
 

@@ -57,8 +57,8 @@ void status_line_show(struct str text)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(LINE_BYTES_MAX);
 
-    (void)buf_add_cstr(&line, ERASE);
-    (void)buf_add_str(&line, text);
+    buf_add_cstr(&line, ERASE);
+    buf_add_str(&line, text);
     if (line.failed)
         return; /* the next one may be shorter */
     end_signal_add(erase);

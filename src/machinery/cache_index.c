@@ -187,7 +187,8 @@ static void on_value(void *ctx, struct str value)
     struct cache_values *v = ctx;
 
     /* A failure sticks in the text; where the items lack one, the text is made to fail too. */
-    if (buf_add_str(&v->text, value) == 0 && vec_push(&v->items, value) < 0)
+    buf_add_str(&v->text, value);
+    if (!v->text.failed && vec_push(&v->items, value) < 0)
         v->text.failed = ERR_NO_MEMORY;
 }
 

@@ -36,7 +36,7 @@ static void add_clean(struct str text, struct buf *out)
             taken = 1;
             c = STR_LIT(REPLACEMENT);
         }
-        (void)buf_add_str(out, c);
+        buf_add_str(out, c);
         text.s += taken;
         text.len -= taken;
     }
@@ -47,13 +47,13 @@ void event_message(struct str text, size_t bytes_max, struct buf *out)
     _cleanup_(buf_done_p) struct buf clean = BUF_INIT(text.len * (sizeof REPLACEMENT - 1));
 
     add_clean(text, &clean);
-    (void)buf_add_ends(out, buf_str(&clean), bytes_max);
+    buf_add_ends(out, buf_str(&clean), bytes_max);
 }
 
 void event_key_text(struct str text, struct buf *out)
 {
-    (void)buf_add_str(out, text);
-    (void)buf_add_char(out, '\0'); /* which is in none of the texts */
+    buf_add_str(out, text);
+    buf_add_char(out, '\0'); /* which is in none of the texts */
 }
 
 /* The kind stands for its apiVersion too: Berth knows one of each. */
@@ -70,46 +70,46 @@ void event_key_object(const struct object *o, struct buf *out)
 
 static void write_member(const char *key, struct str value, struct buf *out)
 {
-    (void)buf_addf(out, ",\"%s\":", key);
+    buf_addf(out, ",\"%s\":", key);
     json_write_string(out, value);
 }
 
 static void write_time(const char *key, int64_t real_ns, struct buf *out)
 {
-    (void)buf_addf(out, ",\"%s\":\"", key);
-    (void)timestamp_format(timestamp_of_ns(real_ns), out);
-    (void)buf_add_char(out, '"');
+    buf_addf(out, ",\"%s\":\"", key);
+    timestamp_format(timestamp_of_ns(real_ns), out);
+    buf_add_char(out, '"');
 }
 
 static void write_micro_time(const char *key, int64_t real_ns, struct buf *out)
 {
-    (void)buf_addf(out, ",\"%s\":\"", key);
-    (void)timestamp_format_micro(timestamp_of_ns(real_ns), out);
-    (void)buf_add_char(out, '"');
+    buf_addf(out, ",\"%s\":\"", key);
+    timestamp_format_micro(timestamp_of_ns(real_ns), out);
+    buf_add_char(out, '"');
 }
 
 static void write_reference(const char *key, const struct object *o, struct buf *out)
 {
-    (void)buf_addf(out, ",\"%s\":{\"kind\":\"%s\"", key, o->kind->name);
+    buf_addf(out, ",\"%s\":{\"kind\":\"%s\"", key, o->kind->name);
     if (o->ns[0] != '\0')
         write_member("namespace", str_of(o->ns), out);
     write_member("name", str_of(o->name), out);
     if (o->uid[0] != '\0')
         write_member("uid", str_of(o->uid), out);
-    (void)buf_add_cstr(out, ",\"apiVersion\":\"");
+    buf_add_cstr(out, ",\"apiVersion\":\"");
     kind_api_version(o->kind, out);
-    (void)buf_add_char(out, '"');
+    buf_add_char(out, '"');
     if (o->revision > 0)
-        (void)buf_addf(out, ",\"resourceVersion\":\"%" PRId64 "\"", o->revision);
-    (void)buf_add_char(out, '}');
+        buf_addf(out, ",\"resourceVersion\":\"%" PRId64 "\"", o->revision);
+    buf_add_char(out, '}');
 }
 
 static void write_head(const char *api_version, const struct event_body *b, struct buf *out)
 {
-    (void)buf_addf(out, "{\"kind\":\"Event\",\"apiVersion\":\"%s\",\"metadata\":{\"name\":\"%s\"",
-                   api_version, b->name);
+    buf_addf(out, "{\"kind\":\"Event\",\"apiVersion\":\"%s\",\"metadata\":{\"name\":\"%s\"", api_version,
+             b->name);
     write_member("namespace", str_of(event_namespace(b->about)), out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 void event_write_core(const struct event_body *b, struct buf *out)
@@ -118,25 +118,25 @@ void event_write_core(const struct event_body *b, struct buf *out)
     write_reference("involvedObject", b->about, out);
     write_member("reason", str_of(b->reason), out);
     write_member("message", b->message, out);
-    (void)buf_add_cstr(out, ",\"source\":{\"component\":");
+    buf_add_cstr(out, ",\"source\":{\"component\":");
     json_write_string(out, str_of(b->component));
     if (b->host[0] != '\0')
         write_member("host", str_of(b->host), out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     write_time("firstTimestamp", b->first_real_ns, out);
     write_time("lastTimestamp", b->last_real_ns, out);
-    (void)buf_addf(out, ",\"count\":%" PRId32 ",\"type\":\"%s\",\"eventTime\":null", b->count, b->type);
+    buf_addf(out, ",\"count\":%" PRId32 ",\"type\":\"%s\",\"eventTime\":null", b->count, b->type);
     write_member("reportingComponent", str_of(b->component), out);
     write_member("reportingInstance", str_of(b->host), out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 void event_write_core_patch(const struct event_body *b, struct buf *out)
 {
-    (void)buf_addf(out, "{\"count\":%" PRId32, b->count);
+    buf_addf(out, "{\"count\":%" PRId32, b->count);
     write_time("lastTimestamp", b->last_real_ns, out);
     write_member("message", b->message, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 /* "<component>-<host>", as long as it may be. */
@@ -145,7 +145,7 @@ static void write_instance(const struct event_body *b, struct buf *out)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)1 << 16);
     _cleanup_(buf_done_p) struct buf cut = BUF_INIT(EVENT_INSTANCE_BYTES_MAX);
 
-    (void)buf_addf(&text, "%s%s%s", b->component, b->host[0] != '\0' ? "-" : "", b->host);
+    buf_addf(&text, "%s%s%s", b->component, b->host[0] != '\0' ? "-" : "", b->host);
     event_message(buf_str(&text), EVENT_INSTANCE_BYTES_MAX, &cut);
     write_member("reportingInstance", buf_str(&cut), out);
 }
@@ -167,7 +167,7 @@ void event_write_v1_open(const struct event_body *b, struct buf *out)
 
 void event_write_series(int32_t count, int64_t last_real_ns, struct buf *out)
 {
-    (void)buf_addf(out, "\"series\":{\"count\":%" PRId32, count);
+    buf_addf(out, "\"series\":{\"count\":%" PRId32, count);
     write_micro_time("lastObservedTime", last_real_ns, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }

@@ -107,13 +107,13 @@ static void warn_of_unknown(const struct health *h, const struct health_ask *ask
     for (size_t i = 0; i < ask->excluded_count; i++) {
         if (find_check(h, ask->excluded[i], when))
             continue;
-        (void)buf_addf(out, "%s\"%.*s\"",
-                       any ? "," : "warn: some health checks cannot be excluded: no matches for ",
-                       STR_ARG(ask->excluded[i]));
+        buf_addf(out, "%s\"%.*s\"",
+                 any ? "," : "warn: some health checks cannot be excluded: no matches for ",
+                 STR_ARG(ask->excluded[i]));
         any = true;
     }
     if (any)
-        (void)buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
 }
 
 static int answer_one(const struct check *k, struct buf *out)
@@ -121,14 +121,14 @@ static int answer_one(const struct check *k, struct buf *out)
     struct error err;
 
     if (!k) {
-        (void)buf_add_cstr(out, "404 page not found\n");
+        buf_add_cstr(out, "404 page not found\n");
         return 404;
     }
     if (k->fn(k->ctx, &err) < 0) {
-        (void)buf_addf(out, "internal server error: %s failed\n", k->name);
+        buf_addf(out, "internal server error: %s failed\n", k->name);
         return 500;
     }
-    (void)buf_add_cstr(out, "ok");
+    buf_add_cstr(out, "ok");
     return 200;
 }
 
@@ -138,14 +138,14 @@ static bool answer_line(const struct check *k, const struct health_ask *ask, str
     struct error err;
 
     if (is_excluded(ask, k->name)) {
-        (void)buf_addf(out, "[+]%s excluded: ok\n", k->name);
+        buf_addf(out, "[+]%s excluded: ok\n", k->name);
         return true;
     }
     if (k->fn(k->ctx, &err) < 0) {
-        (void)buf_addf(out, "[-]%s failed: reason withheld\n", k->name);
+        buf_addf(out, "[-]%s failed: reason withheld\n", k->name);
         return false;
     }
-    (void)buf_addf(out, "[+]%s ok\n", k->name);
+    buf_addf(out, "[+]%s ok\n", k->name);
     return true;
 }
 
@@ -158,10 +158,10 @@ static int answer_all(const struct health *h, int at, const struct health_ask *a
             is_well = false;
     }
     warn_of_unknown(h, ask, endpoints[at].bit, out);
-    (void)buf_addf(out, "%s check %s\n", endpoints[at].name, is_well ? "passed" : "failed");
+    buf_addf(out, "%s check %s\n", endpoints[at].name, is_well ? "passed" : "failed");
     if (is_well && !ask->is_verbose) {
         buf_clear(out);
-        (void)buf_add_cstr(out, "ok");
+        buf_add_cstr(out, "ok");
     }
     return is_well ? 200 : 500;
 }

@@ -29,36 +29,36 @@ bool lease_record_is_same(const struct lease *a, const struct lease *b)
 
 static void write_spec(const struct lease_record *r, struct buf *out)
 {
-    (void)buf_add_cstr(out, "\"spec\":{\"holderIdentity\":");
+    buf_add_cstr(out, "\"spec\":{\"holderIdentity\":");
     json_write_string(out, str_of(r->holder));
-    (void)buf_addf(out, ",\"leaseDurationSeconds\":%" PRId64 ",\"acquireTime\":\"", r->duration_seconds);
-    (void)timestamp_format_micro(r->acquired, out);
-    (void)buf_add_cstr(out, "\",\"renewTime\":\"");
-    (void)timestamp_format_micro(r->renewed, out);
-    (void)buf_addf(out, "\",\"leaseTransitions\":%" PRId64 "}", r->transitions);
+    buf_addf(out, ",\"leaseDurationSeconds\":%" PRId64 ",\"acquireTime\":\"", r->duration_seconds);
+    timestamp_format_micro(r->acquired, out);
+    buf_add_cstr(out, "\",\"renewTime\":\"");
+    timestamp_format_micro(r->renewed, out);
+    buf_addf(out, "\",\"leaseTransitions\":%" PRId64 "}", r->transitions);
 }
 
 void lease_record_write(const struct lease_record *r, const char *ns, const char *name, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-                            "\"metadata\":{\"name\":");
+    buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
+                      "\"metadata\":{\"name\":");
     json_write_string(out, str_of(name));
-    (void)buf_add_cstr(out, ",\"namespace\":");
+    buf_add_cstr(out, ",\"namespace\":");
     json_write_string(out, str_of(ns));
-    (void)buf_add_cstr(out, "},");
+    buf_add_cstr(out, "},");
     write_spec(r, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 void lease_record_write_patch(const struct lease_record *r, const struct lease *seen, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"metadata\":{\"uid\":");
+    buf_add_cstr(out, "{\"metadata\":{\"uid\":");
     json_write_string(out, str_of(seen->obj.uid));
     if (!MUTANT("leader-writes-over-others")) {
-        (void)buf_add_cstr(out, ",\"resourceVersion\":");
+        buf_add_cstr(out, ",\"resourceVersion\":");
         json_write_string(out, object_version(&seen->obj));
     }
-    (void)buf_add_cstr(out, "},");
+    buf_add_cstr(out, "},");
     write_spec(r, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }

@@ -8,9 +8,9 @@
 static void add_key(struct merge_patch *p, const char *key)
 {
     if (p->has_member)
-        (void)buf_add_char(p->out, ',');
+        buf_add_char(p->out, ',');
     json_write_string(p->out, str_of(key));
-    (void)buf_add_char(p->out, ':');
+    buf_add_char(p->out, ':');
     p->has_member = true;
 }
 
@@ -67,15 +67,15 @@ static void enter(struct merge_patch *p, enum merge_patch_part part)
         return;
     assert(p->part < part); /* a part that is opened twice would stand in the text twice */
     if (p->part != MERGE_PATCH_META) {
-        (void)buf_add_char(p->out, '}'); /* of the labels or annotations */
-        p->has_member = true;            /* they are one, of metadata */
+        buf_add_char(p->out, '}'); /* of the labels or annotations */
+        p->has_member = true;      /* they are one, of metadata */
     }
     if (part == MERGE_PATCH_BODY) {
-        (void)buf_add_char(p->out, '}');
+        buf_add_char(p->out, '}');
         p->has_member = true; /* metadata itself */
     } else {
         add_key(p, names[part]);
-        (void)buf_add_char(p->out, '{');
+        buf_add_char(p->out, '{');
         p->has_member = false;
     }
     p->part = part;
@@ -84,7 +84,7 @@ static void enter(struct merge_patch *p, enum merge_patch_part part)
 void merge_patch_begin(struct merge_patch *p, struct buf *out, const struct object *o)
 {
     *p = (struct merge_patch){ .out = out, .part = MERGE_PATCH_META };
-    (void)buf_add_cstr(out, "{\"metadata\":{");
+    buf_add_cstr(out, "{\"metadata\":{");
     if (o)
         add_preconditions(p, o);
 }
@@ -92,7 +92,7 @@ void merge_patch_begin(struct merge_patch *p, struct buf *out, const struct obje
 static void add_item(struct merge_patch *p, const char *text, bool *is_first)
 {
     if (!*is_first)
-        (void)buf_add_char(p->out, ',');
+        buf_add_char(p->out, ',');
     json_write_string(p->out, str_of(text));
     *is_first = false;
 }
@@ -107,13 +107,13 @@ static void add_finalizers(struct merge_patch *p, const struct object *o, const 
     /* The version: without it somebody else's change of the list would be lost. */
     assert(p->has_member || p->failed);
     add_key(p, "finalizers");
-    (void)buf_add_char(p->out, '[');
+    buf_add_char(p->out, '[');
     for (uint32_t i = 0; i < o->finalizers.count; i++)
         if (!without || strcmp(o->finalizers.items[i], without) != 0)
             add_item(p, o->finalizers.items[i], &is_first);
     if (with)
         add_item(p, with, &is_first);
-    (void)buf_add_char(p->out, ']');
+    buf_add_char(p->out, ']');
 }
 
 void merge_patch_add_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer)
@@ -132,7 +132,7 @@ static void add_value(struct merge_patch *p, const char *key, const char *value)
         add_text(p, key, str_of(value));
     } else {
         add_key(p, key);
-        (void)buf_add_cstr(p->out, "null");
+        buf_add_cstr(p->out, "null");
     }
 }
 
@@ -157,7 +157,7 @@ void merge_patch_member(struct merge_patch *p, const char *key)
 int merge_patch_end(struct merge_patch *p, struct error *err)
 {
     enter(p, MERGE_PATCH_BODY);
-    (void)buf_add_char(p->out, '}');
+    buf_add_char(p->out, '}');
     if (p->failed)
         return error_set(err, p->failed, "patch: the object has no uid and version that can be read");
     return buf_check(p->out, "patch", err);

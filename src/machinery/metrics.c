@@ -178,12 +178,12 @@ static void add_escaped(const char *text, const char *special, struct buf *out)
     for (;;) {
         size_t plain = strcspn(text, special);
 
-        (void)buf_add(out, text, plain);
+        buf_add(out, text, plain);
         text += plain;
         if (!*text)
             return;
-        (void)buf_add_char(out, '\\');
-        (void)buf_add_char(out, *text == '\n' ? 'n' : *text);
+        buf_add_char(out, '\\');
+        buf_add_char(out, *text == '\n' ? 'n' : *text);
         text++;
     }
 }
@@ -196,11 +196,11 @@ static struct str family_labels(const struct metric_family *f, const char *const
     buf_clear(out);
     for (size_t i = 0; i < f->labels_count; i++) {
         if (i)
-            (void)buf_add_char(out, ',');
-        (void)buf_add_cstr(out, f->desc.labels[i]);
-        (void)buf_add_cstr(out, "=\"");
+            buf_add_char(out, ',');
+        buf_add_cstr(out, f->desc.labels[i]);
+        buf_add_cstr(out, "=\"");
         add_escaped(values ? values[i] : "other", "\"\\\n", out);
-        (void)buf_add_char(out, '"');
+        buf_add_char(out, '"');
     }
     return buf_str(out);
 }
@@ -395,11 +395,11 @@ void metrics_write_number(double value, struct buf *out)
     char text[32];
 
     if (isnan(value)) {
-        (void)buf_add_cstr(out, "NaN");
+        buf_add_cstr(out, "NaN");
     } else if (isinf(value)) {
-        (void)buf_add_cstr(out, value > 0 ? "+Inf" : "-Inf");
+        buf_add_cstr(out, value > 0 ? "+Inf" : "-Inf");
     } else if (fabs(value) < WHOLE_NUMBER_MAX && !(floor(value) < value)) {
-        (void)buf_addf(out, "%" PRId64, (int64_t)value);
+        buf_addf(out, "%" PRId64, (int64_t)value);
     } else {
         /* Fifteen digits survive the way through a double, seventeen tell any two apart. */
         for (int digits = 15; digits <= 17; digits++) {
@@ -410,7 +410,7 @@ void metrics_write_number(double value, struct buf *out)
             if (!(back < value) && !(back > value))
                 break;
         }
-        (void)buf_add_cstr(out, text);
+        buf_add_cstr(out, text);
     }
 }
 
@@ -418,16 +418,16 @@ void metrics_write_number(double value, struct buf *out)
 static void write_line(const struct metric_family *f, const char *suffix, struct str labels, double value,
                        struct buf *out)
 {
-    (void)buf_add_cstr(out, f->desc.name);
-    (void)buf_add_cstr(out, suffix);
+    buf_add_cstr(out, f->desc.name);
+    buf_add_cstr(out, suffix);
     if (labels.len) {
-        (void)buf_add_char(out, '{');
-        (void)buf_add_str(out, labels);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '{');
+        buf_add_str(out, labels);
+        buf_add_char(out, '}');
     }
-    (void)buf_add_char(out, ' ');
+    buf_add_char(out, ' ');
     metrics_write_number(value, out);
-    (void)buf_add_char(out, '\n');
+    buf_add_char(out, '\n');
 }
 
 static void write_sample(const struct metric *m, const char *suffix, double value, struct buf *out)
@@ -437,14 +437,14 @@ static void write_sample(const struct metric *m, const char *suffix, double valu
 
 static void write_bucket(const struct metric *m, double bound, uint64_t cumulative, struct buf *out)
 {
-    (void)buf_add_cstr(out, m->family->desc.name);
-    (void)buf_add_cstr(out, "_bucket{");
-    (void)buf_add_cstr(out, m->labels);
-    (void)buf_add_cstr(out, m->labels[0] ? ",le=\"" : "le=\"");
+    buf_add_cstr(out, m->family->desc.name);
+    buf_add_cstr(out, "_bucket{");
+    buf_add_cstr(out, m->labels);
+    buf_add_cstr(out, m->labels[0] ? ",le=\"" : "le=\"");
     metrics_write_number(bound, out);
-    (void)buf_add_cstr(out, "\"} ");
+    buf_add_cstr(out, "\"} ");
     metrics_write_number((double)cumulative, out);
-    (void)buf_add_char(out, '\n');
+    buf_add_char(out, '\n');
 }
 
 static void write_metric(const struct metric *m, struct buf *out)
@@ -466,9 +466,9 @@ static void write_metric(const struct metric *m, struct buf *out)
 
 static void write_head(const struct metric_family *f, struct buf *out)
 {
-    (void)buf_addf(out, "# HELP %s ", f->desc.name);
+    buf_addf(out, "# HELP %s ", f->desc.name);
     add_escaped(f->desc.help, "\\\n", out);
-    (void)buf_addf(out, "\n# TYPE %s %s\n", f->desc.name, type_names[f->desc.type]);
+    buf_addf(out, "\n# TYPE %s %s\n", f->desc.name, type_names[f->desc.type]);
 }
 
 struct metric_sink {

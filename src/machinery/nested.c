@@ -213,7 +213,7 @@ static int refuse_pending(const struct nested_key *key, struct error *err)
 
 static void write_time(struct buf *out, int64_t real_ns)
 {
-    (void)timestamp_format_micro(timestamp_of_ns(real_ns), out);
+    timestamp_format_micro(timestamp_of_ns(real_ns), out);
 }
 
 static int refuse_waiting(const struct nested_op *op, const struct nested_key *key, struct error *err)
@@ -221,15 +221,15 @@ static int refuse_waiting(const struct nested_op *op, const struct nested_key *k
     struct buf words = BUF_INIT(REFUSAL_BYTES_MAX); /* the error cuts what is too long */
     int r;
 
-    (void)buf_addf(&words, "Failed to create operation with name {\"%s\" \"%s\" \"%s\"}. ", key->volume,
-                   key->pod, key->node);
-    (void)buf_add_cstr(&words, "An operation with that name failed at ");
+    buf_addf(&words, "Failed to create operation with name {\"%s\" \"%s\" \"%s\"}. ", key->volume, key->pod,
+             key->node);
+    buf_add_cstr(&words, "An operation with that name failed at ");
     write_time(&words, op->failed_real_ns);
-    (void)buf_add_cstr(&words, ". No retries permitted until ");
+    buf_add_cstr(&words, ". No retries permitted until ");
     write_time(&words, op->failed_real_ns + (int64_t)op->delay_ns);
-    (void)buf_add_cstr(&words, " (");
-    (void)duration_write((int64_t)op->delay_ns, &words);
-    (void)buf_addf(&words, "). Last error: \"%s\".", op->err.msg);
+    buf_add_cstr(&words, " (");
+    duration_write((int64_t)op->delay_ns, &words);
+    buf_addf(&words, "). Last error: \"%s\".", op->err.msg);
     r = buf_check(&words, "refusal", err);
     if (r == 0)
         r = error_set(err, ERR_BACKOFF, "%s", buf_cstr(&words));

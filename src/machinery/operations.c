@@ -235,11 +235,11 @@ static int record_refuse(const struct record *rec, struct error *err)
     struct buf words = BUF_INIT(ERROR_MSG_BYTES_MAX);
     int r;
 
-    (void)buf_add_cstr(&words, "no retries permitted until ");
-    (void)timestamp_format_micro(timestamp_of_ns(rec->retry_real_ns), &words);
-    (void)buf_add_cstr(&words, " (durationBeforeRetry ");
-    (void)duration_write((int64_t)rec->delay_ns, &words);
-    (void)buf_add_char(&words, ')');
+    buf_add_cstr(&words, "no retries permitted until ");
+    timestamp_format_micro(timestamp_of_ns(rec->retry_real_ns), &words);
+    buf_add_cstr(&words, " (durationBeforeRetry ");
+    duration_write((int64_t)rec->delay_ns, &words);
+    buf_add_char(&words, ')');
     r = buf_check(&words, "refusal", err);
     if (r == 0)
         r = error_set(err, ERR_BACKOFF, "%s", buf_cstr(&words));

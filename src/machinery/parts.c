@@ -71,15 +71,15 @@ void part_add(struct controller *c, const struct object *o)
 
 void claim_ref_write(struct buf *out, const struct claim *c)
 {
-    (void)buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
+    buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
     json_write_string(out, str_of(c->obj.ns));
-    (void)buf_add_cstr(out, ",\"name\":");
+    buf_add_cstr(out, ",\"name\":");
     json_write_string(out, str_of(c->obj.name));
-    (void)buf_add_cstr(out, ",\"uid\":");
+    buf_add_cstr(out, ",\"uid\":");
     json_write_string(out, str_of(c->obj.uid));
-    (void)buf_add_cstr(out, ",\"resourceVersion\":");
+    buf_add_cstr(out, ",\"resourceVersion\":");
     json_write_string(out, object_version(&c->obj));
-    (void)buf_add_cstr(out, "}");
+    buf_add_cstr(out, "}");
 }
 
 /* --- Numbers --- */

@@ -102,7 +102,7 @@ static int64_t next_name_ns(struct recorder *r)
 
 static void write_combined(struct recorder *r, struct str message)
 {
-    (void)buf_add_cstr(&r->body, CORRELATE_COMBINED);
+    buf_add_cstr(&r->body, CORRELATE_COMBINED);
     event_message(message, RECORDER_MESSAGE_BYTES_MAX - r->body.len, &r->body);
 }
 
@@ -166,21 +166,21 @@ static int send_v1(struct recorder *r, const struct series *s, struct error *err
 
 static int send_first(struct recorder *r, const struct series *s, struct error *err)
 {
-    (void)buf_add_str(&r->create, s->body);
-    (void)buf_add_char(&r->create, '}');
+    buf_add_str(&r->create, s->body);
+    buf_add_char(&r->create, '}');
     return send_v1(r, s, err);
 }
 
 /* A total, and the whole event with it, should it be gone. */
 static int send_total(struct recorder *r, const struct series *s, struct error *err)
 {
-    (void)buf_add_str(&r->create, s->body);
-    (void)buf_add_char(&r->create, ',');
+    buf_add_str(&r->create, s->body);
+    buf_add_char(&r->create, ',');
     event_write_series(s->count, s->last_real_ns, &r->create);
-    (void)buf_add_char(&r->create, '}');
-    (void)buf_add_char(&r->patch, '{');
+    buf_add_char(&r->create, '}');
+    buf_add_char(&r->patch, '{');
     event_write_series(s->count, s->last_real_ns, &r->patch);
-    (void)buf_add_char(&r->patch, '}');
+    buf_add_char(&r->patch, '}');
     return send_v1(r, s, err);
 }
 
@@ -220,7 +220,7 @@ static void write_series_key(const struct event_body *b, struct buf *out)
     event_key_text(str_of(b->reason), out);
     for (size_t i = 0; i < ARRAY_LEN(objects) && objects[i]; i++) {
         event_key_object(objects[i], out);
-        (void)buf_addf(out, "%lld", (long long)objects[i]->revision);
+        buf_addf(out, "%lld", (long long)objects[i]->revision);
         event_key_text(STR_LIT(""), out);
     }
 }

@@ -9,18 +9,18 @@ static const char *const resize_conditions[] = { CLAIM_RESIZING, CLAIM_FILE_SYST
 
 void resize_patch_storage(struct buf *out, const char *key, const struct quantity *q)
 {
-    (void)buf_addf(out, ",\"%s\":{\"storage\":\"", key);
-    (void)quantity_format(q, out);
-    (void)buf_add_cstr(out, "\"}");
+    buf_addf(out, ",\"%s\":{\"storage\":\"", key);
+    quantity_format(q, out);
+    buf_add_cstr(out, "\"}");
 }
 
 void resize_patch_status(struct buf *out, enum resize_status status)
 {
-    (void)buf_add_cstr(out, ",\"allocatedResourceStatuses\":{\"storage\":");
+    buf_add_cstr(out, ",\"allocatedResourceStatuses\":{\"storage\":");
     if (status == RESIZE_NONE)
-        (void)buf_add_cstr(out, "null}");
+        buf_add_cstr(out, "null}");
     else
-        (void)buf_addf(out, "\"%s\"}", resize_status_name(status));
+        buf_addf(out, "\"%s\"}", resize_status_name(status));
 }
 
 /* One condition that is true from now on; what it said before, if it was there and said otherwise, goes. */
@@ -29,21 +29,21 @@ static void add_condition(struct buf *out, const struct claim *c, const char *ty
 {
     const struct status_condition *old = condition_get(&c->conditions, type);
 
-    (void)buf_addf(out, "{\"type\":\"%s\",\"status\":\"True\"", type);
+    buf_addf(out, "{\"type\":\"%s\",\"status\":\"True\"", type);
     if (!old || old->status != CONDITION_TRUE) {
-        (void)buf_add_cstr(out, ",\"lastTransitionTime\":\"");
-        (void)timestamp_format(now, out);
-        (void)buf_add_char(out, '"');
+        buf_add_cstr(out, ",\"lastTransitionTime\":\"");
+        timestamp_format(now, out);
+        buf_add_char(out, '"');
     }
     if (old)
-        (void)buf_add_cstr(out, ",\"reason\":null");
+        buf_add_cstr(out, ",\"reason\":null");
     if (message) {
-        (void)buf_add_cstr(out, ",\"message\":");
+        buf_add_cstr(out, ",\"message\":");
         json_write_string(out, str_of(message));
     } else if (old) {
-        (void)buf_add_cstr(out, ",\"message\":null");
+        buf_add_cstr(out, ",\"message\":null");
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 static bool is_said(const struct claim *c, const char *type, const char *message)
@@ -58,7 +58,7 @@ void resize_patch_conditions(struct buf *out, const struct claim *c, const char 
 {
     const char *separator = "";
 
-    (void)buf_add_cstr(out, "{\"conditions\":[");
+    buf_add_cstr(out, "{\"conditions\":[");
     if (wanted && !is_said(c, wanted, message)) {
         add_condition(out, c, wanted, message, now);
         separator = ",";
@@ -68,10 +68,10 @@ void resize_patch_conditions(struct buf *out, const struct claim *c, const char 
 
         if ((wanted && strcmp(type, wanted) == 0) || !condition_get(&c->conditions, type))
             continue;
-        (void)buf_addf(out, "%s{\"$patch\":\"delete\",\"type\":\"%s\"}", separator, type);
+        buf_addf(out, "%s{\"$patch\":\"delete\",\"type\":\"%s\"}", separator, type);
         separator = ",";
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 bool resize_has_begun(const struct claim *c)
@@ -96,6 +96,6 @@ int resize_write_done(const struct claim *c, const struct quantity *size, struct
                             (struct timestamp){ 0, 0 });
     resize_patch_storage(out, "capacity", size);
     resize_patch_status(out, RESIZE_NONE);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     return merge_patch_end(&p, err);
 }

@@ -44,12 +44,14 @@ static int add_reference(const struct container_env *e, struct str name, bool is
     const struct env_var *v = map_get(&e->vars, name);
 
     if (v && v->value)
-        return buf_add_cstr(out, v->value) < 0 ? buf_check(out, "the value", err) : 0;
-    if (!is_strict && !v)
-        return buf_addf(out, "$(%.*s)", STR_ARG(name)) < 0 ? buf_check(out, "the value", err) : 0;
-    if (!v)
+        buf_add_cstr(out, v->value);
+    else if (!is_strict && !v)
+        buf_addf(out, "$(%.*s)", STR_ARG(name));
+    else if (!v)
         return error_set(err, ERR_INVALID, "missing value for \"%.*s\"", STR_ARG(name));
-    return error_set(err, ERR_UNSUPPORTED, "no value for \"%.*s\": %s", STR_ARG(name), v->problem);
+    else
+        return error_set(err, ERR_UNSUPPORTED, "no value for \"%.*s\": %s", STR_ARG(name), v->problem);
+    return buf_check(out, "the value", err);
 }
 
 static int expand(const struct container_env *e, struct str text, bool is_strict, struct buf *out,
@@ -61,13 +63,13 @@ static int expand(const struct container_env *e, struct str text, bool is_strict
         struct str rest = { text.s + i, text.len - i }, name;
 
         if (str_has_prefix(rest, "$$")) {
-            (void)buf_add_char(out, '$'); /* failures stick */
+            buf_add_char(out, '$');
             i++;
         } else if (str_has_prefix(rest, "$(") && reference_name(rest, &name)) {
             r = add_reference(e, name, is_strict, out, err);
             i += name.len + 2;
         } else {
-            (void)buf_add_char(out, text.s[i]);
+            buf_add_char(out, text.s[i]);
         }
     }
     return r < 0 ? r : buf_check(out, "the value", err);

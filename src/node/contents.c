@@ -190,7 +190,7 @@ static uint64_t object_seed(const struct contents *c, const struct shown_object 
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(1024);
     struct rng own;
 
-    (void)buf_addf(&text, "%s/%s/%s", kind_word(s->kind), s->ns, s->name); /* without memory: some seed */
+    buf_addf(&text, "%s/%s/%s", kind_word(s->kind), s->ns, s->name); /* without memory: some seed */
     rng_fork(&c->seeds, text.failed ? "" : buf_cstr(&text), &own);
     return rng_u64(&own);
 }

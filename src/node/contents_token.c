@@ -55,15 +55,15 @@ static void write_order(const struct token_key *k, struct buf *out)
 
     if (k->expiration_seconds > 0)
         (void)snprintf(life, sizeof life, "\"expirationSeconds\":%" PRId64 ",", k->expiration_seconds);
-    (void)buf_add_cstr(out, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\","
-                            "\"spec\":{\"audiences\":[");
+    buf_add_cstr(out, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\","
+                      "\"spec\":{\"audiences\":[");
     if (k->audience[0])
         json_write_string(out, str_of(k->audience));
-    (void)buf_addf(out, "],%s\"boundObjectRef\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", life);
+    buf_addf(out, "],%s\"boundObjectRef\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", life);
     json_write_string(out, str_of(k->pod_name));
-    (void)buf_add_cstr(out, ",\"uid\":");
+    buf_add_cstr(out, ",\"uid\":");
     json_write_string(out, str_of(k->pod_uid));
-    (void)buf_add_cstr(out, "}}}");
+    buf_add_cstr(out, "}}}");
 }
 
 /* From the answer into the tokens that are kept. */

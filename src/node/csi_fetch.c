@@ -75,7 +75,8 @@ static const char *expiry_text(struct arena *a, int64_t real_ns)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
 
-    return timestamp_format(timestamp_of_ns(real_ns), &out) < 0 ? NULL : arena_dup(a, buf_str(&out));
+    timestamp_format(timestamp_of_ns(real_ns), &out);
+    return out.failed ? NULL : arena_dup(a, buf_str(&out));
 }
 
 static int take_tokens(struct csi_fetch *f, struct error *err)

@@ -174,7 +174,7 @@ static enum write_verdict decide_begin(void *ctx, const struct object *now, stru
     resize_patch_conditions(body, c, /* wanted= */ NULL, /* message= */ NULL, /* drops= */ false,
                             (struct timestamp){ 0 });
     resize_patch_status(body, RESIZE_NODE_IN_PROGRESS);
-    (void)buf_add_char(body, '}');
+    buf_add_char(body, '}');
     return verdict_of(merge_patch_end(&p, err));
 }
 
@@ -206,7 +206,7 @@ static enum write_verdict decide_failed(void *ctx, const struct object *now, str
     resize_patch_conditions(body, c, CLAIM_NODE_RESIZE_ERROR, words.msg, /* drops= */ false, now_of(x));
     if (x->meaning.is_infeasible)
         resize_patch_status(body, RESIZE_NODE_INFEASIBLE);
-    (void)buf_add_char(body, '}');
+    buf_add_char(body, '}');
     return verdict_of(merge_patch_end(&p, err));
 }
 

@@ -51,8 +51,7 @@ static void report_lost(struct node_pod *p, const char *name, const char *path)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)2 * PATH_MAX);
 
-    (void)buf_addf(&text, "volume \"%s\" was unmounted by another program at %s, mounting it again", name,
-                   path);
+    buf_addf(&text, "volume \"%s\" was unmounted by another program at %s, mounting it again", name, path);
     pod_warn(p, "MountLost", text.failed ? "a volume was unmounted by another program" : buf_cstr(&text));
 }
 

@@ -42,33 +42,33 @@ static void set_lease(struct node_lease *l, const struct object *o)
 
 static void add_member(struct buf *out, const char *key, struct str value)
 {
-    (void)buf_addf(out, "\"%s\":", key);
+    buf_addf(out, "\"%s\":", key);
     json_write_string(out, value);
 }
 
 static void write_owner(const struct node_lease *l, struct buf *out)
 {
-    (void)buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",");
+    buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",");
     add_member(out, "name", str_of(l->name));
-    (void)buf_add_char(out, ',');
+    buf_add_char(out, ',');
     add_member(out, "uid", str_of(l->node_uid));
-    (void)buf_add_cstr(out, "}]");
+    buf_add_cstr(out, "}]");
 }
 
 static void write_spec(const struct node_lease *l, struct buf *out)
 {
-    (void)buf_add_cstr(out, "},\"spec\":{");
+    buf_add_cstr(out, "},\"spec\":{");
     add_member(out, "holderIdentity", str_of(l->name));
-    (void)buf_addf(out, ",\"leaseDurationSeconds\":%d,\"renewTime\":\"", NODE_LEASE_SECONDS);
-    (void)timestamp_format_micro(timestamp_of_ns(clock_real_ns(l->o.clock)), out);
-    (void)buf_add_cstr(out, "\"}}");
+    buf_addf(out, ",\"leaseDurationSeconds\":%d,\"renewTime\":\"", NODE_LEASE_SECONDS);
+    timestamp_format_micro(timestamp_of_ns(clock_real_ns(l->o.clock)), out);
+    buf_add_cstr(out, "\"}}");
 }
 
 static void write_new(const struct node_lease *l, struct buf *out)
 {
-    (void)buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{");
+    buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{");
     add_member(out, "name", str_of(l->name));
-    (void)buf_add_cstr(out, ",\"namespace\":\"" NODE_LEASE_NAMESPACE "\"");
+    buf_add_cstr(out, ",\"namespace\":\"" NODE_LEASE_NAMESPACE "\"");
     write_owner(l, out);
     write_spec(l, out);
 }
@@ -83,9 +83,9 @@ static bool has_owner(const struct node_lease *l)
 static void write_renewal(const struct node_lease *l, struct buf *out)
 {
     assert(l->lease);
-    (void)buf_add_cstr(out, "{\"metadata\":{");
+    buf_add_cstr(out, "{\"metadata\":{");
     add_member(out, "uid", str_of(l->lease->uid));
-    (void)buf_add_char(out, ',');
+    buf_add_char(out, ',');
     add_member(out, "resourceVersion", object_version(l->lease));
     if (!has_owner(l))
         write_owner(l, out);
@@ -119,8 +119,8 @@ static void send_step(struct node_lease *l, enum lease_step step)
     } else if (step == LEASE_MAKE_NAMESPACE) {
         q.kind = kind_info(KIND_NAMESPACE);
         q.ns = q.name = NULL;
-        (void)buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
-                                  "\"" NODE_LEASE_NAMESPACE "\"}}");
+        buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
+                            "\"" NODE_LEASE_NAMESPACE "\"}}");
     }
     q.body = buf_str(&body);
     l->step = step;

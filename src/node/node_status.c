@@ -52,18 +52,18 @@ static void labels_fill(const struct node_wish *w, struct labels *ret)
 static void add_member(struct buf *out, const char *key, const char *value)
 {
     json_write_string(out, str_of(key));
-    (void)buf_add_char(out, ':');
+    buf_add_char(out, ':');
     json_write_string(out, str_of(value));
 }
 
 static void write_in_use(const struct texts *names, struct buf *out)
 {
-    (void)buf_add_char(out, '[');
+    buf_add_char(out, '[');
     for (uint32_t i = 0; i < names->count; i++) {
-        (void)buf_add_cstr(out, i ? "," : "");
+        buf_add_cstr(out, i ? "," : "");
         json_write_string(out, str_of(names->items[i]));
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 void node_write_new(const struct node_wish *w, struct buf *out)
@@ -71,26 +71,26 @@ void node_write_new(const struct node_wish *w, struct buf *out)
     struct labels l;
 
     labels_fill(w, &l);
-    (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{");
+    buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{");
     add_member(out, "name", w->name);
-    (void)buf_add_cstr(out, ",\"labels\":{");
+    buf_add_cstr(out, ",\"labels\":{");
     for (size_t i = 0; i < LABELS_COUNT; i++) {
-        (void)buf_add_cstr(out, i ? "," : "");
+        buf_add_cstr(out, i ? "," : "");
         add_member(out, l.items[i].key, l.items[i].value);
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     if (!w->attaches_itself) {
-        (void)buf_add_cstr(out, ",\"annotations\":{");
+        buf_add_cstr(out, ",\"annotations\":{");
         add_member(out, ANN_CONTROLLER_ATTACHES, "true");
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     if (w->in_use && w->in_use->count > 0) {
-        (void)buf_add_cstr(out, ",\"status\":{\"volumesInUse\":");
+        buf_add_cstr(out, ",\"status\":{\"volumesInUse\":");
         write_in_use(w->in_use, out);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 static bool label_is_right(const struct object *now, const struct label *l)
@@ -167,7 +167,7 @@ static void amounts_fill(const struct node_facts *f, bool is_allocatable, struct
         struct quantity size = quantity_of((int64_t)p->page_bytes, QUANTITY_BINARY_SI);
         _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
 
-        (void)quantity_format(&size, &text);
+        quantity_format(&size, &text);
         (void)snprintf(ret->huge_names[i], sizeof ret->huge_names[i], HUGE_PAGES_PREFIX "%s",
                        buf_cstr(&text));
         add_amount(ret, ret->huge_names[i], p->total_bytes, QUANTITY_BINARY_SI);
@@ -236,15 +236,15 @@ static bool limits_are_right(const struct node_wish *w, const struct amounts *no
 static void write_limits(const struct node_wish *w, const struct amounts *now, struct buf *out)
 {
     for (uint32_t i = 0; w->limits && i < w->limits->count; i++) {
-        (void)buf_addf(out, ",\"%s\":\"", w->limits->items[i].name);
-        (void)quantity_format(&w->limits->items[i].quantity, out);
-        (void)buf_add_char(out, '"');
+        buf_addf(out, ",\"%s\":\"", w->limits->items[i].name);
+        quantity_format(&w->limits->items[i].quantity, out);
+        buf_add_char(out, '"');
     }
     for (uint32_t i = 0; w->limits && i < now->count; i++)
         if (is_stale_limit(w, &now->items[i])) {
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
             json_write_string(out, str_of(now->items[i].name));
-            (void)buf_add_cstr(out, ":null");
+            buf_add_cstr(out, ":null");
         }
 }
 
@@ -257,18 +257,18 @@ static void write_amounts(const struct node_wish *w, bool is_allocatable, const 
 
     amounts_fill(w->facts, is_allocatable, &m);
     for (size_t i = 0; i < m.count; i++) {
-        (void)buf_addf(out, "%s\"%s\":\"", i ? "," : "{", m.items[i].name);
-        (void)quantity_format(&m.items[i].quantity, out);
-        (void)buf_add_char(out, '"');
+        buf_addf(out, "%s\"%s\":\"", i ? "," : "{", m.items[i].name);
+        quantity_format(&m.items[i].quantity, out);
+        buf_add_char(out, '"');
     }
     for (uint32_t i = 0; i < now->count; i++)
         if (is_stale(&m, &now->items[i])) {
-            (void)buf_add_char(out, ',');
+            buf_add_char(out, ',');
             json_write_string(out, str_of(now->items[i].name));
-            (void)buf_add_cstr(out, ":null");
+            buf_add_cstr(out, ":null");
         }
     write_limits(w, now, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 /* --- Addresses, and what the system is --- */
@@ -284,11 +284,11 @@ static bool addresses_are_right(const struct node_wish *w, const struct node *no
 /* The whole list: merged by their types, an address that is no more would stay. */
 static void write_addresses(const struct node_wish *w, struct buf *out)
 {
-    (void)buf_add_cstr(out, "[{\"$patch\":\"replace\"},{\"type\":\"InternalIP\",");
+    buf_add_cstr(out, "[{\"$patch\":\"replace\"},{\"type\":\"InternalIP\",");
     add_member(out, "address", w->facts->system.address);
-    (void)buf_add_cstr(out, "},{\"type\":\"Hostname\",");
+    buf_add_cstr(out, "},{\"type\":\"Hostname\",");
     add_member(out, "address", w->name);
-    (void)buf_add_cstr(out, "}]");
+    buf_add_cstr(out, "}]");
 }
 
 #define INFO_COUNT 9
@@ -329,10 +329,10 @@ static void write_info(const struct host_system *s, struct buf *out)
 
     info_fill(s, wanted);
     for (size_t i = 0; i < INFO_COUNT; i++) {
-        (void)buf_add_char(out, i ? ',' : '{');
+        buf_add_char(out, i ? ',' : '{');
         add_member(out, wanted[i].key, wanted[i].value);
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 /* --- Conditions --- */
@@ -394,18 +394,18 @@ static void write_conditions(const struct node_wish *w, const struct node *now, 
         const struct condition *c = &all[i];
         const struct status_condition *was = condition_get(&now->conditions, c->type);
 
-        (void)buf_addf(out, "%s{\"type\":\"%s\",\"status\":\"%s\",\"lastHeartbeatTime\":\"", i ? "," : "[",
-                       c->type, condition_status_names[c->status]);
-        (void)timestamp_format(w->now, out);
+        buf_addf(out, "%s{\"type\":\"%s\",\"status\":\"%s\",\"lastHeartbeatTime\":\"", i ? "," : "[", c->type,
+                 condition_status_names[c->status]);
+        timestamp_format(w->now, out);
         if (!was || was->status != c->status) {
-            (void)buf_add_cstr(out, "\",\"lastTransitionTime\":\"");
-            (void)timestamp_format(w->now, out);
+            buf_add_cstr(out, "\",\"lastTransitionTime\":\"");
+            timestamp_format(w->now, out);
         }
-        (void)buf_addf(out, "\",\"reason\":\"%s\",", c->reason);
+        buf_addf(out, "\",\"reason\":\"%s\",", c->reason);
         add_member(out, "message", c->message);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 /* --- Volumes in use --- */
@@ -451,30 +451,30 @@ int node_write_status_patch(const struct node_wish *w, const struct node *now, s
 
     merge_patch_begin(&p, out, &now->obj);
     merge_patch_member(&p, "status");
-    (void)buf_add_cstr(out, "{\"conditions\":");
+    buf_add_cstr(out, "{\"conditions\":");
     write_conditions(w, now, out);
     if (!addresses_are_right(w, now)) {
-        (void)buf_add_cstr(out, ",\"addresses\":");
+        buf_add_cstr(out, ",\"addresses\":");
         write_addresses(w, out);
     }
     if (!amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity) ||
         !limits_are_right(w, &now->capacity)) {
-        (void)buf_add_cstr(out, ",\"capacity\":");
+        buf_add_cstr(out, ",\"capacity\":");
         write_amounts(w, /* is_allocatable= */ false, &now->capacity, out);
     }
     if (!amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable) ||
         !limits_are_right(w, &now->allocatable)) {
-        (void)buf_add_cstr(out, ",\"allocatable\":");
+        buf_add_cstr(out, ",\"allocatable\":");
         write_amounts(w, /* is_allocatable= */ true, &now->allocatable, out);
     }
     if (!info_is_right(&w->facts->system, &now->obj)) {
-        (void)buf_add_cstr(out, ",\"nodeInfo\":");
+        buf_add_cstr(out, ",\"nodeInfo\":");
         write_info(&w->facts->system, out);
     }
     if (!in_use_is_right(w, now)) {
-        (void)buf_add_cstr(out, ",\"volumesInUse\":");
+        buf_add_cstr(out, ",\"volumesInUse\":");
         write_in_use(w->in_use, out);
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     return merge_patch_end(&p, err);
 }

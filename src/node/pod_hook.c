@@ -60,15 +60,15 @@ static int env_of(const struct pod_hook_call *c, struct arena *a, const char *co
 static int input_of(const struct pod_hook_call *c, struct buf *ret, struct error *err)
 {
     if (c->pod) {
-        (void)buf_add_str(ret, c->pod->text);
+        buf_add_str(ret, c->pod->text);
     } else {
-        (void)buf_add_cstr(ret, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
+        buf_add_cstr(ret, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
         json_write_string(ret, name_of(c, "name"));
-        (void)buf_add_cstr(ret, ",\"namespace\":");
+        buf_add_cstr(ret, ",\"namespace\":");
         json_write_string(ret, name_of(c, "namespace"));
-        (void)buf_add_cstr(ret, ",\"uid\":");
+        buf_add_cstr(ret, ",\"uid\":");
         json_write_string(ret, str_of(c->pod_uid));
-        (void)buf_add_cstr(ret, "}}");
+        buf_add_cstr(ret, "}}");
     }
     return buf_check(ret, "the pod", err);
 }

@@ -382,11 +382,11 @@ static void find_missing(struct prepare *x)
             kind != FILE_MISSING)
             continue;
         v->is_missing = true;
-        (void)buf_addf(&x->missing, "%shostPath %s of volume %s did not exist", x->missing.len ? "; " : "",
-                       quote(path, sizeof path, str_of(v->path)), quoted(name, v->name));
+        buf_addf(&x->missing, "%shostPath %s of volume %s did not exist", x->missing.len ? "; " : "",
+                 quote(path, sizeof path, str_of(v->path)), quoted(name, v->name));
     }
     if (x->missing.len)
-        (void)buf_add_cstr(&x->missing, ": the program that starts the containers has to create it");
+        buf_add_cstr(&x->missing, ": the program that starts the containers has to create it");
 }
 
 /* --- The job --- */

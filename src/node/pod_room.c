@@ -36,7 +36,7 @@ static void reject(struct node_pod *p)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
 
-    (void)buf_add_cstr(&out, "Node has reached its volume attachment limit, rejecting pod. ");
+    buf_add_cstr(&out, "Node has reached its volume attachment limit, rejecting pod. ");
     pod_volumes_words(p, "context deadline exceeded", &out);
     pod_say(p, pod_limit_exceeded, out.failed ? pod_limit_exceeded : buf_cstr(&out));
 }

@@ -30,7 +30,7 @@ static void warn_of_volumes(struct node_pod *p, const char *words,
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORDS_BYTES_MAX);
 
-    (void)buf_addf(&text, "Unable to attach or mount volumes: %s", words);
+    buf_addf(&text, "Unable to attach or mount volumes: %s", words);
     warn(p, "FailedMount", text.failed ? "Unable to attach or mount volumes" : buf_cstr(&text));
 }
 
@@ -38,7 +38,7 @@ static void log_wait(struct node_pod *p, const char *cause)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(1024);
 
-    (void)buf_addf(&name, "%s/%s", p->object->ns, p->object->name);
+    buf_addf(&name, "%s/%s", p->object->ns, p->object->name);
     wait_log_begin(&p->life.wait, life_loop(p), "pod", buf_cstr(&name), cause);
 }
 
@@ -52,7 +52,7 @@ static void tell_failure(struct node_pod *p)
     char *copy;
 
     for (unsigned i = 0; i < p->errors_count; i++)
-        (void)buf_addf(&cause, "%s%s", i ? "; " : "", p->errors[i]);
+        buf_addf(&cause, "%s%s", i ? "; " : "", p->errors[i]);
     words = words_of(p, cause.failed ? "too much to say" : buf_cstr(&cause), &out);
     log_wait(p, words);
     if (l->told_words && strcmp(l->told_words, words) == 0 && l->told_round == p->failures)

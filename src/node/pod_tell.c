@@ -77,11 +77,11 @@ static void add_condition(const struct pod *pod, const char *type, bool value, s
     enum condition_status status = value ? CONDITION_TRUE : CONDITION_FALSE;
     const struct status_condition *old = condition_get(&pod->conditions, type);
 
-    (void)buf_addf(out, "{\"type\":\"%s\",\"status\":\"%s\"", type, condition_status_names[status]);
+    buf_addf(out, "{\"type\":\"%s\",\"status\":\"%s\"", type, condition_status_names[status]);
     if (!old || old->status != status) {
-        (void)buf_add_cstr(out, ",\"lastTransitionTime\":\"");
-        (void)timestamp_format(now, out);
-        (void)buf_add_char(out, '"');
+        buf_add_cstr(out, ",\"lastTransitionTime\":\"");
+        timestamp_format(now, out);
+        buf_add_char(out, '"');
     }
 }
 
@@ -90,21 +90,21 @@ static void add_run(const struct pod *pod, struct timestamp now, struct buf *out
     static const char *const types[] = { "Initialized", "ContainersReady", "Ready" };
 
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        (void)buf_add_char(out, ',');
+        buf_add_char(out, ',');
         add_condition(pod, types[i], true, now, out);
-        (void)buf_add_cstr(out, ",\"reason\":null,\"message\":null}");
+        buf_add_cstr(out, ",\"reason\":null,\"message\":null}");
     }
-    (void)buf_add_cstr(out, "],\"phase\":\"Running\"");
+    buf_add_cstr(out, "],\"phase\":\"Running\"");
     if (timestamp_is_zero(pod->started)) {
-        (void)buf_add_cstr(out, ",\"startTime\":\"");
-        (void)timestamp_format(now, out);
-        (void)buf_add_char(out, '"');
+        buf_add_cstr(out, ",\"startTime\":\"");
+        timestamp_format(now, out);
+        buf_add_char(out, '"');
     }
 }
 
 static void add_end(const struct node_pod *p, struct buf *out)
 {
-    (void)buf_addf(out, "],\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":", p->life.reason);
+    buf_addf(out, "],\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":", p->life.reason);
     json_write_string(out, str_of(p->life.message ? p->life.message : ""));
 }
 
@@ -113,20 +113,20 @@ static void write_status(const struct node_pod *p, struct buf *out)
     struct timestamp now = timestamp_of_ns(clock_real_ns(p->agent->o.part.clock));
     const struct pod *pod = pod_of(p->object);
 
-    (void)buf_add_cstr(out, "{\"metadata\":{\"uid\":");
+    buf_add_cstr(out, "{\"metadata\":{\"uid\":");
     json_write_string(out, str_of(p->uid));
-    (void)buf_add_cstr(out, "},\"status\":{\"conditions\":[");
+    buf_add_cstr(out, "},\"status\":{\"conditions\":[");
     add_condition(pod, POD_READY_CONDITION, is_true(p->life.reason), now, out);
-    (void)buf_addf(out, ",\"reason\":\"%s\",\"message\":", p->life.reason);
+    buf_addf(out, ",\"reason\":\"%s\",\"message\":", p->life.reason);
     json_write_string(out, str_of(p->life.message ? p->life.message : ""));
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     if (begins_to_run(p))
         add_run(pod, now, out);
     else if (p->life.reason == pod_limit_exceeded)
         add_end(p, out);
     else
-        (void)buf_add_char(out, ']');
-    (void)buf_add_cstr(out, "}}");
+        buf_add_char(out, ']');
+    buf_add_cstr(out, "}}");
 }
 
 static void on_told(void *ctx, const struct client_answer *a)
@@ -176,7 +176,7 @@ static char *short_copy(const char *message)
 {
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(MESSAGE_BYTES_MAX);
 
-    (void)buf_add_ends(&b, str_of(message), MESSAGE_BYTES_MAX);
+    buf_add_ends(&b, str_of(message), MESSAGE_BYTES_MAX);
     return buf_take(&b);
 }
 

@@ -145,7 +145,7 @@ int pod_state_build(struct pod_state *s, const struct state_parts *p, enum hook_
 void pod_state_write(const struct pod_state *s, struct buf *out)
 {
     json_write_pretty(&s->doc, s->root, out);
-    (void)buf_add_char(out, '\n'); /* failures stick */
+    buf_add_char(out, '\n');
 }
 
 /* --- Reading --- */

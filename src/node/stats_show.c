@@ -43,18 +43,18 @@ static uint64_t number_of(const struct host_usage *u, unsigned at)
 
 static void write_text(struct buf *out, const char *key, const char *value)
 {
-    (void)buf_addf(out, "\"%s\":", key);
+    buf_addf(out, "\"%s\":", key);
     json_write_string(out, str_of(value));
 }
 
 static void write_numbers(struct buf *out, const struct stats_record *r)
 {
-    (void)buf_add_cstr(out, ",\"time\":\"");
-    (void)timestamp_format(timestamp_of_ns(r->real_ns), out);
-    (void)buf_add_char(out, '"');
+    buf_add_cstr(out, ",\"time\":\"");
+    timestamp_format(timestamp_of_ns(r->real_ns), out);
+    buf_add_char(out, '"');
     for (unsigned i = 0; i < STATS_NUMBERS; i++)
         if (!r->is_block || numbers[i].is_of_devices)
-            (void)buf_addf(out, ",\"%s\":%" PRIu64, numbers[i].json, number_of(&r->usage, i));
+            buf_addf(out, ",\"%s\":%" PRIu64, numbers[i].json, number_of(&r->usage, i));
 }
 
 static void write_volume(struct buf *out, const struct node_mount *m, const char *name,
@@ -62,26 +62,26 @@ static void write_volume(struct buf *out, const struct node_mount *m, const char
 {
     const struct volume *v = m->spec.spec.volume;
 
-    (void)buf_add_char(out, '{');
+    buf_add_char(out, '{');
     write_text(out, "name", name);
-    (void)buf_add_char(out, ',');
+    buf_add_char(out, ',');
     write_text(out, "plugin", m->volume->plugin->name);
-    (void)buf_add_char(out, ',');
+    buf_add_char(out, ',');
     write_text(out, "path", m->path);
     if (v && v->claim.is_set) {
-        (void)buf_add_cstr(out, ",\"claim\":{");
+        buf_add_cstr(out, ",\"claim\":{");
         write_text(out, "name", v->claim.name);
-        (void)buf_add_char(out, ',');
+        buf_add_char(out, ',');
         write_text(out, "namespace", v->claim.ns);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
     }
     if (r && r->is_known)
         write_numbers(out, r);
     if (r && r->trouble) {
-        (void)buf_add_char(out, ',');
+        buf_add_char(out, ',');
         write_text(out, "error", r->trouble);
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 /* Under each name that the pod has for it. */
@@ -91,7 +91,7 @@ static void write_mount(const struct stats *s, struct buf *out, const struct nod
     const struct stats_record *r = stats_record(s, m);
 
     for (size_t i = 0; i < m->outer_names.count || i == 0; i++) {
-        (void)buf_add_cstr(out, *separator);
+        buf_add_cstr(out, *separator);
         *separator = ",";
         write_volume(out, m, m->outer_names.count ? m->outer_names.items[i] : spec_name(&m->spec.spec), r);
     }
@@ -101,17 +101,17 @@ static void write_pod(const struct stats *s, struct buf *out, const struct node_
 {
     const char *separator = "";
 
-    (void)buf_add_cstr(out, "{\"podRef\":{");
+    buf_add_cstr(out, "{\"podRef\":{");
     write_text(out, "name", p->object ? p->object->name : "");
-    (void)buf_add_char(out, ',');
+    buf_add_char(out, ',');
     write_text(out, "namespace", p->object ? p->object->ns : "");
-    (void)buf_add_char(out, ',');
+    buf_add_char(out, ',');
     write_text(out, "uid", p->uid);
-    (void)buf_add_cstr(out, "},\"volumes\":[");
+    buf_add_cstr(out, "},\"volumes\":[");
     for (const struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod))
         if (m->state == MOUNT_DONE)
             write_mount(s, out, m, &separator);
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }
 
 void stats_write(const struct stats *s, struct buf *out)
@@ -119,15 +119,15 @@ void stats_write(const struct stats *s, struct buf *out)
     const char *separator = "";
     struct omap_cursor at;
 
-    (void)buf_add_char(out, '{');
+    buf_add_char(out, '{');
     write_text(out, "node", s->agent->o.name);
-    (void)buf_add_cstr(out, ",\"pods\":[");
+    buf_add_cstr(out, ",\"pods\":[");
     for (const struct node_pod *p = omap_first(&s->agent->world.pods, &at); p; p = omap_next(&at)) {
-        (void)buf_add_cstr(out, separator);
+        buf_add_cstr(out, separator);
         separator = ",";
         write_pod(s, out, p);
     }
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }
 
 /* --- Series --- */

@@ -157,11 +157,11 @@ static void update_summary(struct agent *a)
         u->words = NULL;
         return;
     }
-    (void)buf_addf(&text, "mounts without a known volume: %zu (", u->all.count);
+    buf_addf(&text, "mounts without a known volume: %zu (", u->all.count);
     for (size_t i = 0; i < u->all.count && i < PATHS_SHOWN_MAX; i++)
-        (void)buf_addf(&text, "%s%s", i ? ", " : "", u->all.items[i].path);
-    (void)buf_addf(&text, "%s); volumes kept in volumesInUse until these are unmounted: %zu",
-                   u->all.count > PATHS_SHOWN_MAX ? ", …" : "", kept);
+        buf_addf(&text, "%s%s", i ? ", " : "", u->all.items[i].path);
+    buf_addf(&text, "%s); volumes kept in volumesInUse until these are unmounted: %zu",
+             u->all.count > PATHS_SHOWN_MAX ? ", …" : "", kept);
     copy = text.failed ? NULL : strdup(buf_cstr(&text));
     if (copy) {
         free(u->words);

@@ -117,7 +117,7 @@ static int add_ref(void *ctx, const struct mount_entry *e)
 {
     struct refs *f = ctx;
 
-    (void)buf_addf(&f->words, "%s%s", f->has_some ? " " : "", e->target);
+    buf_addf(&f->words, "%s%s", f->has_some ? " " : "", e->target);
     f->has_some = true;
     return 0;
 }

@@ -87,21 +87,21 @@ static void write_missing(const struct node_pod *p, enum missing what, struct bu
             (void)vec_push(&names, all->items[i].name); /* words: a name less without memory */
     if (names.count > 1)
         qsort(names.items, names.count, sizeof *names.items, cmp_names);
-    (void)buf_add_char(out, '[');
+    buf_add_char(out, '[');
     for (size_t i = 0; i < names.count; i++)
-        (void)buf_addf(out, "%s%s", i ? " " : "", names.items[i]);
-    (void)buf_add_char(out, ']');
+        buf_addf(out, "%s%s", i ? " " : "", names.items[i]);
+    buf_add_char(out, ']');
 }
 
 void pod_volumes_words(const struct node_pod *p, const char *cause, struct buf *out)
 {
-    (void)buf_add_cstr(out, "unmounted volumes=");
+    buf_add_cstr(out, "unmounted volumes=");
     write_missing(p, MISSING_MOUNT, out);
-    (void)buf_add_cstr(out, ", unattached volumes=");
+    buf_add_cstr(out, ", unattached volumes=");
     write_missing(p, MISSING_ATTACHMENT, out);
-    (void)buf_add_cstr(out, ", failed to process volumes=");
+    buf_add_cstr(out, ", failed to process volumes=");
     write_missing(p, MISSING_RECORD, out);
-    (void)buf_addf(out, ": %s", cause);
+    buf_addf(out, ": %s", cause);
 }
 
 /* --- For who asks --- */

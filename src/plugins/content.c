@@ -89,8 +89,8 @@ static int failures_tell(const struct failures *f, struct error *err)
         return -(int)err->code;
     }
     for (unsigned i = 0; i < f->count; i++)
-        (void)buf_addf(&text, "%s%s", i ? ", " : "[", f->texts[i]); /* failures stick, and it is cut anyway */
-    (void)buf_add_char(&text, ']');
+        buf_addf(&text, "%s%s", i ? ", " : "[", f->texts[i]); /* failures stick, and it is cut anyway */
+    buf_add_char(&text, ']');
     return error_set(err, f->first.code, "%s", buf_cstr(&text));
 }
 

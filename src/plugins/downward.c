@@ -68,10 +68,10 @@ static int add_line(struct str key, struct str value, struct buf *out, struct er
     if (!quoted)
         return error_no_memory(err);
     if (out->len)
-        (void)buf_add_char(out, '\n'); /* failures stick */
-    (void)buf_add_str(out, key);
-    (void)buf_add_char(out, '=');
-    (void)buf_add_cstr(out, quote(quoted, room, value));
+        buf_add_char(out, '\n');
+    buf_add_str(out, key);
+    buf_add_char(out, '=');
+    buf_add_cstr(out, quote(quoted, room, value));
     return 0;
 }
 

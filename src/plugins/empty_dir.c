@@ -218,7 +218,7 @@ static int check_mounted_pages(const struct set_up_request *q, const struct empt
 
     if (r < 0 || !is_sized || quantity_cmp(&wanted, &mounted) == 0)
         return r;
-    (void)quantity_format(&mounted, &shown); /* "" when there is no memory: it is for people */
+    quantity_format(&mounted, &shown); /* "" when there is no memory: it is for people */
     return error_set(err, ERR_CONFLICT,
                      "pod %s: mounted dir %s pagesize '%s' and requested medium size '%s' differ",
                      q->pod->obj.name, e->path, buf_cstr(&shown), e->source.medium + strlen(HUGE_PAGES "-"));
@@ -239,8 +239,8 @@ static int make_huge_pages(const struct volume_env *env, const struct set_up_req
         r = empty_dir_page_size(q->pod, e->source.medium, &size, err);
     if (r < 0)
         return r;
-    (void)buf_add_cstr(&option, "pagesize=");
-    (void)quantity_format(&size, &option);
+    buf_add_cstr(&option, "pagesize=");
+    quantity_format(&size, &option);
     r = buf_check(&option, "the mount option", err);
     if (r < 0)
         return r;
@@ -427,7 +427,7 @@ static int plugin_volume_name(const struct volume_plugin *self, const struct vol
                               struct error *err)
 {
     (void)self;
-    (void)buf_add_cstr(ret, spec_name(s));
+    buf_add_cstr(ret, spec_name(s));
     return buf_check(ret, "the name of the volume", err);
 }
 

@@ -85,7 +85,7 @@ static void write_modes(unsigned modes, struct buf *out)
     for (int bit = 0; access_mode_names[bit]; bit++) {
         if (!(modes & 1U << bit))
             continue;
-        (void)buf_addf(out, "%s\"%s\"", between, access_mode_names[bit]); /* failures stick */
+        buf_addf(out, "%s\"%s\"", between, access_mode_names[bit]);
         between = ",";
     }
 }
@@ -94,14 +94,14 @@ static int make_tell(const struct plugin_work *w, struct buf *volume, struct err
 {
     const struct claim *c = claim_of(w->about);
 
-    (void)buf_addf(volume, "{\"metadata\":{\"annotations\":{\"%s\":\"%s\"}},\"spec\":{\"accessModes\":[",
-                   ANN_CREATED_BY, CREATED_BY);
+    buf_addf(volume, "{\"metadata\":{\"annotations\":{\"%s\":\"%s\"}},\"spec\":{\"accessModes\":[",
+             ANN_CREATED_BY, CREATED_BY);
     write_modes(c->modes, volume);
-    (void)buf_add_cstr(volume, "],\"capacity\":{\"storage\":\"");
-    (void)quantity_format(&c->request, volume);
-    (void)buf_add_cstr(volume, "\"},\"hostPath\":{\"path\":");
+    buf_add_cstr(volume, "],\"capacity\":{\"storage\":\"");
+    quantity_format(&c->request, volume);
+    buf_add_cstr(volume, "\"},\"hostPath\":{\"path\":");
     json_write_string(volume, str_of(w->path));
-    (void)buf_add_cstr(volume, "}}}");
+    buf_add_cstr(volume, "}}}");
     return buf_check(volume, "the provisioned volume", err);
 }
 
@@ -346,7 +346,7 @@ static int host_path_volume_name(const struct volume_plugin *self, const struct 
                                  struct buf *ret, struct error *err)
 {
     (void)self;
-    (void)buf_add_cstr(ret, spec_source(s).host_path->path);
+    buf_add_cstr(ret, spec_source(s).host_path->path);
     return buf_check(ret, "the volume's name", err);
 }
 
@@ -361,9 +361,9 @@ static int host_path_reconstruct(const struct volume_plugin *self, const struct 
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "volumes of '%s' are no block devices", self->name);
-    (void)buf_add_cstr(&source, "\"hostPath\":{\"path\":");
+    buf_add_cstr(&source, "\"hostPath\":{\"path\":");
     json_write_string(&source, str_of(name));
-    (void)buf_add_char(&source, '}');
+    buf_add_char(&source, '}');
     r = buf_check(&source, "a volume found on disk", err);
     return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
 }

@@ -50,7 +50,7 @@ static int local_volume_name(const struct volume_plugin *self, const struct volu
                              struct error *err)
 {
     (void)self;
-    (void)buf_add_cstr(ret, spec_name(s));
+    buf_add_cstr(ret, spec_name(s));
     return buf_check(ret, "the volume's name", err);
 }
 
@@ -501,9 +501,9 @@ static int volume_on(const char *name, const char *device, bool is_block, struct
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
     int r;
 
-    (void)buf_add_cstr(&source, "\"local\":{\"path\":"); /* failures stick */
+    buf_add_cstr(&source, "\"local\":{\"path\":");
     json_write_string(&source, str_of(device));
-    (void)buf_add_char(&source, '}');
+    buf_add_char(&source, '}');
     r = buf_check(&source, "a volume found on disk", err);
     return r < 0 ? r : reconstruct_volume(name, buf_cstr(&source), is_block, ret, err);
 }

@@ -43,7 +43,7 @@ static int nfs_volume_name(const struct volume_plugin *self, const struct volume
     const struct nfs_source *source = spec_source(s).nfs;
 
     (void)self;
-    (void)buf_addf(ret, "%s/%s", source->server, source->path);
+    buf_addf(ret, "%s/%s", source->server, source->path);
     return buf_check(ret, "the volume's name", err);
 }
 
@@ -56,7 +56,7 @@ static int write_source(const struct nfs_source *s, struct buf *out, struct erro
 
     if (s->server[0] == '\0' || s->server[0] == '-') /* mount would take it for an option */
         return error_set(err, ERR_INVALID, "'%s' is no NFS server", s->server);
-    (void)buf_addf(out, is_ipv6 ? "[%s]:%s" : "%s:%s", s->server, s->path);
+    buf_addf(out, is_ipv6 ? "[%s]:%s" : "%s:%s", s->server, s->path);
     return buf_check(out, "the NFS export", err);
 }
 
@@ -158,9 +158,9 @@ static int nfs_reconstruct(const struct volume_plugin *self, const struct volume
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "nfs volumes are no block devices");
-    (void)buf_add_cstr(&source, "\"nfs\":{\"server\":\"\",\"path\":");
+    buf_add_cstr(&source, "\"nfs\":{\"server\":\"\",\"path\":");
     json_write_string(&source, str_of(name));
-    (void)buf_add_char(&source, '}');
+    buf_add_char(&source, '}');
     r = buf_check(&source, "a volume found on disk", err);
     return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
 }

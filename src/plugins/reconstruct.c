@@ -25,11 +25,11 @@ int reconstruct_pod(const char *volume, const char *pod_uid, const char *source,
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEXT_BYTES_MAX);
 
-    (void)buf_add_cstr(&text, "{\"metadata\":{\"uid\":"); /* failures stick */
+    buf_add_cstr(&text, "{\"metadata\":{\"uid\":");
     json_write_string(&text, str_of(pod_uid));
-    (void)buf_add_cstr(&text, "},\"spec\":{\"volumes\":[{\"name\":");
+    buf_add_cstr(&text, "},\"spec\":{\"volumes\":[{\"name\":");
     json_write_string(&text, str_of(volume));
-    (void)buf_addf(&text, ",%s}]}}", source);
+    buf_addf(&text, ",%s}]}}", source);
     return decode(KIND_POD, &text, ret, err);
 }
 
@@ -38,9 +38,9 @@ int reconstruct_volume(const char *name, const char *source, bool is_block, stru
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEXT_BYTES_MAX);
 
-    (void)buf_add_cstr(&text, "{\"metadata\":{\"name\":"); /* failures stick */
+    buf_add_cstr(&text, "{\"metadata\":{\"name\":");
     json_write_string(&text, str_of(name));
-    (void)buf_addf(&text, "},\"spec\":{\"volumeMode\":\"%s\",%s}}",
-                   volume_mode_names[is_block ? VOLUME_MODE_BLOCK : VOLUME_MODE_FILESYSTEM], source);
+    buf_addf(&text, "},\"spec\":{\"volumeMode\":\"%s\",%s}}",
+             volume_mode_names[is_block ? VOLUME_MODE_BLOCK : VOLUME_MODE_FILESYSTEM], source);
     return decode(KIND_VOLUME, &text, ret, err);
 }

@@ -104,7 +104,7 @@ static void search_among(struct search *x, const struct volume_plugin *const *al
     for (; *all; all++) {
         if (!(*all)->can_support(*all, s))
             continue;
-        (void)buf_addf(&x->names, "%s%s", x->count++ ? "," : "", (*all)->name); /* cut is fine */
+        buf_addf(&x->names, "%s%s", x->count++ ? "," : "", (*all)->name); /* cut is fine */
         x->found = *all;
     }
 }
@@ -380,9 +380,9 @@ int registry_unique_name(const struct volume_plugin *p, const struct volume_spec
     size_t before;
     int r;
 
-    (void)buf_addf(ret, "%s/", p->name);
+    buf_addf(ret, "%s/", p->name);
     if (!(p->attach && p->attach->can_attach(p, s)) && !(p->devices && p->devices->can_mount(p, s))) {
-        (void)buf_addf(ret, "%s-%s", pod_uid, spec_name(s));
+        buf_addf(ret, "%s-%s", pod_uid, spec_name(s));
         return buf_check(ret, "the volume's name", err);
     }
     before = ret->len;

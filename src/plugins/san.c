@@ -66,7 +66,7 @@ static int iscsi_name(const struct volume_plugin *self, const struct volume_spec
     const struct iscsi_source *x = spec_source(s).iscsi;
 
     (void)self;
-    (void)buf_addf(ret, "%s:%s:%" PRId32, x->portal, x->iqn, x->lun);
+    buf_addf(ret, "%s:%s:%" PRId32, x->portal, x->iqn, x->lun);
     return buf_check(ret, "the volume's name", err);
 }
 
@@ -90,8 +90,8 @@ static bool fc_can_support(const struct volume_plugin *self, const struct volume
 static void add_list(struct buf *out, struct texts names)
 {
     for (uint32_t i = 0; i < names.count; i++)
-        (void)buf_addf(out, "%s%s", i ? " " : "[", names.items[i]);
-    (void)buf_add_char(out, ']');
+        buf_addf(out, "%s%s", i ? " " : "[", names.items[i]);
+    buf_add_char(out, ']');
 }
 
 /* "[a b]:1" by the names of targets, else "[x y]" by those of the volume: as kubelets call it. */
@@ -103,7 +103,7 @@ static int fc_name(const struct volume_plugin *self, const struct volume_spec *s
     (void)self;
     if (x->wwns.count > 0 && x->lun >= 0) {
         add_list(ret, x->wwns);
-        (void)buf_addf(ret, ":%" PRId32, x->lun);
+        buf_addf(ret, ":%" PRId32, x->lun);
     } else if (x->wwids.count > 0) {
         add_list(ret, x->wwids);
     } else {

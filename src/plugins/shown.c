@@ -217,9 +217,9 @@ static int shown_volume_name(const struct volume_plugin *self, const struct volu
     enum pod_volume_type type = type_of(self);
 
     if (type == POD_VOLUME_CONFIG_MAP)
-        (void)buf_addf(ret, "%s/%s", s->inlined->name, s->inlined->keyed->name);
+        buf_addf(ret, "%s/%s", s->inlined->name, s->inlined->keyed->name);
     else
-        (void)buf_add_cstr(ret, type == POD_VOLUME_SECRET ? s->inlined->keyed->name : s->inlined->name);
+        buf_add_cstr(ret, type == POD_VOLUME_SECRET ? s->inlined->keyed->name : s->inlined->name);
     return buf_check(ret, "the name of the volume", err);
 }
 

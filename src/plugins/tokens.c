@@ -40,9 +40,9 @@ static void token_done(struct token *k)
 
 static void write_key(const struct token_key *k, struct buf *out)
 {
-    (void)buf_addf(out, "\"%s\"/\"%s\"/", k->account, k->ns); /* failures stick */
-    (void)buf_addf(out, k->audience[0] ? "[\"%s\"]" : "[%s]", k->audience);
-    (void)buf_addf(out, "/%" PRId64 "/Pod \"%s\" %s", k->expiration_seconds, k->pod_name, k->pod_uid);
+    buf_addf(out, "\"%s\"/\"%s\"/", k->account, k->ns);
+    buf_addf(out, k->audience[0] ? "[\"%s\"]" : "[%s]", k->audience);
+    buf_addf(out, "/%" PRId64 "/Pod \"%s\" %s", k->expiration_seconds, k->pod_name, k->pod_uid);
 }
 
 /* When to fetch it again. */

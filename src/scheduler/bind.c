@@ -124,10 +124,10 @@ static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
     struct scheduler *s = b->s;
     va_list args;
 
-    (void)buf_addf(&message, "running %s plugin \"%s\": ", plugin,
-                   strcmp(plugin, "Bind") == 0 ? "DefaultBinder" : judge_names[JUDGE_BINDING]);
+    buf_addf(&message, "running %s plugin \"%s\": ", plugin,
+             strcmp(plugin, "Bind") == 0 ? "DefaultBinder" : judge_names[JUDGE_BINDING]);
     va_start(args, fmt);
-    (void)buf_addv(&message, fmt, args);
+    buf_addv(&message, fmt, args);
     va_end(args);
     if (strcmp(plugin, "PreBind") == 0) /* of volumes */
         scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
@@ -205,15 +205,15 @@ static void post(struct binding *b)
                                 .subresource = "binding",
                                 .field_manager = SCHEDULER_MANAGER };
 
-    (void)buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":");
+    buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":");
     json_write_string(&body, str_of(b->pod->obj.name));
-    (void)buf_add_cstr(&body, ",\"namespace\":");
+    buf_add_cstr(&body, ",\"namespace\":");
     json_write_string(&body, str_of(b->pod->obj.ns));
-    (void)buf_add_cstr(&body, ",\"uid\":");
+    buf_add_cstr(&body, ",\"uid\":");
     json_write_string(&body, str_of(b->pod->obj.uid));
-    (void)buf_add_cstr(&body, "},\"target\":{\"kind\":\"Node\",\"name\":");
+    buf_add_cstr(&body, "},\"target\":{\"kind\":\"Node\",\"name\":");
     json_write_string(&body, str_of(b->node));
-    (void)buf_add_cstr(&body, "}}");
+    buf_add_cstr(&body, "}}");
     b->state = BINDING_POSTS;
     timer_disarm(&b->timeout);
     q.body = buf_str(&body);
@@ -396,9 +396,9 @@ static int write_pair(const struct binding_claim *x, struct buf *body, struct er
     if (!volume_is_for(x->volume, x->claim)) /* somebody else kept it for the claim: not our doing */
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
     merge_patch_member(&p, "spec");
-    (void)buf_add_cstr(body, "{\"claimRef\":");
+    buf_add_cstr(body, "{\"claimRef\":");
     claim_ref_write(body, x->claim);
-    (void)buf_add_char(body, '}');
+    buf_add_char(body, '}');
     return merge_patch_end(&p, err);
 }
 
@@ -515,8 +515,8 @@ bool binding_begin(struct cycle *c, struct queued_pod *x)
         r = promise(b, &b->claims.items[i]);
     if (r < 0) {
         buf_clear(&c->message);
-        (void)buf_addf(&c->message, "running Reserve plugin \"%s\": %s", judge_names[JUDGE_BINDING],
-                       error_name((enum err) - r));
+        buf_addf(&c->message, "running Reserve plugin \"%s\": %s", judge_names[JUDGE_BINDING],
+                 error_name((enum err) - r));
         scheduler_metrics_stage_failed(c->s->metrics, STAGE_ASSUME);
         if (b) {
             break_promises(b);

@@ -37,11 +37,11 @@ enum cycle_result cycle_refuse(struct cycle *c, struct refused x, const char *fm
     c->refusal = x.why;
     c->about = x.about;
     buf_clear(&c->message);
-    (void)buf_addf(&c->message, "0/%zu nodes are available: ", c->s->nodes.all.count);
+    buf_addf(&c->message, "0/%zu nodes are available: ", c->s->nodes.all.count);
     va_start(args, fmt);
-    (void)buf_addv(&c->message, fmt, args);
+    buf_addv(&c->message, fmt, args);
     va_end(args);
-    (void)buf_add_char(&c->message, '.');
+    buf_add_char(&c->message, '.');
     return CYCLE_REFUSED;
 }
 
@@ -51,9 +51,9 @@ enum cycle_result cycle_fail(struct cycle *c, enum judge j, const char *fmt, ...
 
     c->failed_judge = j;
     buf_clear(&c->message);
-    (void)buf_addf(&c->message, "running PreFilter plugin \"%s\": ", judge_names[j]);
+    buf_addf(&c->message, "running PreFilter plugin \"%s\": ", judge_names[j]);
     va_start(args, fmt);
-    (void)buf_addv(&c->message, fmt, args);
+    buf_addv(&c->message, fmt, args);
     va_end(args);
     return CYCLE_FAILED;
 }
@@ -203,7 +203,7 @@ enum cycle_result cycle_run(struct cycle *c)
 
     vec_clear(&c->s->verdicts);
     if (c->s->nodes.all.count == 0) {
-        (void)buf_add_cstr(&c->message, "no nodes available to schedule pods");
+        buf_add_cstr(&c->message, "no nodes available to schedule pods");
         c->judges = 1U << JUDGE_NO_NODES;
         c->refusal = REFUSAL_NO_NODES;
         return CYCLE_REFUSED;

@@ -92,7 +92,7 @@ static int judge_all(struct schedule *x, struct scheduler *s)
     result = cycle_run(&c);
     x->refusal = c.refusal;
     x->about = c.about;
-    (void)buf_add_str(&x->message, buf_str(&c.message));
+    buf_add_str(&x->message, buf_str(&c.message));
     r = tell_nodes(x, &c);
     if (result == CYCLE_FITS) {
         x->chosen = c.node->node->obj.name;

@@ -69,11 +69,11 @@ struct free_volumes *free_volumes_new(struct hash_seed seed)
 
 static void bucket_key(struct buf *out, const char *class, const char *key, const char *value)
 {
-    (void)buf_add(out, class, strlen(class) + 1);
+    buf_add(out, class, strlen(class) + 1);
     if (!key)
         return;
-    (void)buf_add(out, key, strlen(key) + 1);
-    (void)buf_add_cstr(out, value);
+    buf_add(out, key, strlen(key) + 1);
+    buf_add_cstr(out, value);
 }
 
 static struct bucket *bucket_get(const struct free_volumes *f, const char *class, const char *key,

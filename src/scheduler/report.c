@@ -63,18 +63,18 @@ static void write_condition(const struct scheduler *s, const struct pod *p, cons
     struct timestamp since =
         c && c->status == CONDITION_FALSE ? c->changed : timestamp_of_ns(clock_real_ns(s->o.part.clock));
 
-    (void)buf_add_cstr(out, "{\"metadata\":{\"uid\":");
+    buf_add_cstr(out, "{\"metadata\":{\"uid\":");
     json_write_string(out, str_of(p->obj.uid));
-    (void)buf_add_cstr(out, "},\"status\":{\"conditions\":[{\"type\":\"" CONDITION
-                            "\",\"status\":\"False\",\"lastProbeTime\":null,\"lastTransitionTime\":\"");
-    (void)timestamp_format(since, out);
-    (void)buf_add_cstr(out, "\",\"reason\":");
+    buf_add_cstr(out, "},\"status\":{\"conditions\":[{\"type\":\"" CONDITION
+                      "\",\"status\":\"False\",\"lastProbeTime\":null,\"lastTransitionTime\":\"");
+    timestamp_format(since, out);
+    buf_add_cstr(out, "\",\"reason\":");
     json_write_string(out, str_of(reason));
-    (void)buf_add_cstr(out, ",\"message\":");
+    buf_add_cstr(out, ",\"message\":");
     json_write_string(out, message);
     if (p->obj.generation > 0)
-        (void)buf_addf(out, ",\"observedGeneration\":%lld", (long long)p->obj.generation);
-    (void)buf_add_cstr(out, "}]}}");
+        buf_addf(out, ",\"observedGeneration\":%lld", (long long)p->obj.generation);
+    buf_add_cstr(out, "}]}}");
 }
 
 static void report_condition(struct scheduler *s, const struct pod *p, const char *reason, struct str message)
@@ -138,7 +138,7 @@ void report_scheduled(struct scheduler *s, const struct pod *p, const char *node
 {
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(NOTE_BYTES_MAX);
 
-    (void)buf_addf(&message, "Successfully assigned %s/%s to %s", p->obj.ns, p->obj.name, node);
+    buf_addf(&message, "Successfully assigned %s/%s to %s", p->obj.ns, p->obj.name, node);
     record(s, p, EVENT_NORMAL, "Scheduled", "Binding", buf_str(&message));
     log_info("pod scheduled", LOG_STR("namespace", p->obj.ns), LOG_STR("pod", p->obj.name),
              LOG_STR("node", node));

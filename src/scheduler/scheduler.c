@@ -42,7 +42,7 @@ static void drop_deleting(struct scheduler *s, const struct pod *p)
 {
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(SCHEDULER_MESSAGE_BYTES_MAX);
 
-    (void)buf_addf(&message, "skip schedule deleting pod: %s/%s", p->obj.ns, p->obj.name);
+    buf_addf(&message, "skip schedule deleting pod: %s/%s", p->obj.ns, p->obj.name);
     recorder_record(s->recorder, &(struct recorded){ .about = &p->obj,
                                                      .type = EVENT_WARNING,
                                                      .reason = "FailedScheduling",

@@ -142,9 +142,9 @@ void verdicts_write(const struct verdict *all, size_t count, struct buf *out)
     struct line lines[REASON_COUNT];
     size_t filled = count_reasons(all, count, lines);
 
-    (void)buf_addf(out, "0/%zu nodes are available:", count);
+    buf_addf(out, "0/%zu nodes are available:", count);
     qsort(lines, filled, sizeof *lines, line_cmp);
     for (size_t i = 0; i < filled; i++)
-        (void)buf_addf(out, "%s %s", i ? "," : "", lines[i].text);
-    (void)buf_add_char(out, '.');
+        buf_addf(out, "%s %s", i ? "," : "", lines[i].text);
+    buf_add_char(out, '.');
 }

@@ -121,10 +121,10 @@ static void write_in_use(struct agent *g, struct buf *out)
     const char *separator = "";
     char name[SITE_NAME_BYTES];
 
-    (void)buf_addf(out,
-                   "{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Beat\",\"message\":"
-                   "\"%u-%u\"}],\"volumesInUse\":[",
-                   g->process->starts, ++g->beats);
+    buf_addf(out,
+             "{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Beat\",\"message\":"
+             "\"%u-%u\"}],\"volumesInUse\":[",
+             g->process->starts, ++g->beats);
     for (unsigned v = 0; v < SITE_VOLUMES; v++) {
         struct slot *s = &g->slots[v];
 
@@ -133,11 +133,11 @@ static void write_in_use(struct agent *g, struct buf *out)
         s->is_permitted = s->is_permitted && s->is_listed;
         site_unique_name(v, name);
         if (s->is_sent)
-            (void)buf_addf(out, "%s\"%s\"", separator, name);
+            buf_addf(out, "%s\"%s\"", separator, name);
         if (s->is_sent)
             separator = ",";
     }
-    (void)buf_add_cstr(out, "]}");
+    buf_add_cstr(out, "]}");
 }
 
 /* What the server has, read after the lists were acknowledged. */
@@ -175,13 +175,13 @@ static void create_node(struct agent *g)
     unsigned n = g->node->number;
 
     forget_lists(g);
-    (void)buf_addf(&body,
-                   "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n%u\",\"labels\":{"
-                   "\"kubernetes.io/hostname\":\"n%u\"},\"annotations\":{\"" ANN_CONTROLLER_ATTACHES
-                   "\":\"true\"}},\"spec\":{},\"status\":",
-                   n, n);
+    buf_addf(&body,
+             "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n%u\",\"labels\":{"
+             "\"kubernetes.io/hostname\":\"n%u\"},\"annotations\":{\"" ANN_CONTROLLER_ATTACHES
+             "\":\"true\"}},\"spec\":{},\"status\":",
+             n, n);
     write_in_use(g, &body);
-    (void)buf_add_char(&body, '}');
+    buf_add_char(&body, '}');
     q.body = buf_str(&body);
     client_send(g->process->client, &g->call, &q, on_created, g);
 }

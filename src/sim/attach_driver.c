@@ -116,7 +116,7 @@ static void write_status(struct job *j, const struct object *o, const char *stat
 
     merge_patch_begin(&p, &body, o);
     merge_patch_member(&p, "status");
-    (void)buf_add_cstr(&body, status);
+    buf_add_cstr(&body, status);
     send_patch(j, &p, &body, "status");
 }
 

@@ -57,7 +57,7 @@ static void on_work_done(void *ctx, int r, const struct error *err)
         op->drop = NULL;
         op->work = NULL;
         if (r == 0)
-            (void)buf_add_cstr(&op->volume, x->made);
+            buf_add_cstr(&op->volume, x->made);
     }
     work_free(x);
     if (op)
@@ -139,7 +139,7 @@ static void provision(const struct plugin_host *h, const struct provision_reques
     struct work *x = work_begin(h, BINDERY_PROVISION, q->volume_name, "-", op);
     struct buf size = BUF_INIT(64);
 
-    (void)quantity_format(&q->claim->request, &size);
+    quantity_format(&q->claim->request, &size);
     (void)snprintf(x->made, sizeof x->made,
                    "{\"spec\":{\"capacity\":{\"storage\":\"%s\"},\"accessModes\":[\"ReadWriteOnce\","
                    "\"ReadWriteMany\"],\"hostPath\":{\"path\":\"/made\"}}}",

@@ -80,7 +80,7 @@ void objects_change(struct sim *s, const struct object *o, const char *annotatio
         merge_patch_annotation(&p, annotation, value);
     if (spec) {
         merge_patch_member(&p, "spec");
-        (void)buf_add_cstr(&body, spec);
+        buf_add_cstr(&body, spec);
     }
     patch(s, o, &p, &body);
 }

@@ -33,5 +33,5 @@ void trace_write(const struct trace *t, struct buf *out)
     uint64_t from = t->count > TRACE_LINES ? t->count - TRACE_LINES : 0;
 
     for (uint64_t i = from; i < t->count; i++)
-        (void)buf_addf(out, "%s\n", t->lines[i % TRACE_LINES]);
+        buf_addf(out, "%s\n", t->lines[i % TRACE_LINES]);
 }

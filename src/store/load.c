@@ -253,11 +253,11 @@ static int load_row(void *ctx, const struct store_row *row, struct error *err)
         .body_len = row->body.len,
         .is_delete = !row->body.s,
     };
-    (void)buf_add_str(&l->text, row->ns); /* what fails sticks */
-    (void)buf_add_char(&l->text, '\0');
-    (void)buf_add_str(&l->text, row->name);
-    (void)buf_add_char(&l->text, '\0');
-    (void)buf_add_str(&l->text, row->body);
+    buf_add_str(&l->text, row->ns); /* what fails sticks */
+    buf_add_char(&l->text, '\0');
+    buf_add_str(&l->text, row->name);
+    buf_add_char(&l->text, '\0');
+    buf_add_str(&l->text, row->body);
     r = buf_check(&l->text, "a row of the store", err);
     if (r == 0 && (l->rows_count == LOAD_CHUNK_ROWS || l->text.len >= LOAD_CHUNK_BYTES))
         r = load_flush(l, err);

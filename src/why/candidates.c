@@ -96,7 +96,7 @@ static void add_one(struct report *r, const struct claim *c, const struct volume
     if (!report_count(r, reject_names[first]))
         return;
     if (first == REJECT_NONE)
-        (void)buf_add_cstr(&words, "fits");
+        buf_add_cstr(&words, "fits");
     else
         match_words(first, v, c, &words);
     report_example(r, reject_names[first], v->obj.name, "%s", buf_cstr(&words));
@@ -136,7 +136,7 @@ void candidates_words(const struct candidates *x, const struct claim *c, struct 
 
     for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
         if (faults & BIT(rule)) {
-            (void)buf_add_cstr(out, said++ ? ", " : "");
+            buf_add_cstr(out, said++ ? ", " : "");
             match_words((enum reject)rule, x->nearest, c, out);
         }
 }

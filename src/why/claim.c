@@ -134,7 +134,7 @@ static void advise_volume(struct report *r, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(256), modes = BUF_INIT(256);
 
-    (void)quantity_format(&c->request, &size);
+    quantity_format(&c->request, &size);
     access_modes_short(c->modes, &modes);
     report_advise(r, "Create a volume of at least %s with access modes %s%s%s%s%s.", buf_cstr(&size),
                   buf_cstr(&modes), c->class[0] ? " and storageClassName " : " and no class", c->class,
@@ -235,7 +235,7 @@ static void find_consumers(const struct why_world *w, const struct claim *c, str
         if (decide_is_waiting_pod(p)) {
             ret->waiting = ret->waiting ? ret->waiting : p;
             if (++ret->count <= WHY_EXAMPLES)
-                (void)buf_addf(&ret->names, "%s%s", ret->count > 1 ? ", " : "", o->name);
+                buf_addf(&ret->names, "%s%s", ret->count > 1 ? ", " : "", o->name);
         } else if (!pod_is_terminated(p)) {
             ret->placed = ret->placed ? ret->placed : p;
         }
@@ -392,7 +392,7 @@ static bool is_bound(const struct claim *c, const struct volume *v)
 static void on_sync(void *ctx, const struct operation_state *s)
 {
     if (strcmp(s->name, "sync") == 0)
-        (void)buf_add_cstr(ctx, s->message);
+        buf_add_cstr(ctx, s->message);
 }
 
 /* What the discovery of local volumes says of the disk of its volume. */

@@ -27,12 +27,12 @@ static unsigned add_users(const struct why_world *w, const struct claim *c, stru
 
         if (!protect_is_user(p, c) || ++count > WHY_EXAMPLES)
             continue;
-        (void)buf_addf(out, "%s%s", count > 1 ? ", " : "", o->name);
+        buf_addf(out, "%s%s", count > 1 ? ", " : "", o->name);
         if (p->node_name[0])
-            (void)buf_addf(out, " (on %s)", p->node_name);
+            buf_addf(out, " (on %s)", p->node_name);
     }
     if (count > WHY_EXAMPLES)
-        (void)buf_addf(out, " and %u more", count - WHY_EXAMPLES);
+        buf_addf(out, " and %u more", count - WHY_EXAMPLES);
     return count;
 }
 
@@ -110,7 +110,7 @@ static void explain_by_hand(struct report *r, const struct claim *c, const struc
 {
     _cleanup_(buf_done_p) struct buf asks = BUF_INIT(256);
 
-    (void)quantity_format(&c->request, &asks);
+    quantity_format(&c->request, &asks);
     report_cause(r, "resize-by-hand", "nothing here expands volume %s: %s", v->obj.name,
                  v->source.kind == SOURCE_NFS ? "the export is its server's"
                                               : "it is a disk or directory of its node");
@@ -164,8 +164,8 @@ void why_growth(const struct why_world *w, struct report *r, const struct claim 
                                      asks = BUF_INIT(256);
     const char *modify = condition_message(c, CLAIM_MODIFY_VOLUME_ERROR);
 
-    (void)quantity_format(&c->capacity, &has);
-    (void)quantity_format(&c->request, &asks);
+    quantity_format(&c->capacity, &has);
+    quantity_format(&c->request, &asks);
     (void)add_users(w, c, &users);
     if (c->has_capacity && quantity_cmp(&c->request, &c->capacity) > 0) {
         report_fact(r, "it has %s and asks for %s", buf_cstr(&has), buf_cstr(&asks));

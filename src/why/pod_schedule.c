@@ -52,11 +52,11 @@ static void write_node(const struct pod *p, const struct schedule_node *n, struc
     enum reason why = verdict_first(n->verdict.reasons);
     const struct kv *label = why == REASON_AFFINITY ? missing_label(p, n->node) : NULL;
 
-    (void)buf_add_cstr(out, reason_of_node(why));
+    buf_add_cstr(out, reason_of_node(why));
     if (why == REASON_TAINT)
-        (void)buf_addf(out, ": {%s: %s}", n->verdict.taint->key, n->verdict.taint->value);
+        buf_addf(out, ": {%s: %s}", n->verdict.taint->key, n->verdict.taint->value);
     else if (label)
-        (void)buf_addf(out, ": it has not %s=%s", label->key, label->value);
+        buf_addf(out, ": it has not %s=%s", label->key, label->value);
 }
 
 static void add_nodes(struct report *r, const struct schedule *x)
@@ -72,7 +72,7 @@ static void add_nodes(struct report *r, const struct schedule *x)
         if (n->verdict.reasons)
             write_node(x->pod, n, &words);
         else
-            (void)buf_add_cstr(&words, "will do");
+            buf_add_cstr(&words, "will do");
         report_example(r, word, n->node->obj.name, "%s", buf_cstr(&words));
     }
 }
@@ -110,17 +110,17 @@ static void write_place(const struct why_world *w, const struct schedule *x, con
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (why_reach(w, v, &nodes) == 0) {
-        (void)buf_add_cstr(out, "needs ");
+        buf_add_cstr(out, "needs ");
         why_write_need(w, v, out);
         return;
     }
-    (void)buf_addf(out, "can only be used from %s", buf_cstr(&nodes));
+    buf_addf(out, "can only be used from %s", buf_cstr(&nodes));
     for (size_t i = 0; i < x->nodes.count; i++) {
         const struct schedule_node *n = &x->nodes.items[i];
 
         if (n->verdict.reasons == 0 || !reaches(v, n->node))
             continue;
-        (void)buf_addf(out, "; %s ", n->node->obj.name);
+        buf_addf(out, "; %s ", n->node->obj.name);
         write_node(x->pod, n, out);
         break;
     }
@@ -158,7 +158,7 @@ static void explain_apart(const struct why_world *w, struct report *r, const str
     while (next_claim(w, x->pod, &at, &v)) {
         if (!v || !v->affinity)
             continue;
-        (void)buf_addf(&words, "%s%s on ", words.len ? ", " : "", v->obj.name);
+        buf_addf(&words, "%s%s on ", words.len ? ", " : "", v->obj.name);
         (void)why_reach(w, v, &words);
     }
     report_cause(r, "volumes-apart", "no node reaches all of its volumes: %s", buf_cstr(&words));
@@ -393,7 +393,7 @@ static void write_gates(const struct pod *p, struct buf *out)
         return;
     gates = json_path(&d, root, "spec", "schedulingGates");
     for (json_ref g = json_first(&d, gates); g; g = json_next(&d, g))
-        (void)buf_addf(out, "%s%.*s", out->len ? ", " : "", STR_ARG(json_get_text(&d, g, "name")));
+        buf_addf(out, "%s%.*s", out->len ? ", " : "", STR_ARG(json_get_text(&d, g, "name")));
 }
 
 static void explain_gated(struct report *r, const struct pod *p)

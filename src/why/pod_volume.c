@@ -51,7 +51,7 @@ static const char *word_of(const struct schedule_volume *v)
 
 static void write_labels(const struct volume *v, struct buf *out)
 {
-    (void)buf_add_cstr(out, "needs a node labelled ");
+    buf_add_cstr(out, "needs a node labelled ");
     node_selector_words(v->affinity, out);
 }
 
@@ -59,16 +59,16 @@ static void write_volume(const struct schedule_volume *x, const struct volume *v
                          struct buf *out)
 {
     if (x->is_promised)
-        (void)buf_add_cstr(out, "promised to another pod that is on its way");
+        buf_add_cstr(out, "promised to another pod that is on its way");
     else if (x->reject == REJECT_NODE && v->affinity)
         write_labels(v, out);
     else if (x->reject != REJECT_NONE)
         match_words(x->reject, v, c, out);
     else if (fits(x))
-        (void)buf_addf(out, "fits%s%s", x->node ? ", from node " : "", x->node ? x->node->obj.name : "");
+        buf_addf(out, "fits%s%s", x->node ? ", from node " : "", x->node ? x->node->obj.name : "");
     else
-        (void)buf_addf(out, "node %s %s", x->node->obj.name,
-                       reason_of_node(verdict_first(x->reasons & ~CLAIMS_REASONS)));
+        buf_addf(out, "node %s %s", x->node->obj.name,
+                 reason_of_node(verdict_first(x->reasons & ~CLAIMS_REASONS)));
 }
 
 /* Every volume, and the nearest. */
@@ -111,7 +111,7 @@ static bool explain_provision(struct report *r, const struct schedule *x, const 
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(256);
 
-    (void)quantity_format(&c->request, &size);
+    quantity_format(&c->request, &size);
     if (any_node_has(x, REASON_NO_SPACE)) {
         report_cause(r, reason_word(REASON_NO_SPACE),
                      "driver %s has not enough free storage for %s where the pod may go", k->provisioner,
@@ -125,7 +125,7 @@ static bool explain_provision(struct report *r, const struct schedule *x, const 
                      k->obj.name);
         return false;
     }
-    (void)buf_addf(fine, "%s provisions it for the node that the pod is given", k->provisioner);
+    buf_addf(fine, "%s provisions it for the node that the pod is given", k->provisioner);
     return true;
 }
 
@@ -143,7 +143,7 @@ static bool explain_selected(struct report *r, const struct schedule *x, const s
             report_cause(r, "selected-node", "it is to be provisioned for node %s, chosen before, which %s",
                          node, reason_of_node(verdict_first(reasons)));
         else
-            (void)buf_addf(fine, "it is being provisioned for node %s", node);
+            buf_addf(fine, "it is being provisioned for node %s", node);
         return reasons == 0;
     }
     report_cause(r, "selected-node", "it is to be provisioned for node %s, chosen before, which is not there",
@@ -167,7 +167,7 @@ static bool explain_none(const struct why_world *w, struct report *r, const stru
     }
     is_node_gone = near->verdict.reject == REJECT_NODE && near->volume->affinity;
     if (is_node_gone) {
-        (void)buf_add_cstr(&words, "it needs ");
+        buf_add_cstr(&words, "it needs ");
         why_write_need(w, near->volume, &words);
     } else {
         write_volume(&near->verdict, near->volume, c, &words);
@@ -194,7 +194,7 @@ bool why_delayed_claim(const struct why_world *w, struct report *r, struct sched
     if (selected)
         return explain_selected(r, x, c, selected, fine);
     if (near.volume && fits(&near.verdict)) {
-        (void)buf_addf(fine, "volume %s would do", near.volume->obj.name);
+        buf_addf(fine, "volume %s would do", near.volume->obj.name);
         return true;
     }
     if (k && k->provisioner[0] && strcmp(k->provisioner, PROVISIONER_NONE) != 0)

@@ -18,7 +18,7 @@ struct writer {
 static void add_indent(struct writer *x, unsigned more)
 {
     for (unsigned i = 0; i < 2 * x->depth + more; i++)
-        (void)buf_add_char(x->out, ' ');
+        buf_add_char(x->out, ' ');
 }
 
 /* The few characters of our own that are not ASCII; others are their author's. */
@@ -38,11 +38,11 @@ void why_text_add(struct str text, const struct why_style *style, struct buf *ou
         const char *ascii = style->is_ascii && len > 1 ? ascii_of((struct str){ text.s, len }) : NULL;
 
         if (len == 0 || c < 0x20 || c == 0x7f || is_c1)
-            (void)buf_add_char(out, c == '\n' || c == '\t' ? ' ' : '?');
+            buf_add_char(out, c == '\n' || c == '\t' ? ' ' : '?');
         else if (ascii)
-            (void)buf_add_cstr(out, ascii);
+            buf_add_cstr(out, ascii);
         else
-            (void)buf_add(out, text.s, len);
+            buf_add(out, text.s, len);
         text.s += len ? len : 1;
         text.len -= len ? len : 1;
     }
@@ -61,9 +61,9 @@ static void add_member(struct writer *x, json_ref object, const char *key)
 static void add_line(struct writer *x, const char *mark, struct str text)
 {
     add_indent(x, 2);
-    (void)buf_add_cstr(x->out, mark);
+    buf_add_cstr(x->out, mark);
     add_text(x, text);
-    (void)buf_add_char(x->out, '\n');
+    buf_add_char(x->out, '\n');
 }
 
 static int64_t number(const struct writer *x, json_ref object, const char *key)
@@ -140,17 +140,17 @@ static void add_head(struct writer *x, json_ref r, json_ref parent)
             type = str_of(types[i][1]);
     add_indent(x, 0);
     add_text(x, type);
-    (void)buf_add_char(x->out, ' ');
+    buf_add_char(x->out, ' ');
     add_text(x, ns);
-    (void)buf_add_cstr(x->out, ns.len ? "/" : "");
+    buf_add_cstr(x->out, ns.len ? "/" : "");
     add_member(x, r, "name");
-    (void)buf_add_cstr(x->out, ": ");
+    buf_add_cstr(x->out, ": ");
     add_member(x, r, "state");
     if (!parent || is_fine(x, r) || sentence.len == 0 || !mentions(x, parent, sentence)) {
-        (void)buf_add_cstr(x->out, conjunction(x, r));
+        buf_add_cstr(x->out, conjunction(x, r));
         add_member(x, r, "sentence");
     }
-    (void)buf_add_char(x->out, '\n');
+    buf_add_char(x->out, '\n');
 }
 
 /* Those of the report that its parent does not have; with a title above the first. True when there was one.
@@ -166,7 +166,7 @@ static bool add_lines(struct writer *x, json_ref r, json_ref parent, const char 
             continue;
         if (!has_some && title) {
             add_indent(x, 0);
-            (void)buf_add_cstr(x->out, title);
+            buf_add_cstr(x->out, title);
         }
         has_some = true;
         add_line(x, mark, json_text(x->d, v));
@@ -182,13 +182,13 @@ static void add_examples(struct writer *x, json_ref group, unsigned indent)
     for (json_ref e = json_first(x->d, examples); e; e = json_next(x->d, e)) {
         add_indent(x, indent);
         add_member(x, e, "name");
-        (void)buf_add_cstr(x->out, ": ");
+        buf_add_cstr(x->out, ": ");
         add_member(x, e, "text");
-        (void)buf_add_char(x->out, '\n');
+        buf_add_char(x->out, '\n');
     }
     if (more > 0) {
         add_indent(x, indent);
-        (void)buf_addf(x->out, "%s and %" PRId64 " more\n", x->style->is_ascii ? "..." : "\u2026", more);
+        buf_addf(x->out, "%s and %" PRId64 " more\n", x->style->is_ascii ? "..." : "\u2026", more);
     }
 }
 
@@ -201,7 +201,7 @@ static void add_candidates(struct writer *x, json_ref candidates)
     if (total <= 0)
         return;
     add_indent(x, 0);
-    (void)buf_addf(x->out, "Candidates (%" PRId64 "):\n", total);
+    buf_addf(x->out, "Candidates (%" PRId64 "):\n", total);
     for (json_ref g = json_first(x->d, groups); g; g = json_next(x->d, g)) {
         if (total <= WHY_FEW) {
             add_examples(x, g, 2);
@@ -209,7 +209,7 @@ static void add_candidates(struct writer *x, json_ref candidates)
         }
         add_indent(x, 2);
         add_member(x, g, "reason");
-        (void)buf_addf(x->out, ": %" PRId64 "\n", number(x, g, "count"));
+        buf_addf(x->out, ": %" PRId64 "\n", number(x, g, "count"));
         add_examples(x, g, 4);
     }
 }
@@ -232,21 +232,21 @@ static void add_operations(struct writer *x, json_ref r)
             continue;
         if (title) {
             add_indent(x, 0);
-            (void)buf_add_cstr(x->out, title);
+            buf_add_cstr(x->out, title);
         }
         title = NULL;
         add_indent(x, 2);
         add_member(x, o, "name");
         if (str_is(json_get_text(x->d, o, "state"), "running"))
-            (void)buf_add_cstr(x->out, ", running");
+            buf_add_cstr(x->out, ", running");
         if (failures > 0)
-            (void)buf_addf(x->out, ", failed %" PRId64 " time%s", failures, failures == 1 ? "" : "s");
+            buf_addf(x->out, ", failed %" PRId64 " time%s", failures, failures == 1 ? "" : "s");
         if (json_get(x->d, o, "retryInSeconds"))
-            (void)buf_addf(x->out, ", next try in %" PRId64 "s", number(x, o, "retryInSeconds"));
+            buf_addf(x->out, ", next try in %" PRId64 "s", number(x, o, "retryInSeconds"));
         if (json_get_text(x->d, o, "message").len)
-            (void)buf_add_cstr(x->out, ": ");
+            buf_add_cstr(x->out, ": ");
         add_member(x, o, "message");
-        (void)buf_add_char(x->out, '\n');
+        buf_add_char(x->out, '\n');
     }
 }
 
@@ -269,20 +269,20 @@ static void add_events(struct writer *x, json_ref r)
             continue;
         if (title) {
             add_indent(x, 0);
-            (void)buf_add_cstr(x->out, title);
+            buf_add_cstr(x->out, title);
         }
         title = NULL;
         add_indent(x, 2);
         add_member(x, e, "age");
-        (void)buf_add_cstr(x->out, " ago  ");
+        buf_add_cstr(x->out, " ago  ");
         add_member(x, e, "type");
-        (void)buf_add_char(x->out, ' ');
+        buf_add_char(x->out, ' ');
         add_member(x, e, "reason");
         if (count > 1)
-            (void)buf_addf(x->out, " (x%" PRId64 ")", count);
-        (void)buf_add_cstr(x->out, ": ");
+            buf_addf(x->out, " (x%" PRId64 ")", count);
+        buf_add_cstr(x->out, ": ");
         add_member(x, e, "message");
-        (void)buf_add_char(x->out, '\n');
+        buf_add_char(x->out, '\n');
     }
 }
 
@@ -296,7 +296,7 @@ static void add_parts(struct writer *x, json_ref r)
     if (json_count(x->d, parts) == 0 || x->depth + 1 == WHY_DEPTH_MAX)
         return;
     add_indent(x, 0);
-    (void)buf_add_cstr(x->out, "Volumes:\n");
+    buf_add_cstr(x->out, "Volumes:\n");
     x->depth++;
     for (json_ref p = json_first(x->d, parts); p; p = json_next(x->d, p))
         add_report(x, p, r);
@@ -310,9 +310,9 @@ static bool add_next(struct writer *x, json_ref r, json_ref parent)
     if (next.len == 0 || (parent && str_eq(next, json_get_text(x->d, parent, "next"))))
         return false;
     add_indent(x, 0);
-    (void)buf_add_cstr(x->out, "Next: ");
+    buf_add_cstr(x->out, "Next: ");
     add_text(x, next);
-    (void)buf_add_char(x->out, '\n');
+    buf_add_char(x->out, '\n');
     return true;
 }
 

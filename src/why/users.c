@@ -20,14 +20,14 @@ struct list {
 static void list_add(struct list *l, const char *name, const char *node)
 {
     if (l->count < WHY_EXAMPLES)
-        (void)buf_addf(l->out, "%s%s%s%s", l->count ? ", " : "", name, node[0] ? " on " : "", node);
+        buf_addf(l->out, "%s%s%s%s", l->count ? ", " : "", name, node[0] ? " on " : "", node);
     l->count++;
 }
 
 static size_t list_end(struct list *l)
 {
     if (l->count > WHY_EXAMPLES)
-        (void)buf_addf(l->out, ", … (%zu)", l->count);
+        buf_addf(l->out, ", … (%zu)", l->count);
     return l->count;
 }
 
@@ -100,11 +100,11 @@ static void add_node(struct list *l, const struct object *node, const char *key)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WHY_LINE_BYTES_MAX);
     const char *has = key ? object_label(node, key) : NULL;
 
-    (void)buf_add_cstr(&text, node->name);
+    buf_add_cstr(&text, node->name);
     if (has && strcmp(has, node->name) != 0)
-        (void)buf_addf(&text, " (%s=%s)", key, has);
+        buf_addf(&text, " (%s=%s)", key, has);
     else if (key && !has)
-        (void)buf_addf(&text, " (without %s)", key);
+        buf_addf(&text, " (without %s)", key);
     list_add(l, buf_cstr(&text), "");
 }
 
@@ -116,13 +116,12 @@ void why_write_need(const struct why_world *w, const struct volume *v, struct bu
 
     for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
         add_node(&l, o, wanted_key(v));
-    (void)buf_add_cstr(out, "a node labelled ");
+    buf_add_cstr(out, "a node labelled ");
     node_selector_words(v->affinity, out);
     if (list_end(&l) == 0)
-        (void)buf_add_cstr(out, "; there is no node here");
+        buf_add_cstr(out, "; there is no node here");
     else
-        (void)buf_addf(out, "; the %s %s", l.count == 1 ? "only node here is" : "nodes here are",
-                       buf_cstr(&nodes));
+        buf_addf(out, "; the %s %s", l.count == 1 ? "only node here is" : "nodes here are", buf_cstr(&nodes));
 }
 
 void why_advise_need(struct report *r, const struct volume *v)

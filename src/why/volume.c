@@ -130,7 +130,7 @@ static void add_taker(const struct why_world *w, struct report *r, const struct 
     if (!report_count(r, reject_names[first]))
         return;
     if (first == REJECT_NONE)
-        (void)buf_add_cstr(&words, "fits");
+        buf_add_cstr(&words, "fits");
     else
         match_words(first, v, c, &words);
     object_key(&c->obj, &name);
@@ -492,7 +492,7 @@ static void explain_disk(struct report *r, const struct volume *v)
         if (local_disk_is_replaced(v))
             report_advise(r, ADVISE_REPLACE, v->obj.name);
     } else if (local_disk_capacity(v, &disk) && v->has_capacity && quantity_cmp(&disk, &v->capacity) != 0) {
-        (void)quantity_format(&disk, &size);
+        quantity_format(&disk, &size);
         report_fact(r, "its disk holds %s", buf_cstr(&size));
         if (quantity_cmp(&disk, &v->capacity) > 0)
             report_advise(r, ADVISE_RESIZE, v->obj.name, buf_cstr(&size));

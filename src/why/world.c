@@ -60,7 +60,7 @@ const char *why_age(const struct why_world *w, struct timestamp since, char to[s
 {
     struct buf text = BUF_INIT(WHY_AGE_BYTES_MAX - 1);
 
-    (void)timestamp_age(since, timestamp_of_ns(clock_real_ns(w->clock)), &text);
+    timestamp_age(since, timestamp_of_ns(clock_real_ns(w->clock)), &text);
     (void)snprintf(to, WHY_AGE_BYTES_MAX, "%s", buf_cstr(&text));
     buf_done(&text);
     return to;

@@ -153,15 +153,15 @@ static void fail(struct call *c, const char *message, const char *detail)
 {
     c->status = "Failure";
     buf_clear(&c->answer);
-    (void)buf_add_cstr(&c->answer, ",\"message\":\"");
+    buf_add_cstr(&c->answer, ",\"message\":\"");
     json_write_chars(&c->answer, str_of(message));
     json_write_chars(&c->answer, str_of(detail));
-    (void)buf_add_cstr(&c->answer, "\"");
+    buf_add_cstr(&c->answer, "\"");
 }
 
 static void answer_device(struct call *c, const char *device)
 {
-    (void)buf_add_cstr(&c->answer, ",\"device\":");
+    buf_add_cstr(&c->answer, ",\"device\":");
     json_write_string(&c->answer, str_of(device));
 }
 
@@ -189,7 +189,7 @@ static const char *disk_of(const struct call *c)
 
 static void do_init(struct call *c)
 {
-    (void)buf_add_cstr(&c->answer, ",\"capabilities\":{\"attach\":true,\"supportsMetrics\":true}");
+    buf_add_cstr(&c->answer, ",\"capabilities\":{\"attach\":true,\"supportsMetrics\":true}");
 }
 
 static void do_attach(struct call *c)
@@ -217,7 +217,7 @@ static void do_is_attached(struct call *c)
     char node[LINE_BYTES];
     bool is = lookup("attached", c->volume, node) && strcmp(node, c->args[1]) == 0;
 
-    (void)buf_addf(&c->answer, ",\"attached\":%s", is ? "true" : "false");
+    buf_addf(&c->answer, ",\"attached\":%s", is ? "true" : "false");
 }
 
 static void do_wait(struct call *c)

@@ -205,20 +205,20 @@ static void *unpack(struct call *c, const ProtobufCMessageDescriptor *type)
 
 static void show(struct call *c, const char *key, const char *value)
 {
-    (void)buf_addf(&c->shown, "%s=%s\n", key, value);
+    buf_addf(&c->shown, "%s=%s\n", key, value);
 }
 
 static void show_pairs(struct call *c, const char *what, Csi__V1__Pair **pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        (void)buf_addf(&c->shown, "%s.%s=%s\n", what, pairs[i]->key, pairs[i]->value);
+        buf_addf(&c->shown, "%s.%s=%s\n", what, pairs[i]->key, pairs[i]->value);
 }
 
 static void show_secrets(struct call *c, Csi__V1__Secret **secrets, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        (void)buf_addf(&c->shown, "secret.%s=%.*s\n", secrets[i]->key, (int)secrets[i]->value.len,
-                       (const char *)secrets[i]->value.data);
+        buf_addf(&c->shown, "secret.%s=%.*s\n", secrets[i]->key, (int)secrets[i]->value.len,
+                 (const char *)secrets[i]->value.data);
 }
 
 static bool show_capability(struct call *c, const Csi__V1__VolumeCapability *v)
@@ -227,8 +227,8 @@ static bool show_capability(struct call *c, const Csi__V1__VolumeCapability *v)
 
     if (!v)
         return false;
-    (void)buf_addf(&c->shown, "mode=%d\naccess=%s\n", v->access_mode ? (int)v->access_mode->mode : -1,
-                   is_block ? "block" : "mount");
+    buf_addf(&c->shown, "mode=%d\naccess=%s\n", v->access_mode ? (int)v->access_mode->mode : -1,
+             is_block ? "block" : "mount");
     if (v->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
         return is_block;
     show(c, "fs_type", v->mount->fs_type);
@@ -387,8 +387,7 @@ static void do_expand(struct call *c)
     show(c, "path", m->volume_path);
     show(c, "staging", m->staging_target_path);
     (void)show_capability(c, m->volume_capability);
-    (void)buf_addf(&c->shown, "required=%" PRId64 "\n",
-                   m->capacity_range ? m->capacity_range->required_bytes : -1);
+    buf_addf(&c->shown, "required=%" PRId64 "\n", m->capacity_range ? m->capacity_range->required_bytes : -1);
     show_secrets(c, m->secrets, m->n_secrets);
     out.capacity_bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
     answer(c, &out.base);
@@ -593,9 +592,9 @@ static void escape(const char *words, struct buf *out)
     for (; *words; words++) {
         unsigned char u = (unsigned char)*words;
         if (u < ' ' || u > '~' || u == '%')
-            (void)buf_addf(out, "%%%02X", u);
+            buf_addf(out, "%%%02X", u);
         else
-            (void)buf_add_char(out, (char)u);
+            buf_add_char(out, (char)u);
     }
 }
 
@@ -640,10 +639,10 @@ static void respond(nghttp2_session *session, struct stream *s)
     }
     const nghttp2_nv headers[] = { header(":status", "200"), header("content-type", "application/grpc") };
     len = c->answer.len;
-    (void)buf_add_char(&s->out, 0);
+    buf_add_char(&s->out, 0);
     for (int shift = 24; shift >= 0; shift -= 8)
-        (void)buf_add_char(&s->out, (char)(len >> shift & 255));
-    (void)buf_add_str(&s->out, buf_str(&c->answer));
+        buf_add_char(&s->out, (char)(len >> shift & 255));
+    buf_add_str(&s->out, buf_str(&c->answer));
     (void)nghttp2_submit_response(session, s->id, headers, ARRAY_LEN(headers), &source);
 }
 
@@ -668,7 +667,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     (void)session;
     (void)flags;
     (void)id;
-    return buf_add(&s->body, data, len) < 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+    buf_add(&s->body, data, len);
+    return s->body.failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)

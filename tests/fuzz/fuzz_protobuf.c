@@ -12,13 +12,13 @@
 
 static void add_bytes(struct buf *out, unsigned number, struct str bytes)
 {
-    (void)buf_add_char(out, (char)(number << 3 | 2));
+    buf_add_char(out, (char)(number << 3 | 2));
     for (size_t len = bytes.len;; len >>= 7) {
-        (void)buf_add_char(out, (char)((len & 0x7F) | (len > 0x7F ? 0x80 : 0)));
+        buf_add_char(out, (char)((len & 0x7F) | (len > 0x7F ? 0x80 : 0)));
         if (len <= 0x7F)
             break;
     }
-    (void)buf_add_str(out, bytes);
+    buf_add_str(out, bytes);
 }
 
 /* New ones at the end: saved inputs name them by their place. */
@@ -63,7 +63,7 @@ static void wrap(const uint8_t *data, size_t size, struct buf *out)
 
     add_bytes(&type, 1, str_of(kinds[i].api_version));
     add_bytes(&type, 2, str_of(kinds[i].kind));
-    (void)buf_add(out, "k8s", 4);
+    buf_add(out, "k8s", 4);
     add_bytes(out, 1, buf_str(&type));
     add_bytes(out, 2, (struct str){ (const char *)data + 1, size - 1 });
 }

@@ -208,7 +208,7 @@ static void set_target(struct request *q, struct str target)
 {
     buf_init(&q->bytes, (size_t)1 << 20);
     for (size_t i = 0; i < target.len; i++)
-        (void)buf_add_char(&q->bytes, (unsigned char)target.s[i] > ' ' ? target.s[i] : '_');
+        buf_add_char(&q->bytes, (unsigned char)target.s[i] > ' ' ? target.s[i] : '_');
     q->call.target = (struct str){ buf_cstr(&q->bytes), q->bytes.len };
 }
 

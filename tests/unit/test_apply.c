@@ -6,10 +6,10 @@
 static void world_note_conflicts(struct world *w, const struct apply_conflicts *c)
 {
     buf_clear(&w->message);
-    (void)buf_add_str(&w->message, buf_str(&c->message));
+    buf_add_str(&w->message, buf_str(&c->message));
     for (size_t i = 0; i < c->causes.count; i++)
-        (void)buf_addf(&w->message, "\n%s: %s: %s", c->causes.items[i].reason, c->causes.items[i].message,
-                       c->causes.items[i].field);
+        buf_addf(&w->message, "\n%s: %s: %s", c->causes.items[i].reason, c->causes.items[i].message,
+                 c->causes.items[i].field);
     for (size_t i = 0; i < w->message.len; i++)
         w->message.data[i] = w->message.data[i] == '"' ? '\'' : w->message.data[i];
 }
@@ -306,10 +306,10 @@ static const struct order_row order_rows[] = {
 static void put_letters(struct buf *out, const char *letters)
 {
     buf_clear(out);
-    (void)buf_add_cstr(out, "{'metadata':{'name':'c','finalizers':[");
+    buf_add_cstr(out, "{'metadata':{'name':'c','finalizers':[");
     for (const char *c = letters; *c; c++)
-        (void)buf_addf(out, "%s'f/%c'", c == letters ? "" : ",", *c);
-    (void)buf_add_cstr(out, "]}}");
+        buf_addf(out, "%s'f/%c'", c == letters ? "" : ",", *c);
+    buf_add_cstr(out, "]}}");
 }
 
 /* The body's items come in its order, the object's own keep their place in front of what they share. */
@@ -326,7 +326,7 @@ TEST(order_of_merged_lists)
         buf_clear(&have);
         for (const char *c = world_value(w, "metadata.finalizers"); *c; c++)
             if (c[0] == '/')
-                (void)buf_add_char(&have, c[1]);
+                buf_add_char(&have, c[1]);
         ASSERT_STR(order_rows[i].want, buf_cstr(&have));
     }
 }
@@ -451,7 +451,7 @@ static const char *copy_of(struct world *w)
     v = json_path(&d, world_live(w, &d), "metadata", "annotations",
                   "kubectl.kubernetes.io/last-applied-configuration");
     buf_clear(&w->shown);
-    (void)buf_add_str(&w->shown, json_text(&d, v));
+    buf_add_str(&w->shown, json_text(&d, v));
     return buf_cstr(&w->shown);
 }
 
@@ -504,10 +504,10 @@ TEST(copies_too_large_are_left_out)
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BYTES_MAX);
 
     world_put(w, "kubectl-client-side-apply", "", APPLIED("1"));
-    (void)buf_add_cstr(&body, "{'metadata':{'name':'c'},'data':{'x':'1','y':'");
+    buf_add_cstr(&body, "{'metadata':{'name':'c'},'data':{'x':'1','y':'");
     for (int i = 0; i < 300000; i++)
-        (void)buf_add_char(&body, 'a');
-    (void)buf_add_cstr(&body, "'}}");
+        buf_add_char(&body, 'a');
+    buf_add_cstr(&body, "'}}");
     ASSERT_OK(world_apply(w, "kubectl", buf_cstr(&body)));
     ASSERT_VALUE(w, "metadata.annotations", "");
 }
@@ -518,10 +518,10 @@ TEST(copies_too_large_are_left_out)
 
 static void put_many(struct buf *out, int first, int step, int value)
 {
-    (void)buf_add_cstr(out, "{'metadata':{'name':'c'},'data':{");
+    buf_add_cstr(out, "{'metadata':{'name':'c'},'data':{");
     for (int i = 0; i < KEYS; i++)
-        (void)buf_addf(out, "%s'%d':'%d'", i ? "," : "", first + i * step, value);
-    (void)buf_add_cstr(out, "}}");
+        buf_addf(out, "%s'%d':'%d'", i ? "," : "", first + i * step, value);
+    buf_add_cstr(out, "}}");
 }
 
 /* However little room the document has, an apply ends well or says that there was too little. */

@@ -46,7 +46,7 @@ static inline int script_name(const struct volume_plugin *self, const struct vol
                               struct error *e)
 {
     (void)self;
-    (void)buf_add_cstr(ret, spec_name(s));
+    buf_add_cstr(ret, spec_name(s));
     return buf_check(ret, "name", e);
 }
 

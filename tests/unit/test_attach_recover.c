@@ -384,9 +384,9 @@ TEST(attach_reads_what_is_remembered_with_care)
 
         attach_init(&w);
         add_node(&w, "n1");
-        (void)buf_add_cstr(&body, "{\"metadata\":{\"annotations\":{\"" REMEMBERED "\":");
+        buf_add_cstr(&body, "{\"metadata\":{\"annotations\":{\"" REMEMBERED "\":");
         json_write_string(&body, str_of(texts[i]));
-        (void)buf_add_cstr(&body, "}}}");
+        buf_add_cstr(&body, "}}}");
         ASSERT_DID(&w, 200, "MERGE", NODE_1, buf_cstr(&body));
         attach_restart(&w);
         ASSERT_INT(0, script.detaches);

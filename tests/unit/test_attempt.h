@@ -78,9 +78,9 @@ static inline void keep_text(const struct client_request *q, const struct client
     if (a->status)
         status_write(a->status, out);
     else if (a->object)
-        (void)buf_add_str(out, a->object->text);
+        buf_add_str(out, a->object->text);
     else if (q->verb == CLIENT_RAW)
-        (void)buf_add_str(out, a->text);
+        buf_add_str(out, a->text);
     else if (q->verb == CLIENT_LIST)
         list_write(q->kind, &meta, (const struct object *const *)a->list.items, a->list.count, out);
 }
@@ -103,8 +103,8 @@ static inline void attempt_on_end(struct client_attempt *a, const struct client_
     x->remaining = answer->list.remaining;
     x->object = answer->object ? object_ref(answer->object) : NULL;
     keep_text(&x->q, answer, &x->text);
-    (void)buf_add_cstr(&x->version, answer->list.resource_version);
-    (void)buf_add_cstr(&x->token, answer->list.continue_token);
+    buf_add_cstr(&x->version, answer->list.resource_version);
+    buf_add_cstr(&x->token, answer->list.continue_token);
 }
 
 static inline void attempt_cancel(struct attempt *x)
@@ -118,18 +118,18 @@ static const char *const client_event_names[] = { "ADDED",    "MODIFIED", "DELET
 
 static inline void keep_event(struct attempt *x, const struct client_event *ev)
 {
-    (void)buf_addf(&x->seen, "%s", client_event_names[ev->type]);
+    buf_addf(&x->seen, "%s", client_event_names[ev->type]);
     if (ev->object) {
         assert_true(ev->object->kind == x->q.kind);
-        (void)buf_addf(&x->seen, " %s%s%s", ev->object->ns, ev->object->ns[0] ? "/" : "", ev->object->name);
-        (void)buf_addf(&x->lines, "{\"type\":\"%s\",\"object\":%s}\n", client_event_names[ev->type],
-                       ev->object->text.s);
+        buf_addf(&x->seen, " %s%s%s", ev->object->ns, ev->object->ns[0] ? "/" : "", ev->object->name);
+        buf_addf(&x->lines, "{\"type\":\"%s\",\"object\":%s}\n", client_event_names[ev->type],
+                 ev->object->text.s);
     }
     if (ev->status)
-        (void)buf_addf(&x->seen, " %d %s", ev->status->code, ev->status->reason);
+        buf_addf(&x->seen, " %d %s", ev->status->code, ev->status->reason);
     else
-        (void)buf_addf(&x->seen, " %s", ev->version);
-    (void)buf_addf(&x->seen, "%s\n", ev->ends_initial_events ? " end" : "");
+        buf_addf(&x->seen, " %s", ev->version);
+    buf_addf(&x->seen, "%s\n", ev->ends_initial_events ? " end" : "");
     if (ev->object) {
         (void)object_unref(x->last_object);
         x->last_object = object_ref(ev->object);
@@ -151,8 +151,8 @@ static inline void attempt_on_warning(struct client_attempt *a, struct str text)
     struct attempt *x = CONTAINER_OF(a, struct attempt, a);
 
     assert_false(x->is_over);
-    (void)buf_add_str(&x->warnings, text);
-    (void)buf_add_char(&x->warnings, '\n');
+    buf_add_str(&x->warnings, text);
+    buf_add_char(&x->warnings, '\n');
 }
 
 /* --- Life --- */

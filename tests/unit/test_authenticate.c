@@ -61,12 +61,12 @@ static const char *show(const struct user *u)
     static struct buf out = { .len_max = 1 << 20 };
 
     buf_clear(&out);
-    (void)buf_addf(&out, "%s (%s):", u->name, u->uid);
+    buf_addf(&out, "%s (%s):", u->name, u->uid);
     for (const char *const *g = u->groups; *g; g++)
-        (void)buf_addf(&out, "%s %s", g == u->groups ? "" : ",", *g);
+        buf_addf(&out, "%s %s", g == u->groups ? "" : ",", *g);
     for (const struct user_extra *e = u->extra; e && e->key; e++)
         for (const char *const *v = e->values; *v; v++)
-            (void)buf_addf(&out, "; %s=%s", e->key, *v);
+            buf_addf(&out, "; %s=%s", e->key, *v);
     return buf_cstr(&out);
 }
 

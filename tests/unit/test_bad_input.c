@@ -98,10 +98,10 @@ TEST(one_byte_wrong_anywhere)
 static void add_nested(struct buf *out, const char *open, const char *inner, const char *close, int depth)
 {
     for (int i = 0; i < depth; i++)
-        (void)buf_add_cstr(out, open);
-    (void)buf_add_cstr(out, inner);
+        buf_add_cstr(out, open);
+    buf_add_cstr(out, inner);
     for (int i = 0; i < depth; i++)
-        (void)buf_add_cstr(out, close);
+        buf_add_cstr(out, close);
 }
 
 /* The object itself is one level. */
@@ -112,9 +112,9 @@ TEST(nesting_ends_at_ten_thousand)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (int depth = JSON_DEPTH_MAX - 1; depth <= JSON_DEPTH_MAX; depth++) {
             _cleanup_(buf_done_p) struct buf text = BUF_INIT(BODY_BYTES_MAX);
-            (void)buf_add_cstr(&text, "{'kind':'PersistentVolume','apiVersion':'v1','deep':");
+            buf_add_cstr(&text, "{'kind':'PersistentVolume','apiVersion':'v1','deep':");
             add_nested(&text, rows[i][0], rows[i][1], rows[i][2], depth);
-            (void)buf_add_char(&text, '}');
+            buf_add_char(&text, '}');
             if (depth < JSON_DEPTH_MAX) {
                 ASSERT_OK(decode_row(buf_cstr(&text)));
             } else {
@@ -131,14 +131,14 @@ TEST(texts_too_large)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(BODY_BYTES_MAX * 2);
     char *at;
 
-    (void)buf_add_cstr(&text, "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"x\":\"");
+    buf_add_cstr(&text, "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"x\":\"");
     at = buf_grow(&text, BODY_BYTES_MAX - text.len - 2);
     assert_non_null(at);
     memset(at, 'x', (size_t)(text.data + text.len - at));
-    (void)buf_add_cstr(&text, "\"}");
+    buf_add_cstr(&text, "\"}");
     ASSERT_INT(BODY_BYTES_MAX, text.len);
     ASSERT_OK(decode(buf_str(&text)));
-    (void)buf_add_char(&text, ' ');
+    buf_add_char(&text, ' ');
     ASSERT_ERR(ERR_TOO_LARGE, decode(buf_str(&text)));
     ASSERT_STR("the JSON text has 3145729 bytes, the limit is 3145728", err.msg);
 }
@@ -193,19 +193,19 @@ TEST(numbers_out_of_range)
     _cleanup_(buf_done_p) struct buf digits = BUF_INIT(4096), text = BUF_INIT(8192);
 
     for (int i = 0; i < 400; i++)
-        (void)buf_add_char(&digits, '9');
+        buf_add_char(&digits, '9');
     ASSERT_ERR(ERR_BAD_REQUEST, decode_row(VOLUME(",'spec':{'x':1e999}")));
     ASSERT_STR("offset 86, in spec.x: number out of range", err.msg);
     ASSERT_ERR(ERR_BAD_REQUEST, decode_row(VOLUME(",'spec':{'capacity':{'storage':-1e999}}")));
     assert_says("in spec.capacity.storage: number out of range");
-    (void)buf_addf(&text, VOLUME(",'spec':{'x':%s}"), buf_cstr(&digits));
+    buf_addf(&text, VOLUME(",'spec':{'x':%s}"), buf_cstr(&digits));
     ASSERT_ERR(ERR_BAD_REQUEST, decode_row(buf_cstr(&text)));
     assert_says("in spec.x: number out of range");
     buf_clear(&text);
-    (void)buf_addf(&text, VOLUME(",'spec':{'x':0.%s}"), buf_cstr(&digits));
+    buf_addf(&text, VOLUME(",'spec':{'x':0.%s}"), buf_cstr(&digits));
     ASSERT_OK(decode_row(buf_cstr(&text))); /* long, but in range */
     buf_clear(&text);
-    (void)buf_addf(&text, VOLUME(",'spec':{'x':0.%s%s}"), buf_cstr(&digits), buf_cstr(&digits));
+    buf_addf(&text, VOLUME(",'spec':{'x':0.%s%s}"), buf_cstr(&digits), buf_cstr(&digits));
     ASSERT_ERR(ERR_BAD_REQUEST, decode_row(buf_cstr(&text)));
     assert_says("in spec.x: number out of range");
     /* in range for JSON and not for the field */
@@ -246,13 +246,12 @@ TEST(yaml_bombs)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(BODY_BYTES_MAX);
 
-    (void)buf_add_cstr(&text,
-                       "kind: PersistentVolume\napiVersion: v1\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    buf_add_cstr(&text, "kind: PersistentVolume\napiVersion: v1\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for (int i = 1; i < 12; i++) {
-        (void)buf_addf(&text, "a%d: &a%d [", i, i);
+        buf_addf(&text, "a%d: &a%d [", i, i);
         for (int k = 0; k < 9; k++)
-            (void)buf_addf(&text, "%s*a%d", k ? ", " : "", i - 1);
-        (void)buf_add_cstr(&text, "]\n");
+            buf_addf(&text, "%s*a%d", k ? ", " : "", i - 1);
+        buf_add_cstr(&text, "]\n");
     }
     ASSERT_ERR(ERR_TOO_LARGE, decode_yaml(buf_cstr(&text)));
     assert_says("line ");
@@ -318,11 +317,10 @@ TEST(a_quantity_of_many_digits)
 
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         buf_clear(&text);
-        (void)buf_add_cstr(&text,
-                           "{'kind':'PersistentVolume','apiVersion':'v1','spec':{'capacity':{'storage':'");
+        buf_add_cstr(&text, "{'kind':'PersistentVolume','apiVersion':'v1','spec':{'capacity':{'storage':'");
         for (size_t k = 0; k < counts[i]; k++)
-            (void)buf_add_char(&text, '7');
-        (void)buf_add_cstr(&text, "'}}}");
+            buf_add_char(&text, '7');
+        buf_add_cstr(&text, "'}}}");
         if (counts[i] <= QUANTITY_DIGITS_MAX)
             ASSERT_OK(decode_row(buf_cstr(&text)));
         else

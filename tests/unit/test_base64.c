@@ -86,7 +86,7 @@ TEST(failure_leaves_the_buffer_as_it_was)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(8);
 
-    ASSERT_OK(buf_add_cstr(&out, "kept"));
+    buf_add_cstr(&out, "kept");
     ASSERT_ERR(ERR_BAD_REQUEST, base64_decode(STR_LIT("Zm9vYmFy!"), &out, &err));
     ASSERT_STR("kept", buf_cstr(&out));
     ASSERT_ERR(ERR_TOO_LARGE, base64_decode(STR_LIT("Zm9vYmFy"), &out, &err));
@@ -139,7 +139,7 @@ TEST(the_form_for_urls_appends)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
 
-    (void)buf_add_cstr(&out, "a+/=");
+    buf_add_cstr(&out, "a+/=");
     base64url_encode(STR_LIT(""), &out);
     base64url_encode(STR_LIT("\xFF"), &out);
     ASSERT_STR("a+/=_w", buf_cstr(&out));

@@ -228,7 +228,7 @@ static inline bool tap_is_failing(struct world *w, const struct client_request *
         return false;
     if (!w->failing)
         return tap_is_faulty(w, request_is_write(q));
-    (void)buf_addf(&line, "%s ", target_method(q));
+    buf_addf(&line, "%s ", target_method(q));
     target_write(q, &line);
     if (w->failing_count == 0 || strncmp(buf_cstr(&line), w->failing, strlen(w->failing)) != 0)
         return false;
@@ -276,9 +276,9 @@ static inline void tap_start(struct client_carrier *c, struct client_attempt *a)
     w->sent++;
     if (request_is_write(a->request)) {
         w->writes++;
-        (void)buf_addf(&w->log, "%s ", target_method(a->request));
+        buf_addf(&w->log, "%s ", target_method(a->request));
         target_write(a->request, &w->log);
-        (void)buf_add_char(&w->log, '\n');
+        buf_add_char(&w->log, '\n');
     }
     fault = tap_fault_of(w, a->request);
     if (fault == TAP_NONE) {
@@ -407,11 +407,10 @@ static inline void scripted_provision(const struct plugin_host *h, const struct 
                                       struct plugin_op *op)
 {
     scripted.provisioned++;
-    (void)buf_add_cstr(&op->volume,
-                       "{\"metadata\":{\"annotations\":{\"made\":\"yes\"}},\"spec\":{\"accessModes\":["
-                       "\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"");
-    (void)quantity_format(&q->claim->request, &op->volume);
-    (void)buf_add_cstr(&op->volume, "\"},\"hostPath\":{\"path\":\"/tmp/x\"}}}");
+    buf_add_cstr(&op->volume, "{\"metadata\":{\"annotations\":{\"made\":\"yes\"}},\"spec\":{\"accessModes\":["
+                              "\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"");
+    quantity_format(&q->claim->request, &op->volume);
+    buf_add_cstr(&op->volume, "\"},\"hostPath\":{\"path\":\"/tmp/x\"}}}");
     scripted_begin(h, op);
 }
 

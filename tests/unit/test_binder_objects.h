@@ -303,7 +303,7 @@ static inline void plant(struct world *w, enum kind kind, const char *text)
     struct json d;
 
     json_init(&d, 1 << 20);
-    (void)buf_addf(&body, "{'metadata':{'resourceVersion':'%lld',%s", (long long)revision, text);
+    buf_addf(&body, "{'metadata':{'resourceVersion':'%lld',%s", (long long)revision, text);
     kind_quotes(buf_cstr(&body), &whole);
     ASSERT_OK(object_decode(kind_info(kind), buf_str(&whole), &d, &o, &err));
     o->revision = revision;

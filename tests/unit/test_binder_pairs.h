@@ -130,7 +130,7 @@ static inline void on_overheard(void *ctx, const char *line, size_t len)
 {
     struct overheard *x = ctx;
 
-    (void)buf_add(&x->text, line, len);
+    buf_add(&x->text, line, len);
 }
 
 /* From here on the errors that are logged; ends with overhear_done(). */

@@ -79,9 +79,9 @@ static inline void add_with_names(const struct names *n, const char *text, struc
         bool is_uid = is_uid_at(text);
 
         if (is_uid)
-            (void)buf_add_cstr(out, name_at(n, text));
+            buf_add_cstr(out, name_at(n, text));
         else
-            (void)buf_add_char(out, *text);
+            buf_add_char(out, *text);
         text += is_uid ? UID_BYTES : 1;
     }
 }
@@ -117,9 +117,9 @@ static inline void places_write(struct world *w, struct buf *out)
     ASSERT_SENT(&w->served, 200, "GET", PODS, NULL);
     for (size_t i = 0, count = got_items(&w->served); i < count; i++) {
         (void)snprintf(path, sizeof path, "items/%zu/metadata/name", i);
-        (void)buf_addf(out, "%s ", got(&w->served, path));
+        buf_addf(out, "%s ", got(&w->served, path));
         (void)snprintf(path, sizeof path, "items/%zu/spec/nodeName", i);
-        (void)buf_addf(out, "%s\n", got(&w->served, path));
+        buf_addf(out, "%s\n", got(&w->served, path));
     }
 }
 
@@ -136,7 +136,7 @@ static inline void state_write(struct world *w, const struct names *n, struct bu
         for (json_ref o = json_first(&w->served.doc, items); o; o = json_next(&w->served.doc, o)) {
             strip(w, o);
             json_write(&w->served.doc, o, &text);
-            (void)buf_add_char(&text, '\n');
+            buf_add_char(&text, '\n');
         }
         add_with_names(n, text.len ? buf_cstr(&text) : "", out);
     }
@@ -155,7 +155,7 @@ static inline void events_write(struct world *w, const struct names *n, struct b
         for (size_t k = 0; k < ARRAY_LEN(parts); k++) {
             (void)snprintf(path, sizeof path, "items/%zu/%s", i, parts[k]);
             add_with_names(n, got(&w->served, path), out);
-            (void)buf_add_char(out, k + 1 < ARRAY_LEN(parts) ? ' ' : '\n');
+            buf_add_char(out, k + 1 < ARRAY_LEN(parts) ? ' ' : '\n');
         }
     }
 }

@@ -480,9 +480,9 @@ static struct object *answered_volume(const struct world *w, const char *version
 
     assert_non_null(at);
     at += strlen(key);
-    (void)buf_add_str(&other, (struct str){ text, (size_t)(at - text) });
-    (void)buf_add_cstr(&other, version ? version : "");
-    (void)buf_add_cstr(&other, version ? strchr(at, '"') : at);
+    buf_add_str(&other, (struct str){ text, (size_t)(at - text) });
+    buf_add_cstr(&other, version ? version : "");
+    buf_add_cstr(&other, version ? strchr(at, '"') : at);
     json_init(&d, 1 << 20);
     ASSERT_OK(object_decode(kind_info(KIND_VOLUME), buf_str(&other), &d, &o, &err));
     json_done(&d);

@@ -23,9 +23,9 @@ static void list_add(struct buf *out, const struct object *o)
 {
     struct str version = object_version(o);
 
-    (void)buf_add_cstr(out, out->len ? " " : "");
+    buf_add_cstr(out, out->len ? " " : "");
     object_key(o, out);
-    (void)buf_addf(out, "@%.*s", STR_ARG(version));
+    buf_addf(out, "@%.*s", STR_ARG(version));
 }
 
 static const char *all(const struct cache *c)

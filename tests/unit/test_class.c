@@ -85,13 +85,13 @@ static const char *class_with_parameters(unsigned count, unsigned bytes)
     static struct buf text = { .len_max = 1 << 20 };
 
     buf_clear(&text);
-    (void)buf_add_cstr(&text, "{'metadata':{'name':'c'}" PLAIN ",'parameters':{");
+    buf_add_cstr(&text, "{'metadata':{'name':'c'}" PLAIN ",'parameters':{");
     for (unsigned i = 1; i < count; i++)
-        (void)buf_addf(&text, "'p%u':'',", i);
-    (void)buf_add_cstr(&text, "'last':'");
+        buf_addf(&text, "'p%u':'',", i);
+    buf_add_cstr(&text, "'last':'");
     for (unsigned i = 0; i < bytes; i++)
-        (void)buf_add_char(&text, 'x');
-    (void)buf_add_cstr(&text, "'}}");
+        buf_add_char(&text, 'x');
+    buf_add_cstr(&text, "'}}");
     assert_true(!text.failed);
     return buf_cstr(&text);
 }

@@ -56,7 +56,7 @@ static inline void world_stamp(struct world *w, struct buf *out)
 {
     uint64_t ms = (clock_mono_ns(&w->time.clock) - WORLD_START_NS) / NS_PER_MS;
 
-    (void)buf_addf(out, "%u.%03u ", (unsigned)(ms / 1000), (unsigned)(ms % 1000));
+    buf_addf(out, "%u.%03u ", (unsigned)(ms / 1000), (unsigned)(ms % 1000));
 }
 
 /* --- The carrier --- */
@@ -69,11 +69,11 @@ static inline void scripted_start(struct client_carrier *c, struct client_attemp
     assert_true(s->count < WORLD_ATTEMPTS_MAX);
     s->attempts[s->count++] = a;
     world_stamp(s->world, &s->world->sent);
-    (void)buf_addf(&s->world->sent, "%s ", target_method(q));
+    buf_addf(&s->world->sent, "%s ", target_method(q));
     target_write(q, &s->world->sent);
     if (q->body.len)
-        (void)buf_addf(&s->world->sent, " %.*s", STR_ARG(q->body));
-    (void)buf_add_cstr(&s->world->sent, "\n");
+        buf_addf(&s->world->sent, " %.*s", STR_ARG(q->body));
+    buf_add_cstr(&s->world->sent, "\n");
     a->work = s;
 }
 
@@ -119,23 +119,23 @@ static inline void seen_attempt(void *ctx, const char *method, int code, uint64_
     struct world *w = ctx;
 
     if (took_ns == CLIENT_TOOK_NONE)
-        (void)buf_addf(&w->seen, "%s %d\n", method, code);
+        buf_addf(&w->seen, "%s %d\n", method, code);
     else
-        (void)buf_addf(&w->seen, "%s %d after %u ms\n", method, code, (unsigned)(took_ns / NS_PER_MS));
+        buf_addf(&w->seen, "%s %d after %u ms\n", method, code, (unsigned)(took_ns / NS_PER_MS));
 }
 
 static inline void seen_retry(void *ctx, const char *method, int code)
 {
     struct world *w = ctx;
 
-    (void)buf_addf(&w->seen, "retry %s %d\n", method, code);
+    buf_addf(&w->seen, "retry %s %d\n", method, code);
 }
 
 static inline void seen_wait(void *ctx, const char *method, uint64_t waited_ns)
 {
     struct world *w = ctx;
 
-    (void)buf_addf(&w->seen, "%s waited %u ms\n", method, (unsigned)(waited_ns / NS_PER_MS));
+    buf_addf(&w->seen, "%s waited %u ms\n", method, (unsigned)(waited_ns / NS_PER_MS));
 }
 
 static inline void keep_line(void *ctx, const char *line, size_t len)
@@ -143,7 +143,7 @@ static inline void keep_line(void *ctx, const char *line, size_t len)
     struct world *w = ctx;
     const char *sentence = memchr(line, ' ', len); /* without the time */
 
-    (void)buf_add(&w->logged, sentence + 1, len - (size_t)(sentence + 1 - line));
+    buf_add(&w->logged, sentence + 1, len - (size_t)(sentence + 1 - line));
 }
 
 static inline bool world_gate(void *ctx, struct error *e)
@@ -268,8 +268,8 @@ static inline void owner_done(void *ctx, const struct client_answer *a)
     o->ended++;
     o->answer = *a;
     world_stamp(o->world, &o->world->told);
-    (void)buf_addf(&o->world->told, "%s: %s%s\n", o->name, a->r == 0 ? "ok" : a->error.msg,
-                   a->may_have_happened ? " (maybe)" : "");
+    buf_addf(&o->world->told, "%s: %s%s\n", o->name, a->r == 0 ? "ok" : a->error.msg,
+             a->may_have_happened ? " (maybe)" : "");
     ASSERT_INT(a->r, a->r == 0 ? 0 : -(int)a->error.code);
     if (o->resends) {
         o->resends = false;
@@ -283,7 +283,7 @@ static inline void owner_event(void *ctx, const struct client_event *ev)
 {
     struct owner_call *o = ctx;
 
-    (void)buf_addf(&o->world->told, "%s: event %s\n", o->name, ev->version);
+    buf_addf(&o->world->told, "%s: event %s\n", o->name, ev->version);
     if (o->cancels)
         client_cancel(&o->call);
 }

@@ -405,15 +405,15 @@ static void note_event(void *ctx, const struct client_event *ev)
     static const char *const types[] = { "added", "modified", "deleted", "bookmark", "error", "unreadable" };
     struct buf *out = ctx;
 
-    (void)buf_addf(out, "%s %s", types[ev->type], ev->version);
+    buf_addf(out, "%s %s", types[ev->type], ev->version);
     if (ev->object)
-        (void)buf_addf(out, " %s", ev->object->name);
+        buf_addf(out, " %s", ev->object->name);
     if (ev->ends_initial_events)
-        (void)buf_add_cstr(out, " end");
+        buf_add_cstr(out, " end");
     if (ev->status)
-        (void)buf_addf(out, " %s", ev->status->reason);
+        buf_addf(out, " %s", ev->status->reason);
     if (ev->error)
-        (void)buf_addf(out, " %s: %s", error_name(ev->error->code), ev->error->msg);
+        buf_addf(out, " %s: %s", error_name(ev->error->code), ev->error->msg);
 }
 
 static const char *event(const char *line)
@@ -505,7 +505,7 @@ TEST(events_come_without_managed_fields)
 static void note_text(void *ctx, const struct client_event *ev)
 {
     assert_null(ev->object);
-    (void)buf_addf(ctx, "%d %s %.*s", (int)ev->type, ev->version, STR_ARG(ev->text));
+    buf_addf(ctx, "%d %s %.*s", (int)ev->type, ev->version, STR_ARG(ev->text));
 }
 
 TEST(events_in_the_form_that_was_asked_for)
@@ -517,7 +517,7 @@ TEST(events_in_the_form_that_was_asked_for)
 
     asking_init(&a, CLIENT_WATCH, KIND_POD);
     a.q.accept = "application/json;as=Table";
-    (void)buf_addf(&expected, "%d 7 %s", (int)CLIENT_MODIFIED, kind_row(line));
+    buf_addf(&expected, "%d 7 %s", (int)CLIENT_MODIFIED, kind_row(line));
     answer_read_event(&a.reader, &a.q, str_of(kind_row(line)), note_text, &out);
     ASSERT_STR(buf_cstr(&expected), buf_cstr(&out));
 }

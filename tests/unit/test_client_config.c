@@ -211,11 +211,11 @@ TEST(too_many_listed_files_are_refused)
     struct config_options o = nowhere();
 
     for (int i = 0; i < KUBECONFIG_FILES_MAX; i++)
-        (void)buf_addf(&list, "/nope/%d:", i);
+        buf_addf(&list, "/nope/%d:", i);
     o.env = buf_cstr(&list);
     ASSERT_ERR(ERR_NOT_FOUND, load(&o, &c));
     ASSERT_STR(NO_CONFIG, err.msg);
-    (void)buf_add_cstr(&list, "/nope/more");
+    buf_add_cstr(&list, "/nope/more");
     o.env = buf_cstr(&list);
     ASSERT_ERR(ERR_TOO_LARGE, load(&o, &c));
     ASSERT_STR("KUBECONFIG lists more than 64 files", err.msg);
@@ -227,12 +227,12 @@ TEST(a_file_too_large_is_refused)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(KUBECONFIG_FILE_BYTES_MAX + 1);
     struct client_config c = { 0 };
 
-    (void)buf_add_cstr(&text, KUBECONFIG(HTTPS, "") "#");
+    buf_add_cstr(&text, KUBECONFIG(HTTPS, "") "#");
     while (text.len < KUBECONFIG_FILE_BYTES_MAX)
-        (void)buf_add_char(&text, 'x');
+        buf_add_char(&text, 'x');
     ASSERT_OK(load_text(&d, buf_cstr(&text), &c));
     config_done(&c);
-    (void)buf_add_char(&text, 'x');
+    buf_add_char(&text, 'x');
     ASSERT_ERR(ERR_TOO_LARGE, load_text(&d, buf_cstr(&text), &c));
     assert_non_null(strstr(err.msg, "error loading config file \""));
     assert_non_null(strstr(err.msg, "is larger than 1048576 bytes"));
@@ -723,7 +723,7 @@ TEST(half_a_pod_is_none)
 
 static void on_context(void *ctx, struct str name)
 {
-    (void)buf_addf(ctx, "%.*s;", STR_ARG(name));
+    buf_addf(ctx, "%.*s;", STR_ARG(name));
 }
 
 /* For people who choose: all of them, also in files that would be refused otherwise. */

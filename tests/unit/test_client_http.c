@@ -103,11 +103,11 @@ TEST(lists_come_compressed)
     _cleanup_(net_free_p) struct net *n = net_new_plain();
     _cleanup_(buf_done_p) struct buf list = BUF_INIT(NET_TEXT_BYTES_MAX);
 
-    (void)buf_add_cstr(&list, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
-                              "\"resourceVersion\":\"7\"},\"items\":[");
+    buf_add_cstr(&list, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                        "\"resourceVersion\":\"7\"},\"items\":[");
     for (unsigned i = 0; i < 20000; i++)
-        (void)buf_addf(&list, "%s{\"metadata\":{\"name\":\"m%u\"}}", i ? "," : "", i);
-    (void)buf_add_cstr(&list, "]}");
+        buf_addf(&list, "%s{\"metadata\":{\"name\":\"m%u\"}}", i ? "," : "", i);
+    buf_add_cstr(&list, "]}");
     n->body = buf_cstr(&list);
     for (unsigned i = 0; i < 2; i++) {
         _cleanup_(ask_done) struct asked a = ASK_MAP(.verb = CLIENT_LIST, .limit = 500);
@@ -383,7 +383,7 @@ TEST(lines_may_be_split_anywhere)
         n->is_stream = true;
         n->stream.piece_bytes = piece;
         n->stream.is_at_end = true;
-        (void)buf_add_cstr(&n->stream.text, text);
+        buf_add_cstr(&n->stream.text, text);
         ASSERT_INT(0, ask(n, &a)->r);
         ASSERT_STR("added a\nmodified b\ndeleted c\n", buf_cstr(&a.told));
     }
@@ -409,7 +409,7 @@ TEST(lines_have_a_ceiling)
         line[rows[i].len + 1] = '\0';
         n->is_stream = true;
         n->stream.is_at_end = rows[i].has_end;
-        (void)buf_addf(&n->stream.text, "%s%s", EVENT_TEXT("ADDED", "a"), line);
+        buf_addf(&n->stream.text, "%s%s", EVENT_TEXT("ADDED", "a"), line);
         ASSERT_INT(-(int)rows[i].code, ask(n, &a)->r);
         ASSERT_INT(200, a.answer.http_status);
         assert_true(str_has_prefix(buf_str(&a.told), "added a\n")); /* what came before is told */
@@ -508,7 +508,7 @@ TEST(restarted_from_inside_an_event)
     n->stream.is_at_end = true;
     a.cancel_at_event = 1;
     a.restarts = true;
-    (void)buf_add_cstr(&n->stream.text, EVENT_TEXT("ADDED", "a") EVENT_TEXT("ADDED", "b"));
+    buf_add_cstr(&n->stream.text, EVENT_TEXT("ADDED", "a") EVENT_TEXT("ADDED", "b"));
     ask_start(n, &a);
     AWAIT(n, a.ends == 1);
     ASSERT_INT(2, n->served);

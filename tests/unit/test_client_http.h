@@ -80,14 +80,14 @@ static inline void net_close(struct stream *stream)
 
 static inline void net_note_header(void *ctx, struct str name, struct str value)
 {
-    (void)buf_addf(ctx, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));
+    buf_addf(ctx, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));
 }
 
 static inline void net_answer(struct net *n, struct call *c)
 {
     for (size_t i = 0; n->headers[i]; i += 2)
         call_add_header(c, n->headers[i], n->headers[i + 1]);
-    (void)buf_add_cstr(&c->reply, n->body);
+    buf_add_cstr(&c->reply, n->body);
     call_answer_reply(c, n->status, "application/json");
 }
 
@@ -98,9 +98,9 @@ static inline void net_serve(void *ctx, struct call *c)
 
     n->served++;
     buf_clear(&n->seen);
-    (void)buf_addf(&n->seen, "%s %.*s\n", methods[c->method], STR_ARG(c->target));
+    buf_addf(&n->seen, "%s %.*s\n", methods[c->method], STR_ARG(c->target));
     c->carrier->each_header(c, net_note_header, &n->seen);
-    (void)buf_addf(&n->seen, "\n%.*s", STR_ARG(c->body));
+    buf_addf(&n->seen, "\n%.*s", STR_ARG(c->body));
     (void)snprintf(n->peer, sizeof n->peer, "%s", c->peer ? c->peer->common_name : "");
     if (n->is_late) {
         assert_true(n->late_count < NET_LATE_MAX);
@@ -117,7 +117,7 @@ static inline void net_serve(void *ctx, struct call *c)
 
 static inline void net_say(struct net *n, const char *text)
 {
-    (void)buf_add_cstr(&n->stream.text, text);
+    buf_add_cstr(&n->stream.text, text);
     n->stream.stream.wake(&n->stream.stream);
 }
 
@@ -231,7 +231,7 @@ static inline void ask_on_event(struct client_attempt *attempt, const struct cli
     struct asked *a = CONTAINER_OF(attempt, struct asked, attempt);
 
     a->events++;
-    (void)buf_addf(&a->told, "%s %s\n", types[ev->type], ev->object ? ev->object->name : ev->version);
+    buf_addf(&a->told, "%s %s\n", types[ev->type], ev->object ? ev->object->name : ev->version);
     if (a->events == a->cancel_at_event) {
         a->net->carrier->type->cancel(a->net->carrier, attempt);
         a->is_done = true;
@@ -242,7 +242,7 @@ static inline void ask_on_event(struct client_attempt *attempt, const struct cli
 
 static inline void ask_on_warning(struct client_attempt *attempt, struct str text)
 {
-    (void)buf_addf(&CONTAINER_OF(attempt, struct asked, attempt)->told, "warning %.*s\n", STR_ARG(text));
+    buf_addf(&CONTAINER_OF(attempt, struct asked, attempt)->told, "warning %.*s\n", STR_ARG(text));
 }
 
 static inline void ask_on_end(struct client_attempt *attempt, const struct client_answer *answer)
@@ -361,7 +361,7 @@ static inline void hand_read(struct hand *h, struct net *n, const char *end)
         else if (len <= 0)
             fail_msg("the connection ended before '%s' came", end);
         else
-            (void)buf_add(&h->got, data, (size_t)len);
+            buf_add(&h->got, data, (size_t)len);
     }
 }
 

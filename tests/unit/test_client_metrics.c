@@ -20,8 +20,8 @@ static const char *lines_of(const struct metrics *m, const char *name)
             continue;
         for (size_t i = 0; i < line.len; i++)
             if (line.s[i] != '"')
-                (void)buf_add_char(&out, line.s[i]);
-        (void)buf_add_char(&out, '\n');
+                buf_add_char(&out, line.s[i]);
+        buf_add_char(&out, '\n');
     }
     return buf_cstr(&out);
 }

@@ -29,7 +29,7 @@ TEST(output_comes_in_the_order_written)
     bool is_cut = true;
     int code = -1;
 
-    (void)buf_add_cstr(&out, "before ");
+    buf_add_cstr(&out, "before ");
     ASSERT_OK(run("echo a; echo b >&2; echo c; exit 3", &out, &is_cut, &code));
     ASSERT_STR("before a\nb\nc\n", buf_cstr(&out));
     assert_false(is_cut);

@@ -57,14 +57,14 @@ static const char *text_of(const struct complete_plan *p)
     static struct buf out = BUF_INIT(4096);
 
     buf_clear(&out);
-    (void)buf_add_cstr(&out, what_names[p->what]);
+    buf_add_cstr(&out, what_names[p->what]);
     if (p->what == COMPLETE_NOTHING)
         return buf_cstr(&out);
     if (p->kind)
-        (void)buf_addf(&out, " %s", p->kind->name);
+        buf_addf(&out, " %s", p->kind->name);
     if (p->words && p->what == COMPLETE_PAIRS)
-        (void)buf_addf(&out, " of %s", p->words);
-    (void)buf_addf(&out, " [%.*s]%.*s", STR_ARG(p->kept), STR_ARG(p->prefix));
+        buf_addf(&out, " of %s", p->words);
+    buf_addf(&out, " [%.*s]%.*s", STR_ARG(p->kept), STR_ARG(p->prefix));
     return buf_cstr(&out);
 }
 

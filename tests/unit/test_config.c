@@ -20,13 +20,13 @@ static char *with_value(const char *before, size_t bytes, bool is_base64, const 
     struct buf text = BUF_INIT(16 << 20);
     size_t len = is_base64 ? (bytes + 2) / 3 * 4 : bytes;
 
-    (void)buf_add_cstr(&text, before);
+    buf_add_cstr(&text, before);
     char *value = buf_grow(&text, len);
     assert_non_null(value);
     memset(value, 'A', len);
     for (size_t i = 0; is_base64 && i < (3 - bytes % 3) % 3; i++)
         value[len - 1 - i] = '=';
-    (void)buf_add_cstr(&text, after);
+    buf_add_cstr(&text, after);
     return buf_take(&text);
 }
 
@@ -161,20 +161,20 @@ TEST(config_map_of_very_many_keys)
     struct buf text = BUF_INIT(16 << 20);
     struct buf wide = BUF_INIT(16 << 20);
 
-    (void)buf_add_cstr(&text, "{" META ",'data':{");
+    buf_add_cstr(&text, "{" META ",'data':{");
     for (int i = 0; i < 100000; i++)
-        (void)buf_addf(&text, "%s'k%d':null", i ? "," : "", i);
-    (void)buf_add_cstr(&text, "},'binaryData':{");
+        buf_addf(&text, "%s'k%d':null", i ? "," : "", i);
+    buf_add_cstr(&text, "},'binaryData':{");
     for (int i = 0; i < 100000; i++)
-        (void)buf_addf(&text, "%s'b%d':'AA=\\n='", i ? "," : "", i);
-    (void)buf_add_cstr(&text, "}}");
+        buf_addf(&text, "%s'b%d':'AA=\\n='", i ? "," : "", i);
+    buf_add_cstr(&text, "}}");
     ASSERT_CREATE(KIND_CONFIG_MAP, "", buf_cstr(&text));
     buf_done(&text);
 
-    (void)buf_add_cstr(&wide, "{" META ",'stringData':{");
+    buf_add_cstr(&wide, "{" META ",'stringData':{");
     for (int i = 0; i < 100000; i++)
-        (void)buf_addf(&wide, "%s'k%d':'x'", i ? "," : "", i);
-    (void)buf_add_cstr(&wide, "},'data':{'a':''}}");
+        buf_addf(&wide, "%s'k%d':'x'", i ? "," : "", i);
+    buf_add_cstr(&wide, "},'data':{'a':''}}");
     _cleanup_(json_done_p) struct json d;
     json_ref v;
     json_init(&d, 16 << 20);

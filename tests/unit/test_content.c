@@ -338,11 +338,11 @@ static int write_need(void *ctx, const struct content_need *n)
     };
     struct buf *out = ctx;
 
-    (void)buf_addf(out, "%u %s %s%s", (unsigned)n->index, words[n->projection], n->name,
-                   n->is_optional ? "?" : "");
+    buf_addf(out, "%u %s %s%s", (unsigned)n->index, words[n->projection], n->name, n->is_optional ? "?" : "");
     if (n->projection == PROJECTION_TOKEN)
-        (void)buf_addf(out, " for '%s' %lld s", n->audience, (long long)n->expiration_seconds);
-    return buf_add_char(out, '\n');
+        buf_addf(out, " for '%s' %lld s", n->audience, (long long)n->expiration_seconds);
+    buf_add_char(out, '\n');
+    return -(int)out->failed;
 }
 
 static int end_at_once(void *ctx, const struct content_need *n)

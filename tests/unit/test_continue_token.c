@@ -48,7 +48,7 @@ TEST(token_is_what_the_api_says)
 
     continue_token_write(&(struct continue_token){ 12, STR_LIT("shop"), STR_LIT("db"), -1 }, &text);
     while (text.len % 4)
-        (void)buf_add_char(&text, '=');
+        buf_add_char(&text, '=');
     ASSERT_OK(base64_decode(buf_str(&text), &json, &err));
     ASSERT_STR("{\"v\":\"meta.k8s.io/v1\",\"rv\":12,\"start\":\"shop/db\\u0000\"}", buf_cstr(&json));
 }
@@ -135,7 +135,7 @@ TEST(what_is_left_may_be_unknown)
         _cleanup_(buf_done_p) struct buf json = BUF_INIT(1024);
         struct continue_token t;
 
-        (void)buf_addf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":4,\"start\":\"a/b\"%s}", rows[i]);
+        buf_addf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":4,\"start\":\"a/b\"%s}", rows[i]);
         ASSERT_OK(read_json(buf_cstr(&json), &t));
         ASSERT_INT(-1, t.left);
         assert_true(str_is(t.ns, "a"));
@@ -149,7 +149,7 @@ TEST(a_long_token_is_refused_unread)
     struct continue_token t;
 
     for (int i = 0; i < CONTINUE_TOKEN_BYTES_MAX + 4; i++)
-        (void)buf_add_char(&text, 'A');
+        buf_add_char(&text, 'A');
     ASSERT_ERR(ERR_BAD_REQUEST, read_text(buf_cstr(&text), &t));
     ASSERT_STR("continue key is not valid: longer than any of this server's", err.msg);
     text.data[CONTINUE_TOKEN_BYTES_MAX] = '\0';
@@ -162,7 +162,7 @@ TEST(a_name_too_long_for_a_token)
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(1 << 20), text = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX);
 
     for (int i = 0; i < CONTINUE_TOKEN_BYTES_MAX; i++)
-        (void)buf_add_char(&name, 'a');
+        buf_add_char(&name, 'a');
     continue_token_write(&(struct continue_token){ 1, STR_LIT(""), buf_str(&name), -1 }, &text);
     ASSERT_INT(ERR_TOO_LARGE, text.failed);
 }

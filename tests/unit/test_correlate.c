@@ -21,8 +21,7 @@ static struct object *claim_of(const char *name, const char *uid)
     struct object *o;
 
     json_init(&d, 1 << 20);
-    (void)buf_addf(&text, "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"shop\",\"uid\":\"%s\"}}", name,
-                   uid);
+    buf_addf(&text, "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"shop\",\"uid\":\"%s\"}}", name, uid);
     ASSERT_OK(object_decode(kind_info(KIND_CLAIM), buf_str(&text), &d, &o, &err));
     return o;
 }

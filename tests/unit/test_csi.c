@@ -279,12 +279,12 @@ TEST(csi_node_with_many_drivers)
 {
     _cleanup_(buf_done_p) struct buf old = BUF_INIT(16 << 20), now = BUF_INIT(16 << 20);
 
-    (void)buf_add_cstr(&old, "{'metadata':{'name':'n'},'spec':{'drivers':[");
+    buf_add_cstr(&old, "{'metadata':{'name':'n'},'spec':{'drivers':[");
     for (unsigned i = 0; i < 50000; i++)
-        (void)buf_addf(&old, "{'name':'d%u','nodeID':'n'},", i);
-    (void)buf_add(&now, old.data, old.len);
-    (void)buf_add_cstr(&old, "{'name':'last','nodeID':'n'}]}}");
-    (void)buf_add_cstr(&now, "{'name':'last','nodeID':'m'}]}}");
+        buf_addf(&old, "{'name':'d%u','nodeID':'n'},", i);
+    buf_add(&now, old.data, old.len);
+    buf_add_cstr(&old, "{'name':'last','nodeID':'n'}]}}");
+    buf_add_cstr(&now, "{'name':'last','nodeID':'m'}]}}");
     assert_true(!old.failed && !now.failed);
     ASSERT_UPDATE(KIND_CSI_NODE, "", buf_cstr(&old), buf_cstr(&old));
     assert_non_null(

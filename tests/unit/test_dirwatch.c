@@ -24,10 +24,7 @@ static void on_event(void *ctx, enum dirwatch_event event, const char *name)
     s->any = true;
     s->gone = s->gone || event == DIRWATCH_GONE;
     assert_int_equal(name != NULL, event == DIRWATCH_CHANGED);
-    (void)buf_addf(&s->log, "%s ",
-                   event == DIRWATCH_CHANGED  ? name
-                   : event == DIRWATCH_RESCAN ? "RESCAN"
-                                              : "GONE");
+    buf_addf(&s->log, "%s ", event == DIRWATCH_CHANGED ? name : event == DIRWATCH_RESCAN ? "RESCAN" : "GONE");
     if (s->stop)
         *s->stop = dirwatch_stop(*s->stop);
 }

@@ -369,7 +369,7 @@ TEST(sizes_of_pages)
         struct quantity size;
         if (rows[i].expected) {
             ASSERT_OK(empty_dir_page_size(pod_of(pod), rows[i].medium, &size, &err));
-            (void)quantity_format(&size, &text);
+            quantity_format(&size, &text);
             ASSERT_STR(rows[i].expected, buf_cstr(&text));
         } else {
             ASSERT_ERR(ERR_INVALID, empty_dir_page_size(pod_of(pod), rows[i].medium, &size, &err));

@@ -36,7 +36,7 @@ static void keep_quantity(const struct quantity *q, char *out, size_t bytes)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
 
-    (void)quantity_format(q, &text);
+    quantity_format(q, &text);
     (void)snprintf(out, bytes, "%s", buf_cstr(&text));
 }
 

@@ -93,7 +93,7 @@ TEST(expand_plan_aims_at_what_was_begun)
         _cleanup_(buf_done_p) struct buf to = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
         struct expand_decision d = expand_decide(alone, claim_of(c), volume_of(v));
 
-        (void)quantity_format(&d.to, &to);
+        quantity_format(&d.to, &to);
         if (d.plan != rows[i].plan || strcmp(buf_cstr(&to), rows[i].to) != 0)
             fail_msg("row %zu: plan %d to %s", i, (int)d.plan, buf_cstr(&to));
         assert_ptr_equal(&one, d.plugin);

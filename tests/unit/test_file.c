@@ -238,7 +238,7 @@ TEST(read_is_bounded)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf text = BUF_INIT(100);
         struct error err = { 0 };
-        assert_int_equal(buf_add_cstr(&text, "before"), 0);
+        buf_add_cstr(&text, "before");
         ASSERT_OK(io_replace_file(in_dir(&d, "f"), data, rows[i].size, 0600, &err));
         assert_int_equal(io_read_file(in_dir(&d, "f"), rows[i].max, &text, &err), rows[i].r);
         if (rows[i].r < 0)

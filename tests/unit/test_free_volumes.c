@@ -26,16 +26,16 @@ static struct object *new_volume(const struct row *row)
 {
     _cleanup_(buf_done_p) struct buf t = BUF_INIT(1 << 16);
 
-    (void)buf_addf(&t,
-                   "{'metadata':{'name':'%s'%s},'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage'"
-                   ":'%s'},'storageClassName':'%s'",
-                   row->name, row->is_deleting ? ",'deletionTimestamp':'2026-01-02T03:04:05Z'" : "",
-                   or_else(row->size, "1Gi"), or_else(row->class, "local"));
+    buf_addf(&t,
+             "{'metadata':{'name':'%s'%s},'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage'"
+             ":'%s'},'storageClassName':'%s'",
+             row->name, row->is_deleting ? ",'deletionTimestamp':'2026-01-02T03:04:05Z'" : "",
+             or_else(row->size, "1Gi"), or_else(row->class, "local"));
     if (row->terms)
-        (void)buf_addf(&t, ",'nodeAffinity':{'required':{'nodeSelectorTerms':[%s]}}", row->terms);
+        buf_addf(&t, ",'nodeAffinity':{'required':{'nodeSelectorTerms':[%s]}}", row->terms);
     if (row->kept_for)
-        (void)buf_addf(&t, ",'claimRef':{'namespace':'ns','name':'%s'}", row->kept_for);
-    (void)buf_addf(&t, "},'status':{'phase':'%s'}}", or_else(row->phase, "Available"));
+        buf_addf(&t, ",'claimRef':{'namespace':'ns','name':'%s'}", row->kept_for);
+    buf_addf(&t, "},'status':{'phase':'%s'}}", or_else(row->phase, "Available"));
     return kind_object(KIND_VOLUME, buf_cstr(&t));
 }
 
@@ -43,10 +43,10 @@ static struct object *new_claim(const char *size, const char *class)
 {
     _cleanup_(buf_done_p) struct buf t = BUF_INIT(1 << 16);
 
-    (void)buf_addf(&t,
-                   "{'metadata':{'name':'c','namespace':'ns','uid':'u'},'spec':{'accessModes':["
-                   "'ReadWriteOnce'],'resources':{'requests':{'storage':'%s'}},'storageClassName':'%s'}}",
-                   size, class);
+    buf_addf(&t,
+             "{'metadata':{'name':'c','namespace':'ns','uid':'u'},'spec':{'accessModes':["
+             "'ReadWriteOnce'],'resources':{'requests':{'storage':'%s'}},'storageClassName':'%s'}}",
+             size, class);
     return kind_object(KIND_CLAIM, buf_cstr(&t));
 }
 
@@ -54,7 +54,7 @@ static struct object *new_node(const char *labels)
 {
     _cleanup_(buf_done_p) struct buf t = BUF_INIT(1 << 16);
 
-    (void)buf_addf(&t, "{'metadata':{'name':'n','labels':{%s}}}", labels);
+    buf_addf(&t, "{'metadata':{'name':'n','labels':{%s}}}", labels);
     return kind_object(KIND_NODE, buf_cstr(&t));
 }
 
@@ -236,10 +236,10 @@ TEST(many_ties)
         _cleanup_(buf_done_p) struct buf terms = BUF_INIT(TERMS_BYTES);
         WORLD;
 
-        (void)buf_add_cstr(&terms, "{'matchExpressions':[{'key':'host','operator':'In','values':[");
+        buf_add_cstr(&terms, "{'matchExpressions':[{'key':'host','operator':'In','values':[");
         for (unsigned i = 0; i < count; i++)
-            (void)buf_addf(&terms, "%s'n%u'", i ? "," : "", i);
-        (void)buf_add_cstr(&terms, "]}]}");
+            buf_addf(&terms, "%s'n%u'", i ? "," : "", i);
+        buf_add_cstr(&terms, "]}]}");
         PUT("p", "1Gi", buf_cstr(&terms));
         ASSERT_INT(count == TIES_MAX ? TIES_MAX : 1, f->buckets.count);
         ASSERT_FOUND("p", "1Gi", "'host':'n0'");

@@ -80,13 +80,12 @@ static inline void claim_text(struct str spec, struct buf *out)
 
     if (!uid.s)
         uid = name;
-    (void)buf_addf(
-        out,
-        "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%.*s\","
-        "\"namespace\":\"%.*s\",\"uid\":\"%.*s\",\"resourceVersion\":\"%.*s\"},"
-        "\"spec\":{\"volumeName\":\"%.*s\"},\"status\":{}}",
-        STR_ARG(name), STR_ARG(ns), STR_ARG(uid), STR_ARG(version), (int)volume.len,
-        volume.s ? volume.s : "");
+    buf_addf(out,
+             "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%.*s\","
+             "\"namespace\":\"%.*s\",\"uid\":\"%.*s\",\"resourceVersion\":\"%.*s\"},"
+             "\"spec\":{\"volumeName\":\"%.*s\"},\"status\":{}}",
+             STR_ARG(name), STR_ARG(ns), STR_ARG(uid), STR_ARG(version), (int)volume.len,
+             volume.s ? volume.s : "");
 }
 
 static inline struct object *new_claim(const char *spec)
@@ -134,7 +133,7 @@ static inline void write_query_of(const struct client_request *q, struct str que
 
         if (str_has_prefix(part, "timeoutSeconds="))
             continue;
-        (void)buf_addf(out, "%s%.*s", is_first ? "" : "&", STR_ARG(part));
+        buf_addf(out, "%s%.*s", is_first ? "" : "&", STR_ARG(part));
         is_first = false;
     }
 }
@@ -150,9 +149,9 @@ static inline void world_start_attempt(struct client_carrier *c, struct client_a
     target_write(a->request, &w->path);
     query = buf_str(&w->path);
     (void)str_next(&query, '?');
-    (void)buf_add_cstr(&w->sent, a->request->verb == CLIENT_WATCH ? "WATCH " : "LIST ");
+    buf_add_cstr(&w->sent, a->request->verb == CLIENT_WATCH ? "WATCH " : "LIST ");
     write_query_of(a->request, query, &w->sent);
-    (void)buf_add_char(&w->sent, '\n');
+    buf_add_char(&w->sent, '\n');
     assert_int_equal(vec_push(&w->sent_ns, clock_mono_ns(&w->time.clock)), 0);
 }
 
@@ -182,11 +181,11 @@ static inline void tell(struct world *w, const char *sign, const struct object *
 {
     struct str version = object_version(o);
 
-    (void)buf_addf(&w->told, "%s%s", w->told.len ? " " : "", sign);
+    buf_addf(&w->told, "%s%s", w->told.len ? " " : "", sign);
     object_key(o, &w->told);
-    (void)buf_addf(&w->told, "@%.*s", STR_ARG(version));
+    buf_addf(&w->told, "@%.*s", STR_ARG(version));
     if (strcmp(o->uid, o->name) != 0)
-        (void)buf_addf(&w->told, ":%s", o->uid);
+        buf_addf(&w->told, ":%s", o->uid);
 }
 
 static inline void told_add(void *ctx, const struct object *o, bool is_initial)
@@ -194,7 +193,7 @@ static inline void told_add(void *ctx, const struct object *o, bool is_initial)
     struct world *w = ctx;
 
     tell(w, "+", o);
-    (void)buf_add_cstr(&w->told, is_initial ? "!" : "");
+    buf_add_cstr(&w->told, is_initial ? "!" : "");
 }
 
 static inline void told_update(void *ctx, const struct object *old, const struct object *o)
@@ -204,7 +203,7 @@ static inline void told_update(void *ctx, const struct object *old, const struct
 
     ASSERT_STR(old->uid, o->uid);
     tell(w, "~", old);
-    (void)buf_addf(&w->told, ">%.*s", STR_ARG(version));
+    buf_addf(&w->told, ">%.*s", STR_ARG(version));
 }
 
 static inline void told_delete(void *ctx, const struct object *o, bool is_final_unknown)
@@ -212,20 +211,20 @@ static inline void told_delete(void *ctx, const struct object *o, bool is_final_
     struct world *w = ctx;
 
     tell(w, "-", o);
-    (void)buf_add_cstr(&w->told, is_final_unknown ? "?" : "");
+    buf_add_cstr(&w->told, is_final_unknown ? "?" : "");
 }
 
 static inline void told_synced(void *ctx)
 {
     struct world *w = ctx;
 
-    (void)buf_addf(&w->told, "%sS", w->told.len ? " " : "");
+    buf_addf(&w->told, "%sS", w->told.len ? " " : "");
     assert_true(informer_is_synced(w->informer));
 }
 
 static inline void world_log(void *ctx, const char *line, size_t len)
 {
-    (void)buf_add(&((struct world *)ctx)->logged, line, len);
+    buf_add(&((struct world *)ctx)->logged, line, len);
 }
 
 /* --- The world --- */
@@ -354,10 +353,10 @@ static inline void play_status(struct world *w, int http_status, const char *rea
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORLD_TEXT_MAX);
 
-    (void)buf_addf(&text,
-                   "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"code\":%d,"
-                   "\"reason\":\"%s\",\"message\":\"%s\"}",
-                   http_status, reason, message);
+    buf_addf(&text,
+             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"code\":%d,"
+             "\"reason\":\"%s\",\"message\":\"%s\"}",
+             http_status, reason, message);
     play_answer(w, http_status, buf_cstr(&text));
 }
 
@@ -368,18 +367,18 @@ static inline void play_page(struct world *w, const char *version, const char *m
     struct str rest = str_of(specs);
     bool is_first = true;
 
-    (void)buf_addf(&text,
-                   "{\"kind\":\"PersistentVolumeClaimList\",\"apiVersion\":\"v1\",\"metadata\":{"
-                   "\"resourceVersion\":\"%s\",\"continue\":\"%s\"},\"items\":[",
-                   version, more ? more : "");
+    buf_addf(&text,
+             "{\"kind\":\"PersistentVolumeClaimList\",\"apiVersion\":\"v1\",\"metadata\":{"
+             "\"resourceVersion\":\"%s\",\"continue\":\"%s\"},\"items\":[",
+             version, more ? more : "");
     while (rest.s && rest.len) {
         struct str spec = str_next(&rest, ' ');
 
-        (void)buf_add_cstr(&text, is_first ? "" : ",");
+        buf_add_cstr(&text, is_first ? "" : ",");
         is_first = false;
         claim_text(spec, &text);
     }
-    (void)buf_add_cstr(&text, "]}");
+    buf_add_cstr(&text, "]}");
     play_answer(w, 200, buf_cstr(&text));
 }
 
@@ -405,9 +404,9 @@ static inline void play_event(struct world *w, const char *type, const char *spe
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORLD_TEXT_MAX);
 
-    (void)buf_addf(&text, "{\"type\":\"%s\",\"object\":", type);
+    buf_addf(&text, "{\"type\":\"%s\",\"object\":", type);
     claim_text(str_of(spec), &text);
-    (void)buf_add_cstr(&text, "}");
+    buf_add_cstr(&text, "}");
     play_line(w, buf_cstr(&text));
 }
 
@@ -415,11 +414,10 @@ static inline void play_bookmark(struct world *w, const char *version, bool ends
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORLD_TEXT_MAX);
 
-    (void)buf_addf(
-        &text,
-        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\","
-        "\"metadata\":{\"resourceVersion\":\"%s\"%s}}}",
-        version, ends_initial_events ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    buf_addf(&text,
+             "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\","
+             "\"metadata\":{\"resourceVersion\":\"%s\"%s}}}",
+             version, ends_initial_events ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
     play_line(w, buf_cstr(&text));
 }
 
@@ -427,10 +425,10 @@ static inline void play_error_event(struct world *w, int code, const char *reaso
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WORLD_TEXT_MAX);
 
-    (void)buf_addf(&text,
-                   "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\","
-                   "\"status\":\"Failure\",\"code\":%d,\"reason\":\"%s\",\"message\":\"%s\"}}",
-                   code, reason, message);
+    buf_addf(&text,
+             "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\","
+             "\"status\":\"Failure\",\"code\":%d,\"reason\":\"%s\",\"message\":\"%s\"}}",
+             code, reason, message);
     play_line(w, buf_cstr(&text));
 }
 
@@ -481,9 +479,9 @@ static inline const char *world_cached(struct world *w)
     for (const struct object *o = informer_first(w->informer, &at); o; o = informer_next(&at)) {
         struct str version = object_version(o);
 
-        (void)buf_add_cstr(&out, out.len ? " " : "");
+        buf_add_cstr(&out, out.len ? " " : "");
         object_key(o, &out);
-        (void)buf_addf(&out, "@%.*s", STR_ARG(version));
+        buf_addf(&out, "@%.*s", STR_ARG(version));
     }
     return buf_cstr(&out);
 }

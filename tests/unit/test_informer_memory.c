@@ -29,7 +29,7 @@ static void world_sync_many(struct world *w)
     _cleanup_(buf_done_p) struct buf specs = BUF_INIT(WORLD_TEXT_MAX);
 
     for (int n = 0; n < 1200; n++)
-        (void)buf_addf(&specs, "%sa/n%04d@1", n ? " " : "", n);
+        buf_addf(&specs, "%sa/n%04d@1", n ? " " : "", n);
     world_sync(w, "7", buf_cstr(&specs)); /* gives its room back at the end */
 }
 

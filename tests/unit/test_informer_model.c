@@ -177,7 +177,7 @@ static void model_answer_list(struct model *m)
     }
     for (unsigned key = 0; key < KEYS; key++)
         if (state[key].uid)
-            (void)buf_addf(&specs, "%s%s", specs.len ? " " : "", model_spec(key, state[key]));
+            buf_addf(&specs, "%s%s", specs.len ? " " : "", model_spec(key, state[key]));
     (void)snprintf(text, sizeof text, "%u", at);
     play_list(&m->w, text, buf_cstr(&specs));
 }

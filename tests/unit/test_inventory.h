@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static inline void put(enum kind kind, con
     va_list args;
 
     va_start(args, fmt);
-    (void)buf_addv(&text, fmt, args);
+    buf_addv(&text, fmt, args);
     va_end(args);
     ASSERT_OK(inventory_add_take(&world, kind_object(kind, buf_cstr(&text)), &err));
 }

@@ -38,10 +38,10 @@ static char *nested(const char *before, unsigned n, const char *middle, const ch
     struct buf b = BUF_INIT(BYTES_MAX);
 
     for (unsigned i = 0; i < n; i++)
-        (void)buf_add_cstr(&b, before);
-    (void)buf_add_cstr(&b, middle);
+        buf_add_cstr(&b, before);
+    buf_add_cstr(&b, middle);
     for (unsigned i = 0; i < n; i++)
-        (void)buf_add_cstr(&b, after);
+        buf_add_cstr(&b, after);
     return buf_take(&b);
 }
 
@@ -52,9 +52,9 @@ static char *many_members(unsigned n, bool descending)
 
     for (unsigned i = 0; i < n; i++) {
         unsigned k = descending ? n - 1 - i : i;
-        (void)buf_addf(&b, "%c\"k%u\":%u", i ? ',' : '{', k, k);
+        buf_addf(&b, "%c\"k%u\":%u", i ? ',' : '{', k, k);
     }
-    (void)buf_add_char(&b, '}');
+    buf_add_char(&b, '}');
     return buf_take(&b);
 }
 
@@ -261,7 +261,7 @@ TEST(compact_texts_and_others_are_read_alike)
         uint32_t twins;
 
         json_init(&d, BYTES_MAX);
-        (void)buf_addf(&blank, "%s ", texts[i]);
+        buf_addf(&blank, "%s ", texts[i]);
         scanned = parse(&d, texts[i]);
         twins = json_duplicates(&d, &dropped);
         parsed = parse(&d, buf_cstr(&blank));
@@ -489,7 +489,7 @@ TEST(of_duplicates_the_last_one_wins)
         ASSERT_JSON(rows[i].want, &d, parse(&d, rows[i].text));
         for (uint32_t n = 0; n < json_duplicates(&d, &duplicates); n++) {
             json_path_text(&d, duplicates[n], &paths);
-            (void)buf_add_char(&paths, ' ');
+            buf_add_char(&paths, ' ');
         }
         ASSERT_STR(rows[i].paths, buf_cstr(&paths));
     }
@@ -504,11 +504,11 @@ TEST(many_members_settle_as_few_do)
 
         /* every key twice, the second time with another value */
         for (unsigned i = 0; i < 2 * n; i++)
-            (void)buf_addf(&text, "%c\"k%u\":%u", i ? ',' : '{', i * 7 % n, i);
-        (void)buf_add_char(&text, '}');
+            buf_addf(&text, "%c\"k%u\":%u", i ? ',' : '{', i * 7 % n, i);
+        buf_add_char(&text, '}');
         for (unsigned i = n; i < 2 * n; i++)
-            (void)buf_addf(&want, "%c\"k%u\":%u", i == n ? '{' : ',', i * 7 % n, i);
-        (void)buf_add_char(&want, '}');
+            buf_addf(&want, "%c\"k%u\":%u", i == n ? '{' : ',', i * 7 % n, i);
+        buf_add_char(&want, '}');
         json_init(&d, BYTES_MAX);
         json_ref v = parse(&d, buf_cstr(&text));
         if (n % 7) { /* else not every key comes up */
@@ -527,8 +527,8 @@ TEST(huge_objects_full_of_duplicates_settle)
     json_ref v;
 
     for (unsigned i = 0; i < 200000; i++)
-        (void)buf_addf(&text, "%c\"k%u\":0", i ? ',' : '{', i % 100000);
-    (void)buf_add_char(&text, '}');
+        buf_addf(&text, "%c\"k%u\":0", i ? ',' : '{', i % 100000);
+    buf_add_char(&text, '}');
     json_init(&d, BYTES_MAX);
     v = parse(&d, buf_cstr(&text));
     ASSERT_INT(100000, json_count(&d, v));
@@ -702,7 +702,7 @@ TEST(paths_tell_where_a_value_stands)
     json_path_text(&d, json_get(&d, at, "name"), &path);
     ASSERT_STR("spec.containers[1].name", buf_cstr(&path));
     buf_clear(&path);
-    (void)buf_add_cstr(&path, "at "); /* it appends */
+    buf_add_cstr(&path, "at "); /* it appends */
     json_path_text(&d, json_at(&d, json_at(&d, json_get(&d, at, "l"), 0), 0), &path);
     ASSERT_STR("at spec.containers[1].l[0][0]", buf_cstr(&path));
 }

@@ -55,7 +55,7 @@ static inline const char *kind_text(enum kind kind, const char *text)
     json_init(&d, 16 << 20);
     buf_clear(&out);
     if (kind_read(kind, text, &d, &v, NULL) < 0)
-        (void)buf_add_cstr(&out, err.msg);
+        buf_add_cstr(&out, err.msg);
     else
         json_write(&d, v, &out);
     return buf_cstr(&out);
@@ -73,7 +73,7 @@ static inline const char *kind_report(enum kind kind, const char *text)
     buf_clear(&out);
     ASSERT_OK(kind_read(kind, text, &d, &v, &report));
     for (const char *line = field_report_next(&report, NULL); line; line = field_report_next(&report, line))
-        (void)buf_addf(&out, "%s%s", out.len ? ", " : "", line);
+        buf_addf(&out, "%s%s", out.len ? ", " : "", line);
     return buf_cstr(&out);
 }
 
@@ -92,7 +92,7 @@ static inline const char *kind_warnings(enum kind kind, const char *old, const c
         ASSERT_OK(kind_read(kind, old, &d, &before, NULL));
     kind_info(kind)->warn(&d, v, before, &report);
     for (const char *line = field_report_next(&report, NULL); line; line = field_report_next(&report, line))
-        (void)buf_addf(&out, "%s%s", out.len ? "\n" : "", line);
+        buf_addf(&out, "%s%s", out.len ? "\n" : "", line);
     return buf_cstr(&out);
 }
 
@@ -111,7 +111,7 @@ static inline const char *kind_errors(enum kind kind, enum write_part part, cons
         ASSERT_OK(kind_read(kind, old, &d, &v.old, NULL));
     object_validate(&v);
     for (uint32_t i = 0; i < errors.count; i++) {
-        (void)buf_add_cstr(&out, i ? "\n" : "");
+        buf_add_cstr(&out, i ? "\n" : "");
         field_error_text(&errors.items[i], &out);
     }
     return buf_cstr(&out);

@@ -136,7 +136,7 @@ TEST(list_errors_name_the_item)
         _cleanup_(object_unref_p) struct object *first = NULL;
         _cleanup_(object_unref_p) struct object *last = NULL;
         struct object *o = NULL;
-        (void)buf_addf(&text, MAPS("[{},%s,{'metadata':{'name':'last'}}]"), rows[i].item);
+        buf_addf(&text, MAPS("[{},%s,{'metadata':{'name':'last'}}]"), rows[i].item);
         ASSERT_OK(reading_open(&r, &config_map_kind, buf_cstr(&text)));
         ASSERT_INT(1, list_next(&r.list, &first, &err));
         ASSERT_ERR(rows[i].code, list_next(&r.list, &o, &err));
@@ -179,10 +179,10 @@ TEST(list_of_very_many_items)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(16 << 20);
     int n = 0;
 
-    (void)buf_add_cstr(&text, "{'kind':'ConfigMapList','apiVersion':'v1','items':[");
+    buf_add_cstr(&text, "{'kind':'ConfigMapList','apiVersion':'v1','items':[");
     for (int i = 0; i < 100000; i++)
-        (void)buf_add_cstr(&text, i ? ",{}" : "{}");
-    (void)buf_add_cstr(&text, "]}");
+        buf_add_cstr(&text, i ? ",{}" : "{}");
+    buf_add_cstr(&text, "]}");
     ASSERT_OK(reading_open(&r, &config_map_kind, buf_cstr(&text)));
     for (struct object *o = NULL; list_next(&r.list, &o, &err) > 0; n++)
         o = object_unref(o);

@@ -60,7 +60,7 @@ static struct str whole(struct world *w, const char *target, const char *accept)
     ASSERT_INT(200, a.call.status);
     assert_null(a.call.stream);
     buf_clear(&out);
-    (void)buf_add_str(&out, buf_str(&a.call.reply));
+    buf_add_str(&out, buf_str(&a.call.reply));
     return buf_str(&out);
 }
 
@@ -94,7 +94,7 @@ static ssize_t pull(struct asked *a, size_t room, size_t max, struct buf *out)
             break;
         if (n == 0)
             assert_true(a->woken > woken); /* it will be asked again */
-        (void)buf_add(out, part, (size_t)n);
+        buf_add(out, part, (size_t)n);
         done += (size_t)n;
     }
     return n;
@@ -171,7 +171,7 @@ TEST(other_forms_are_those_of_the_tree)
         json_init(&d, TEXT_MAX);
         ASSERT_OK(json_parse(&d, whole(&w, targets[i], NULL), &v, &err));
         json_write_pretty(&d, v, &pretty);
-        (void)buf_add_char(&pretty, '\n');
+        buf_add_char(&pretty, '\n');
         ASSERT_OK(yaml_write(&d, v, &yaml, &err));
         buf_addf(&target, "%s&pretty=true", targets[i]);
         assert_same("indented", buf_str(&pretty), whole(&w, buf_cstr(&target), NULL));
@@ -215,7 +215,7 @@ TEST(a_list_shows_one_revision_whatever_happens_meanwhile)
 
         world_init(&w, 50);
         fill(&w);
-        (void)buf_add_str(&expected, whole(&w, target, forms[i]));
+        buf_add_str(&expected, whole(&w, target, forms[i]));
         open_list(&w, &a, target, forms[i]);
         open_list(&w, &b, MAPS "?limit=395", NULL);
         for (unsigned round = 0; round < 4; round++) {
@@ -253,7 +253,7 @@ TEST(later_pages_are_streamed_at_their_revision)
     token += 12;
     end = strchr(token, '"');
     buf_addf(&target, MAPS "?limit=392&continue=%.*s", (int)(end - token), token);
-    (void)buf_add_str(&expected, whole(&w, buf_cstr(&target), NULL));
+    buf_add_str(&expected, whole(&w, buf_cstr(&target), NULL));
     churn(&w, 0);
     assert_same("continued", buf_str(&expected), whole(&w, buf_cstr(&target), NULL));
     open_list(&w, &a, buf_cstr(&target), NULL);
@@ -315,7 +315,7 @@ TEST(past_its_bound_the_list_that_stands_still_is_cut)
     world_init(&w, 10);
     for (unsigned i = 0; i < 50; i++)
         put_large(&w, i, 'x');
-    (void)buf_add_str(&expected, whole(&w, MAPS, NULL));
+    buf_add_str(&expected, whole(&w, MAPS, NULL));
     open_list(&w, &moving, MAPS, NULL);
     for (unsigned i = 0; i < 40; i++)
         put_large(&w, i, 'y');

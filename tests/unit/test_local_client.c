@@ -140,7 +140,7 @@ static void compare(struct served *w, const struct attempt *x, size_t row)
 
     if (!has_own_words)
         text = str_trim(text);
-    (void)buf_add_str(&trimmed, text);
+    buf_add_str(&trimmed, text);
     seen = buf_cstr(&trimmed);
     if (x->http_status != w->status)
         fail_msg("row %zu: %d, in text %d %s", row, x->http_status, w->status, expected);

@@ -139,7 +139,7 @@ static void pull_all(struct sent *x, struct buf *out)
     ssize_t got_bytes;
 
     while ((got_bytes = x->call.stream->pull(x->call.stream, part, sizeof part)) > 0)
-        (void)buf_add(out, part, (size_t)got_bytes);
+        buf_add(out, part, (size_t)got_bytes);
     ASSERT_INT(0, got_bytes);
 }
 
@@ -337,10 +337,10 @@ TEST(a_watch_that_falls_behind_is_cut)
 
     near_init(&n);
     watch_from_now(&n, &x, &watch_maps);
-    (void)buf_add_cstr(&body, "{'metadata':{'generateName':'g-'},'data':{'k':'");
+    buf_add_cstr(&body, "{'metadata':{'generateName':'g-'},'data':{'k':'");
     for (size_t i = 0; i < 2 * WATCH_QUEUE_BYTES_MAX / STORE_BATCH_MAX; i++)
-        (void)buf_add_char(&body, 'x');
-    (void)buf_add_cstr(&body, "'}}");
+        buf_add_char(&body, 'x');
+    buf_add_cstr(&body, "'}}");
     for (; made < STORE_BATCH_MAX; made++)
         attempt_start(
             &n, &writes[made],

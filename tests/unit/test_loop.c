@@ -60,7 +60,7 @@ static void actor_log(void *ctx)
 {
     struct actor *a = ctx;
 
-    (void)buf_add_char(&a->w->log, a->name);
+    buf_add_char(&a->w->log, a->name);
 }
 
 static void actor_log_and_disarm_other(void *ctx)

@@ -163,9 +163,9 @@ static const char *world_owners(struct world *w)
         if (time.len)
             ASSERT_OK(timestamp_parse(time, &t, &err));
         assert_true(json_is_string(&d, json_get(&d, v, "fieldsType"), "FieldsV1"));
-        (void)buf_addf(&w->shown, "%s%.*s %.*s%s%.*s %d ", w->shown.len ? "\n" : "",
-                       STR_ARG(json_get_text(&d, v, "manager")), STR_ARG(json_get_text(&d, v, "operation")),
-                       sub.len ? "/" : "", STR_ARG(sub), (int)t.seconds);
+        buf_addf(&w->shown, "%s%.*s %.*s%s%.*s %d ", w->shown.len ? "\n" : "",
+                 STR_ARG(json_get_text(&d, v, "manager")), STR_ARG(json_get_text(&d, v, "operation")),
+                 sub.len ? "/" : "", STR_ARG(sub), (int)t.seconds);
         show(&d, json_get(&d, v, "fieldsV1"), &w->shown);
     }
     return buf_cstr(&w->shown);

@@ -311,8 +311,8 @@ static void put_map(struct world *w, const char *manager, const char *sent)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BYTES_MAX), list = BUF_INIT(BYTES_MAX);
 
-    (void)buf_addf(&list, ",'managedFields':%s", sent);
-    (void)buf_addf(&body, MAP, buf_cstr(&list));
+    buf_addf(&list, ",'managedFields':%s", sent);
+    buf_addf(&body, MAP, buf_cstr(&list));
     assert_false(body.failed);
     world_put(w, manager, "", buf_cstr(&body));
 }
@@ -367,24 +367,24 @@ TEST(nesting_and_numbers_have_ends)
     _cleanup_(buf_done_p) struct buf deep = BUF_INIT(BYTES_MAX), many = BUF_INIT(BYTES_MAX);
 
     put_map(w, "a", "null");
-    (void)buf_add_cstr(&deep, "[{'manager':'x','operation':'Apply','apiVersion':'v1','fieldsType':'FieldsV1',"
-                              "'fieldsV1':");
+    buf_add_cstr(&deep, "[{'manager':'x','operation':'Apply','apiVersion':'v1','fieldsType':'FieldsV1',"
+                        "'fieldsV1':");
     for (int i = 0; i < 5000; i++)
-        (void)buf_add_cstr(&deep, "{'f:a':");
-    (void)buf_add_cstr(&deep, "{}");
+        buf_add_cstr(&deep, "{'f:a':");
+    buf_add_cstr(&deep, "{}");
     for (int i = 0; i < 5000; i++)
-        (void)buf_add_cstr(&deep, "}");
-    (void)buf_add_cstr(&deep, "}]");
+        buf_add_cstr(&deep, "}");
+    buf_add_cstr(&deep, "}]");
     put_map(w, "b", buf_cstr(&deep));
     ASSERT_OWNERS(w, "a Update 1 " MAP_FIELDS);
 
-    (void)buf_add_cstr(&many, "[");
+    buf_add_cstr(&many, "[");
     for (int i = 0; i <= MANAGED_APPLIERS_MAX; i++)
-        (void)buf_addf(&many,
-                       "%s{'manager':'%d','operation':'Apply','apiVersion':'v1','fieldsType':'FieldsV1',"
-                       "'fieldsV1':{'f:a':{}}}",
-                       i ? "," : "", i);
-    (void)buf_add_cstr(&many, "]");
+        buf_addf(&many,
+                 "%s{'manager':'%d','operation':'Apply','apiVersion':'v1','fieldsType':'FieldsV1',"
+                 "'fieldsV1':{'f:a':{}}}",
+                 i ? "," : "", i);
+    buf_add_cstr(&many, "]");
     put_map(w, "b", buf_cstr(&many));
     ASSERT_OWNERS(w, "a Update 1 " MAP_FIELDS);
 }
@@ -395,12 +395,12 @@ TEST(deep_values_are_owned_whole)
     _cleanup_(world_free_p) struct world *w = world_new(KIND_POD);
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BYTES_MAX);
 
-    (void)buf_add_cstr(&body, "{'metadata':{'name':'p'},'x':");
+    buf_add_cstr(&body, "{'metadata':{'name':'p'},'x':");
     for (int i = 0; i < 200; i++)
-        (void)buf_add_cstr(&body, "{'x':");
-    (void)buf_add_cstr(&body, "1");
+        buf_add_cstr(&body, "{'x':");
+    buf_add_cstr(&body, "1");
     for (int i = 0; i < 201; i++)
-        (void)buf_add_cstr(&body, "}");
+        buf_add_cstr(&body, "}");
     world_put(w, "a", "", buf_cstr(&body));
     (void)world_owners(w);
     ASSERT_INT(1, strstr(buf_cstr(&w->shown), "'f:x':{'.':{},'f:x':{'.':{},'f:x':{}}}") != NULL);
@@ -448,7 +448,7 @@ TEST(managers_by_user_agent)
         ASSERT_STR(rows[i][1], buf_cstr(&out));
     }
     for (int i = 0; i < 100; i++)
-        (void)buf_add_cstr(&large, "\xe2\x82\xac");
+        buf_add_cstr(&large, "\xe2\x82\xac");
     buf_clear(&out);
     manager_of_user_agent(buf_str(&large), &out);
     ASSERT_INT(126, out.len);

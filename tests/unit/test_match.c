@@ -53,7 +53,7 @@ static void modes_text(unsigned modes, bool is_reversed, struct buf *out)
     for (unsigned i = 0; i < 4; i++) {
         unsigned bit = is_reversed ? 3 - i : i;
         if (modes & 1U << bit)
-            (void)buf_addf(out, "%s'%s'", out->len ? "," : "", access_mode_names[bit]);
+            buf_addf(out, "%s'%s'", out->len ? "," : "", access_mode_names[bit]);
     }
 }
 
@@ -70,8 +70,8 @@ TEST(all_pairs_of_access_modes)
         modes_text(c, i % 2, &asks);
         buf_clear(&volume);
         buf_clear(&claim);
-        (void)buf_addf(&volume, VOLUME_TEXT("", ",'accessModes':[%s]", AVAILABLE), buf_cstr(&has));
-        (void)buf_addf(&claim, CLAIM_TEXT("", ",'accessModes':[%s]"), buf_cstr(&asks));
+        buf_addf(&volume, VOLUME_TEXT("", ",'accessModes':[%s]", AVAILABLE), buf_cstr(&has));
+        buf_addf(&claim, CLAIM_TEXT("", ",'accessModes':[%s]"), buf_cstr(&asks));
         if (match(buf_cstr(&volume), buf_cstr(&claim), &(struct match_options){ 0 }) != expected)
             fail_msg("%s for %s", buf_cstr(&has), buf_cstr(&asks));
         ASSERT_STR(reject_names[expected], named(buf_cstr(&volume), buf_cstr(&claim)));

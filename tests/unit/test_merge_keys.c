@@ -98,17 +98,17 @@ static void add_member(const struct schema *s, struct str path, const char *valu
         fail_msg("%s has no %s", s->go_name, path.s);
         return; /* not reached, but the analyzers do not know */
     }
-    (void)buf_addf(out, "\"%s\":", f->name);
+    buf_addf(out, "\"%s\":", f->name);
     if (!rest.s) {
-        (void)buf_add_cstr(out, value);
+        buf_add_cstr(out, value);
     } else if (f->type == FIELD_LIST) {
-        (void)buf_addf(out, "[{\"%s\":\"parent\",", f->merge_key);
+        buf_addf(out, "[{\"%s\":\"parent\",", f->merge_key);
         add_member(f->sub, rest, value, out);
-        (void)buf_add_cstr(out, "}]");
+        buf_add_cstr(out, "}]");
     } else {
-        (void)buf_add_char(out, '{');
+        buf_add_char(out, '{');
         add_member(f->sub, rest, value, out);
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
     }
 }
 
@@ -116,9 +116,9 @@ static char *text_with(const struct kind_info *k, const char *path, const char *
 {
     struct buf out = BUF_INIT(TEXT_BYTES_MAX);
 
-    (void)buf_add_char(&out, '{');
+    buf_add_char(&out, '{');
     add_member(k->schema, str_of(path), value, &out);
-    (void)buf_add_char(&out, '}');
+    buf_add_char(&out, '}');
     assert_true(!out.failed);
     return buf_take(&out);
 }

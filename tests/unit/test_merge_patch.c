@@ -14,8 +14,7 @@ static struct object *object_of(const char *meta)
     json_init(&d, 1 << 20);
     buf_clear(&text);
     buf_clear(&quoted);
-    (void)buf_addf(&text, "{'kind':'ConfigMap','apiVersion':'v1','metadata':{'name':'m','namespace':'n'%s}}",
-                   meta);
+    buf_addf(&text, "{'kind':'ConfigMap','apiVersion':'v1','metadata':{'name':'m','namespace':'n'%s}}", meta);
     kind_quotes(buf_cstr(&text), &quoted);
     ASSERT_OK(object_decode(kind_info(KIND_CONFIG_MAP), buf_str(&quoted), &d, &o, &err));
     return o;
@@ -117,22 +116,22 @@ TEST(parts_follow_one_another)
         }
         if (set & 8) {
             merge_patch_member(&p, "spec");
-            (void)buf_add_cstr(&out, "{\"x\":1}");
+            buf_add_cstr(&out, "{\"x\":1}");
         }
         if (set & 16) {
             merge_patch_member(&p, "status");
-            (void)buf_add_cstr(&out, "null");
+            buf_add_cstr(&out, "null");
         }
         ASSERT_OK(merge_patch_end(&p, &err));
 
-        (void)buf_add_cstr(&expected, "{'metadata':{" PRE);
+        buf_add_cstr(&expected, "{'metadata':{" PRE);
         for (unsigned i = 0; i < 3; i++)
-            (void)buf_add_cstr(&expected, set & 1U << i ? texts[i] : "");
-        (void)buf_add_cstr(&expected, "}");
+            buf_add_cstr(&expected, set & 1U << i ? texts[i] : "");
+        buf_add_cstr(&expected, "}");
         for (unsigned i = 3; i < 5; i++)
             if (set & 1U << i)
-                (void)buf_addf(&expected, ",%s", texts[i]);
-        (void)buf_add_cstr(&expected, "}");
+                buf_addf(&expected, ",%s", texts[i]);
+        buf_add_cstr(&expected, "}");
         ASSERT_STR(buf_cstr(&expected), text_of(&out));
     }
 }

@@ -58,7 +58,7 @@ static inline int disk_call(const char *slot, const char *what, bool *ret_does, 
 
     *ret_does = true;
     pthread_mutex_lock(&disk.lock);
-    (void)buf_addf(&disk.log, "%s %s\n", slot, what);
+    buf_addf(&disk.log, "%s %s\n", slot, what);
     for (unsigned i = 0; i < disk.fails_count && r == 0; i++) {
         struct slot_failure *f = &disk.fails[i];
 
@@ -103,7 +103,7 @@ static inline int disk_volume_name(const struct volume_plugin *self, const struc
                                    struct buf *ret, struct error *e)
 {
     (void)self;
-    (void)buf_add_cstr(ret, spec_name(s));
+    buf_add_cstr(ret, spec_name(s));
     return buf_check(ret, "name", e);
 }
 

@@ -22,7 +22,7 @@ static void on_changed(void *ctx, const char *pod_uid)
     struct parts *w = the_parts;
 
     assert_null(ctx);
-    (void)buf_addf(&told, "%s ", pod_uid);
+    buf_addf(&told, "%s ", pod_uid);
     if (dropping)
         contents_drop_pod(w->part, dropping->uid);
 }
@@ -368,11 +368,11 @@ TEST(a_pod_shows_so_much_and_no_more)
     struct parts w;
 
     world_init(&w);
-    (void)buf_add_cstr(&volumes, "{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\",\"uid\":\"u\"},"
-                                 "\"spec\":{\"volumes\":[{\"name\":\"v\",\"projected\":{\"sources\":[");
+    buf_add_cstr(&volumes, "{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\",\"uid\":\"u\"},"
+                           "\"spec\":{\"volumes\":[{\"name\":\"v\",\"projected\":{\"sources\":[");
     for (unsigned i = 0; i < CONTENTS_POD_MAX + 1; i++)
-        (void)buf_addf(&volumes, "%s{\"configMap\":{\"name\":\"m%u\"}}", i ? "," : "", i);
-    (void)buf_add_cstr(&volumes, ",{\"serviceAccountToken\":{\"path\":\"t\"}}]}}]}}");
+        buf_addf(&volumes, "%s{\"configMap\":{\"name\":\"m%u\"}}", i ? "," : "", i);
+    buf_add_cstr(&volumes, ",{\"serviceAccountToken\":{\"path\":\"t\"}}]}}]}}");
     json_init(&d, (size_t)16 << 20);
     ASSERT_OK(object_decode(kind_info(KIND_POD), buf_str(&volumes), &d, &pod, &err));
     for (unsigned again = 0; again < 2; again++) {

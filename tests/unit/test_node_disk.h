@@ -22,7 +22,7 @@ static inline void disk_keep_log(void *ctx, const char *line, size_t len)
 {
     struct disk *d = ctx;
 
-    (void)buf_add(&d->log, line, len);
+    buf_add(&d->log, line, len);
 }
 
 static inline struct disk *disk_new(void)

@@ -201,7 +201,7 @@ TEST(what_a_node_does_about_a_claim)
                        rows[i].meta[0] ? "," : "", rows[i].meta, rows[i].modes, rows[i].status);
         c = hand_decode(KIND_CLAIM, str_of(kind_row(text)));
         p = growth_plan(claim_of(c), volume_of(pv), rows[i].in_use, rows[i].is_read_only);
-        (void)quantity_format(&p.to, &to);
+        quantity_format(&p.to, &to);
         if (p.what != rows[i].expected || strcmp(buf_cstr(&to), rows[i].to) != 0)
             fail_msg("row %zu: %d to %s", i, (int)p.what, buf_cstr(&to));
         (void)object_unref(c);

@@ -36,7 +36,7 @@ static void dump_dirs(const char *path, unsigned depth, struct buf *out)
         bool is_pod = depth == 1 && strcmp(strrchr(path, '/'), "/pods") == 0;
 
         (void)snprintf(below, sizeof below, "%s/%s", path, names[i]);
-        (void)buf_addf(out, "%*s%s\n", (int)depth, "", is_pod ? "POD" : names[i]);
+        buf_addf(out, "%*s%s\n", (int)depth, "", is_pod ? "POD" : names[i]);
         dump_dirs(below, depth + 1, out);
         free(names[i]);
     }
@@ -54,10 +54,10 @@ static void dump(struct buf *out)
     (void)snprintf(path, sizeof path, "%s/pods", bench.root);
     dump_dirs(path, 1, out);
     ASSERT_SENT(&bench.w.served, 200, "GET", NODE_PATH, NULL);
-    (void)buf_addf(out, "in use: %s\n", got(&bench.w.served, "status/volumesInUse/0"));
-    (void)buf_addf(out, "volumes %zu, pods %zu, operations %zu, ready %d %d\n", a->world.volumes.count,
-                   a->world.pods.count, nested_pending(a->ops), a->has_pods, a->has_attached);
-    (void)buf_add_cstr(out, DEVICES);
+    buf_addf(out, "in use: %s\n", got(&bench.w.served, "status/volumesInUse/0"));
+    buf_addf(out, "volumes %zu, pods %zu, operations %zu, ready %d %d\n", a->world.volumes.count,
+             a->world.pods.count, nested_pending(a->ops), a->has_pods, a->has_attached);
+    buf_add_cstr(out, DEVICES);
     (void)snprintf(path, sizeof path, "%s/plugins", bench.root);
     dump_dirs(path, 0, out);
 }

@@ -544,12 +544,11 @@ TEST(values_cannot_grow_without_end)
     json_ref root;
     const char *ret = NULL;
 
-    (void)buf_add_cstr(&body,
-                       "{'metadata':{'name':'p','namespace':'a'},'spec':{'containers':[{'name':'c','env':["
-                       "{'name':'V0','value':'0123456789'}");
+    buf_add_cstr(&body, "{'metadata':{'name':'p','namespace':'a'},'spec':{'containers':[{'name':'c','env':["
+                        "{'name':'V0','value':'0123456789'}");
     for (unsigned i = 1; i <= 20; i++)
-        (void)buf_addf(&body, ",{'name':'V%u','value':'$(V%u)$(V%u)'}", i, i - 1, i - 1);
-    (void)buf_add_cstr(&body, "]}]}}");
+        buf_addf(&body, ",{'name':'V%u','value':'$(V%u)$(V%u)'}", i, i - 1, i - 1);
+    buf_add_cstr(&body, "]}]}}");
     o = kind_object(KIND_POD, buf_cstr(&body));
     json_init(&d, 1 << 20);
     ASSERT_OK(json_parse(&d, o->text, &root, &err));

@@ -59,8 +59,7 @@ enum volumes_state pod_volumes_state(const struct node_pod *p)
 void pod_volumes_words(const struct node_pod *p, const char *cause, struct buf *out)
 {
     (void)p;
-    (void)buf_addf(out, "unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: %s",
-                   cause);
+    buf_addf(out, "unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: %s", cause);
 }
 
 struct node_mount *pod_mount_named(const struct node_pod *p, const char *outer_name)

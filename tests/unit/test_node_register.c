@@ -51,7 +51,7 @@ static void agent_reported(void *ctx, struct texts names)
 
     (void)ctx;
     for (uint32_t i = 0; i < names.count; i++)
-        (void)buf_addf(&list, "%s%s", i ? "," : "", names.items[i]);
+        buf_addf(&list, "%s%s", i ? "," : "", names.items[i]);
     (void)snprintf(agent.told, sizeof agent.told, "%s", buf_cstr(&list));
     agent.tells++;
 }
@@ -162,7 +162,7 @@ static const char *text_of(const struct parts *w, json_ref v)
     static struct buf out = { .len_max = 4096 };
 
     buf_clear(&out);
-    (void)buf_add_str(&out, v ? json_text(&w->served.doc, v) : STR_LIT("-"));
+    buf_add_str(&out, v ? json_text(&w->served.doc, v) : STR_LIT("-"));
     return buf_cstr(&out);
 }
 

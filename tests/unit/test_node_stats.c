@@ -347,7 +347,7 @@ TEST(block_volumes_have_a_size)
 
 static void write_word(void *ctx, struct buf *out)
 {
-    (void)buf_addf(out, "{\"word\":\"%s\"}", (const char *)ctx);
+    buf_addf(out, "{\"word\":\"%s\"}", (const char *)ctx);
 }
 
 TEST(the_server_shows_them_where_a_node_is)

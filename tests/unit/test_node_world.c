@@ -45,7 +45,7 @@ TEST(volumes_are_in_the_order_of_their_names)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         (void)add(names[i]);
     for (const struct node_volume *v = omap_first(&world.volumes, &at); v; v = omap_next(&at))
-        (void)buf_addf(&order, "%s ", v->name);
+        buf_addf(&order, "%s ", v->name);
     ASSERT_STR("a/z p/a p/m p/z q/b ", buf_cstr(&order));
     assert_ptr_equal(add("p/m"), world_find_volume(&world, "p/m")); /* there is one of each */
     ASSERT_INT(5, world.volumes.count);
@@ -101,7 +101,7 @@ TEST(names_of_a_mount_are_sorted_and_there_once)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_true(mount_add_name(m, names[i]));
     for (size_t i = 0; i < m->outer_names.count; i++)
-        (void)buf_addf(&all, "%s ", m->outer_names.items[i]);
+        buf_addf(&all, "%s ", m->outer_names.items[i]);
     ASSERT_STR("a b m z ", buf_cstr(&all));
     m->is_wanted = true;
     mount_unwant(m);

@@ -349,7 +349,7 @@ TEST(keys)
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
 
     object_key(claim, &out);
-    (void)buf_add_char(&out, ' ');
+    buf_add_char(&out, ' ');
     object_key(pv, &out);
     ASSERT_STR("ns/c v", buf_cstr(&out));
 }
@@ -503,11 +503,11 @@ TEST(objects_too_large_are_refused)
     char *at;
 
     json_init(&large, (size_t)64 << 20);
-    (void)buf_add_cstr(&text, "{\"x\":\"");
+    buf_add_cstr(&text, "{\"x\":\"");
     at = buf_grow(&text, filler);
     assert_non_null(at);
     memset(at, 'a', filler);
-    (void)buf_add_cstr(&text, "\"}");
+    buf_add_cstr(&text, "\"}");
     ASSERT_ERR(ERR_TOO_LARGE, object_decode(kind_info(KIND_VOLUME), buf_str(&text), &large, &o, &err));
     assert_null(o);
 }

@@ -700,9 +700,9 @@ static void note_state(void *ctx, const struct operation_state *s)
 {
     struct buf *out = ctx;
 
-    (void)buf_addf(out, "%s%s failed %u, from %llu ms, again at %llu ms: '%s'\n", s->name,
-                   s->is_running ? " runs," : "", s->failures, (unsigned long long)(s->began_ns / NS_PER_MS),
-                   (unsigned long long)(s->retry_at_ns / NS_PER_MS), s->message);
+    buf_addf(out, "%s%s failed %u, from %llu ms, again at %llu ms: '%s'\n", s->name,
+             s->is_running ? " runs," : "", s->failures, (unsigned long long)(s->began_ns / NS_PER_MS),
+             (unsigned long long)(s->retry_at_ns / NS_PER_MS), s->message);
 }
 
 static const char *states_of(struct world *w, const char *key, struct buf *out)

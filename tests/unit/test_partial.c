@@ -41,7 +41,7 @@ TEST(partial_is_the_metadata_as_it_stands)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(object_unref_p) struct object *o = kind_object(KIND_LEASE, rows[i].text);
         _cleanup_(buf_done_p) struct buf expected = BUF_INIT(4096);
-        (void)buf_addf(&expected, PARTIAL("%s"), rows[i].meta);
+        buf_addf(&expected, PARTIAL("%s"), rows[i].meta);
         ASSERT_STR(kind_row(buf_cstr(&expected)), partial(o, "v1"));
     }
 }
@@ -80,16 +80,16 @@ TEST(partial_list_frames_the_items)
 
     partial_write_list_begin(&meta, "v1", &out);
     partial_write(a, "v1", &out);
-    (void)buf_add_char(&out, ',');
+    buf_add_char(&out, ',');
     partial_write(b, "v1", &out);
-    (void)buf_add_cstr(&out, LIST_WRITE_END);
+    buf_add_cstr(&out, LIST_WRITE_END);
     ASSERT_STR(kind_row("{'kind':'PartialObjectMetadataList','apiVersion':'meta.k8s.io/v1','metadata':"
                         "{'resourceVersion':'9','continue':'more','remainingItemCount':4},'items':[" PARTIAL(
                             "{'name':'a'}") "," PARTIAL("{'name':'b'}") "]}"),
                buf_cstr(&out));
     meta = (struct list_meta){ STR_LIT("9"), STR_LIT(""), -1 };
     partial_write_list_begin(&meta, "v1beta1", &none);
-    (void)buf_add_cstr(&none, LIST_WRITE_END);
+    buf_add_cstr(&none, LIST_WRITE_END);
     ASSERT_STR(kind_row("{'kind':'PartialObjectMetadataList','apiVersion':'meta.k8s.io/v1beta1','metadata':"
                         "{'resourceVersion':'9'},'items':[]}"),
                buf_cstr(&none));

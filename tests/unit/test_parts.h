@@ -183,9 +183,9 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
     if (is_counted(a->request)) {
         size_t before = w->log.len;
 
-        (void)buf_addf(&w->log, "%s ", target_method(a->request));
+        buf_addf(&w->log, "%s ", target_method(a->request));
         target_write(a->request, &w->log);
-        (void)buf_add_char(&w->log, '\n');
+        buf_add_char(&w->log, '\n');
         if (w->refused && strncmp(buf_cstr(&w->log) + before, w->refused, strlen(w->refused)) == 0) {
             wire_hold(x, a);
             loop_defer(&x->failing);
@@ -380,8 +380,8 @@ static inline void assert_asked(struct parts *w, const char *expected)
     while (rest.len) {
         struct str line = str_next(&rest, '\n');
 
-        (void)buf_add_str(&plain, str_next(&line, '?'));
-        (void)buf_add_char(&plain, '\n');
+        buf_add_str(&plain, str_next(&line, '?'));
+        buf_add_char(&plain, '\n');
     }
     ASSERT_STR(expected, buf_cstr(&plain));
     buf_clear(&w->log);
@@ -458,7 +458,7 @@ static inline void parts_dump(struct parts *w, struct buf *out)
         items = json_get(&w->served.doc, w->served.root, "items");
         drop_chance(&w->served.doc, items);
         json_write_pretty(&w->served.doc, items, out);
-        (void)buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
     }
 }
 

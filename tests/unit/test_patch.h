@@ -67,13 +67,16 @@ static char *large_text(const char *head, const char *item, unsigned count, cons
 {
     struct buf b = BUF_INIT(BYTES_MAX);
 
-    (void)buf_add_cstr(&b, head);
+    buf_add_cstr(&b, head);
     for (unsigned i = 0; i < count; i++) {
-        (void)buf_add(&b, ",", i > 0);
+        buf_add(&b, ",", i > 0);
         for (const char *c = item; *c; c++)
-            (void)(*c == '#' ? buf_addf(&b, "%u", i) : buf_add_char(&b, *c));
+            if (*c == '#')
+                buf_addf(&b, "%u", i);
+            else
+                buf_add_char(&b, *c);
     }
-    (void)buf_add_cstr(&b, tail);
+    buf_add_cstr(&b, tail);
     assert_true(!b.failed);
     return buf_take(&b);
 }
@@ -84,10 +87,10 @@ static char *nested_text(const char *before, unsigned n, const char *middle, con
     struct buf b = BUF_INIT(BYTES_MAX);
 
     for (unsigned i = 0; i < n; i++)
-        (void)buf_add_cstr(&b, before);
-    (void)buf_add_cstr(&b, middle);
+        buf_add_cstr(&b, before);
+    buf_add_cstr(&b, middle);
     for (unsigned i = 0; i < n; i++)
-        (void)buf_add_cstr(&b, after);
+        buf_add_cstr(&b, after);
     assert_true(!b.failed);
     return buf_take(&b);
 }

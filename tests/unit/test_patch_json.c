@@ -352,7 +352,7 @@ static char *quoted(const char *text)
     struct buf b = BUF_INIT(BYTES_MAX);
 
     for (; *text; text++)
-        (void)buf_add_char(&b, *text == '\'' ? '"' : *text);
+        buf_add_char(&b, *text == '\'' ? '"' : *text);
     assert_true(!b.failed);
     return buf_take(&b);
 }
@@ -530,8 +530,8 @@ TEST(long_paths_leave_room_for_the_reason)
 
     for (unsigned shift = 0; shift < 3; shift++) {
         buf_clear(&patch);
-        (void)buf_addf(&patch, "[{\"op\":\"test\",\"path\":\"/%.*s%s/%s\",\"value\":1}]", (int)shift, "xx",
-                       path, path);
+        buf_addf(&patch, "[{\"op\":\"test\",\"path\":\"/%.*s%s/%s\",\"value\":1}]", (int)shift, "xx", path,
+                 path);
         assert_null(patch_text(PATCH_JSON, NULL, "{}", buf_cstr(&patch), &code));
         ASSERT_INT(-ERR_INVALID, code);
         assert_true(str_is_utf8(str_of(err.msg)));
@@ -558,22 +558,25 @@ static void add_tests(const struct json *d, json_ref v, struct str pointer, stru
 {
     uint32_t index = 0;
 
-    (void)buf_addf(patch, "%c{\"op\":\"test\",\"path\":", patch->len ? ',' : '[');
+    buf_addf(patch, "%c{\"op\":\"test\",\"path\":", patch->len ? ',' : '[');
     json_write_string(patch, pointer);
-    (void)buf_add_cstr(patch, ",\"value\":");
+    buf_add_cstr(patch, ",\"value\":");
     json_write(d, v, patch);
-    (void)buf_add_char(patch, '}');
+    buf_add_char(patch, '}');
     for (json_ref m = json_first(d, v); m; m = json_next(d, m), index++) {
         _cleanup_(buf_done_p) struct buf below = BUF_INIT(BYTES_MAX);
         struct str key = json_key(d, m);
-        (void)buf_add_str(&below, pointer);
-        (void)buf_add_char(&below, '/');
+        buf_add_str(&below, pointer);
+        buf_add_char(&below, '/');
         if (json_type(d, v) == JSON_ARRAY)
-            (void)buf_addf(&below, "%u", index);
+            buf_addf(&below, "%u", index);
         for (size_t i = 0; i < key.len; i++)
-            (void)(key.s[i] == '~'   ? buf_add_cstr(&below, "~0")
-                   : key.s[i] == '/' ? buf_add_cstr(&below, "~1")
-                                     : buf_add_char(&below, key.s[i]));
+            if (key.s[i] == '~')
+                buf_add_cstr(&below, "~0");
+            else if (key.s[i] == '/')
+                buf_add_cstr(&below, "~1");
+            else
+                buf_add_char(&below, key.s[i]);
         add_tests(d, m, buf_str(&below), patch);
     }
 }
@@ -590,7 +593,7 @@ TEST(a_patch_that_tests_everything_passes_and_changes_nothing)
     ASSERT_OK(json_parse(&d, str_of(target), &t, &err));
     before = json_copy(&d, t);
     add_tests(&d, t, STR_LIT(""), &patch);
-    (void)buf_add_char(&patch, ']');
+    buf_add_char(&patch, ']');
     ASSERT_OK(json_parse(&d, buf_str(&patch), &p, &err));
     ASSERT_INT(14, json_count(&d, p));
     ASSERT_OK(patch_json(&d, t, p, &err));
@@ -644,10 +647,10 @@ TEST(copies_that_double_are_refused_before_they_take_memory)
                                          message = BUF_INIT(BYTES_MAX);
         struct patch_cost cost;
 
-        (void)buf_addf(&target,
-                       "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"a\":\"%s\"}},\"list\":[0]}", text);
-        (void)buf_addf(&op, "{\"op\":\"copy\",\"from\":\"%s\",\"path\":\"%s\"}", rows[i].from, rows[i].to);
-        (void)buf_addf(&message, "copying from path '%s'" COPIES_REFUSED, rows[i].from);
+        buf_addf(&target, "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"a\":\"%s\"}},\"list\":[0]}",
+                 text);
+        buf_addf(&op, "{\"op\":\"copy\",\"from\":\"%s\",\"path\":\"%s\"}", rows[i].from, rows[i].to);
+        buf_addf(&message, "copying from path '%s'" COPIES_REFUSED, rows[i].from);
         _cleanup_(freep) char *patch = large_text("[", buf_cstr(&op), 40, "]");
         ASSERT_ERR(ERR_INVALID, patch_measure(buf_cstr(&target), patch, &cost));
         ASSERT_STR(buf_cstr(&message), err.msg);
@@ -678,7 +681,7 @@ TEST(copies_are_counted_over_the_whole_patch)
         _cleanup_(buf_done_p) struct buf object = BUF_INIT(BYTES_MAX);
         struct patch_cost cost;
 
-        (void)buf_addf(&object, "{\"a\":\"%s\"}", target);
+        buf_addf(&object, "{\"a\":\"%s\"}", target);
         if (rows[i].is_allowed) {
             ASSERT_OK(patch_measure(buf_cstr(&object), patch, &cost));
             continue;
@@ -726,8 +729,8 @@ TEST(walking_far_too_often_is_refused)
         _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
         int code;
         for (unsigned n = 0; n < 10000; n++)
-            (void)buf_addf(&patch, "%c%s", n ? ',' : '[', rows[i].op);
-        (void)buf_add_char(&patch, ']');
+            buf_addf(&patch, "%c%s", n ? ',' : '[', rows[i].op);
+        buf_add_char(&patch, ']');
         assert_null(patch_text(PATCH_JSON, NULL, rows[i].list ? list : object, buf_cstr(&patch), &code));
         ASSERT_INT(-ERR_TOO_LARGE, code);
         ASSERT_STR("the patch takes more than 20000000 steps to apply", err.msg);
@@ -741,11 +744,11 @@ TEST(moving_a_large_value_often_is_refused)
     int code;
 
     for (unsigned n = 0; n < 5000; n++)
-        (void)buf_addf(&patch,
-                       "%c{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},"
-                       "{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a\"}",
-                       n ? ',' : '[');
-    (void)buf_add_char(&patch, ']');
+        buf_addf(&patch,
+                 "%c{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b\"},"
+                 "{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/a\"}",
+                 n ? ',' : '[');
+    buf_add_char(&patch, ']');
     assert_null(patch_text(PATCH_JSON, NULL, target, buf_cstr(&patch), &code));
     ASSERT_INT(-ERR_TOO_LARGE, code);
 }
@@ -783,7 +786,7 @@ TEST(results_do_not_nest_too_deep)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
         int code;
-        (void)buf_addf(&patch, "%s%s%s%s%s", rows[i].head, path, rows[i].middle, half, rows[i].tail);
+        buf_addf(&patch, "%s%s%s%s%s", rows[i].head, path, rows[i].middle, half, rows[i].tail);
         _cleanup_(freep) char *have = patch_text(PATCH_JSON, NULL, half, buf_cstr(&patch), &code);
         ASSERT_INT(rows[i].refused ? -ERR_INVALID : 0, code);
         assert_true(have || strstr(err.msg, "the document would nest deeper than 10000"));
@@ -802,8 +805,8 @@ TEST(moving_deeper_and_deeper_is_refused)
         int code;
         buf_clear(&target);
         buf_clear(&patch);
-        (void)buf_addf(&target, "{\"b\":%s%s%s,%s", extra ? "[" : "", b, extra ? "]" : "", a + 1);
-        (void)buf_addf(&patch, "[{\"op\":\"move\",\"from\":\"/b\",\"path\":\"%s/b\"}]", path);
+        buf_addf(&target, "{\"b\":%s%s%s,%s", extra ? "[" : "", b, extra ? "]" : "", a + 1);
+        buf_addf(&patch, "[{\"op\":\"move\",\"from\":\"/b\",\"path\":\"%s/b\"}]", path);
         _cleanup_(freep) char *have =
             patch_text(PATCH_JSON, NULL, buf_cstr(&target), buf_cstr(&patch), &code);
         ASSERT_INT(extra ? -ERR_INVALID : 0, code);
@@ -819,10 +822,10 @@ TEST(deep_documents_are_tested_and_copied)
     int code;
 
     /* The patch itself nests two deeper than the value in it. */
-    (void)buf_addf(&patch,
-                   "[{\"op\":\"test\",\"path\":\"/a/a\",\"value\":%s},"
-                   "{\"op\":\"copy\",\"from\":\"/a/a\",\"path\":\"/b\"},{\"op\":\"remove\",\"path\":\"/b\"}]",
-                   inner);
+    buf_addf(&patch,
+             "[{\"op\":\"test\",\"path\":\"/a/a\",\"value\":%s},"
+             "{\"op\":\"copy\",\"from\":\"/a/a\",\"path\":\"/b\"},{\"op\":\"remove\",\"path\":\"/b\"}]",
+             inner);
     _cleanup_(freep) char *have = patch_text(PATCH_JSON, NULL, deep, buf_cstr(&patch), &code);
     ASSERT_INT(0, code);
     ASSERT_STR(deep, have);

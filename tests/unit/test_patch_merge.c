@@ -52,18 +52,18 @@ TEST(many_members_merge_as_few_do)
         _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX), want = BUF_INIT(BYTES_MAX);
         /* every third goes, every third changes, every third is new */
         for (unsigned i = n; i-- > 0;)
-            (void)buf_addf(&patch, "%c\"%c%u\":%s", i == n - 1 ? '{' : ',', i % 3 == 2 ? 'n' : 'k', i,
-                           i % 3 ? "{\"x\":1}" : "null");
-        (void)buf_add_char(&patch, '}');
+            buf_addf(&patch, "%c\"%c%u\":%s", i == n - 1 ? '{' : ',', i % 3 == 2 ? 'n' : 'k', i,
+                     i % 3 ? "{\"x\":1}" : "null");
+        buf_add_char(&patch, '}');
         for (unsigned i = 0; i < n; i++)
             if (i % 3 == 1)
-                (void)buf_addf(&want, "%c\"k%u\":{\"x\":1}", want.len ? ',' : '{', i);
+                buf_addf(&want, "%c\"k%u\":{\"x\":1}", want.len ? ',' : '{', i);
             else if (i % 3 == 2)
-                (void)buf_addf(&want, "%c\"k%u\":%u", want.len ? ',' : '{', i, i);
+                buf_addf(&want, "%c\"k%u\":%u", want.len ? ',' : '{', i, i);
         for (unsigned i = n; i-- > 0;)
             if (i % 3 == 2)
-                (void)buf_addf(&want, "%c\"n%u\":{\"x\":1}", want.len ? ',' : '{', i);
-        (void)buf_add_cstr(&want, want.len ? "}" : "{}");
+                buf_addf(&want, "%c\"n%u\":{\"x\":1}", want.len ? ',' : '{', i);
+        buf_add_cstr(&want, want.len ? "}" : "{}");
         check_row(PATCH_MERGE, NULL, &(struct patch_row){ target, buf_cstr(&patch), buf_cstr(&want) });
     }
 }
@@ -77,14 +77,14 @@ static void random_tree(unsigned *seed, unsigned depth, struct buf *out)
     *seed = *seed * 1103515245 + 12345;
     members = (*seed >> 16) % 5;
     if (!depth || members == 4) {
-        (void)buf_add_cstr(out, scalars[(*seed >> 20) % ARRAY_LEN(scalars)]);
+        buf_add_cstr(out, scalars[(*seed >> 20) % ARRAY_LEN(scalars)]);
         return;
     }
     for (unsigned i = 0; i < members; i++) {
-        (void)buf_addf(out, "%c\"%c\":", i ? ',' : '{', 'a' + (int)i);
+        buf_addf(out, "%c\"%c\":", i ? ',' : '{', 'a' + (int)i);
         random_tree(seed, depth - 1, out);
     }
-    (void)buf_add_cstr(out, members ? "}" : "{}");
+    buf_add_cstr(out, members ? "}" : "{}");
 }
 
 TEST(a_merge_patch_applied_twice_changes_nothing_more)

@@ -254,14 +254,14 @@ TEST(every_keyed_list_merges_by_its_key)
         };
         struct buf texts[3] = { BUF_INIT(1000), BUF_INIT(1000), BUF_INIT(1000) };
         for (int n = 0; n < 3; n++) {
-            (void)buf_addf(&texts[n], "%s\"%s\":", rows[i].head, rows[i].list);
+            buf_addf(&texts[n], "%s\"%s\":", rows[i].head, rows[i].list);
             for (const char *c = items[n]; *c; c++) {
                 if (*c == 'K')
-                    (void)buf_add_cstr(&texts[n], rows[i].key);
+                    buf_add_cstr(&texts[n], rows[i].key);
                 else if (*c != 'Q' || !rows[i].number)
-                    (void)buf_add_char(&texts[n], *c == '\'' || *c == 'Q' ? '"' : *c);
+                    buf_add_char(&texts[n], *c == '\'' || *c == 'Q' ? '"' : *c);
             }
-            (void)buf_add_cstr(&texts[n], rows[i].tail);
+            buf_add_cstr(&texts[n], rows[i].tail);
         }
         check_row(PATCH_STRATEGIC, &object_schema,
                   &(struct patch_row){ buf_cstr(&texts[0]), buf_cstr(&texts[1]), buf_cstr(&texts[2]) });
@@ -630,11 +630,11 @@ TEST(a_list_is_turned_round)
     int code;
 
     for (unsigned i = LARGE; i-- > 0;) {
-        (void)buf_addf(&patch, "%s{\"name\":%u}", patch.len ? "," : "{\"$setElementOrder/secrets\":[", i);
-        (void)buf_addf(&want, "%s{\"name\":%u}", want.len ? "," : "{\"secrets\":[", i);
+        buf_addf(&patch, "%s{\"name\":%u}", patch.len ? "," : "{\"$setElementOrder/secrets\":[", i);
+        buf_addf(&want, "%s{\"name\":%u}", want.len ? "," : "{\"secrets\":[", i);
     }
-    (void)buf_add_cstr(&patch, "]}");
-    (void)buf_add_cstr(&want, "]}");
+    buf_add_cstr(&patch, "]}");
+    buf_add_cstr(&want, "]}");
     _cleanup_(freep) char *have =
         patch_text(PATCH_STRATEGIC, &object_schema, target, buf_cstr(&patch), &code);
     ASSERT_INT(0, code);
@@ -713,7 +713,7 @@ TEST(deep_patches)
     _cleanup_(freep) char *lists = nested_text("[", JSON_DEPTH_MAX - 1, "", "]");
     _cleanup_(buf_done_p) struct buf list = BUF_INIT(BYTES_MAX);
 
-    (void)buf_addf(&list, "{\"a\":%s}", lists);
+    buf_addf(&list, "{\"a\":%s}", lists);
     struct patch_row rows[] = {
         { deep, other, other },
         { "{}", deep, deep },
@@ -736,7 +736,7 @@ TEST(a_deep_item_without_its_key_is_refused)
     _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BYTES_MAX);
     int code;
 
-    (void)buf_addf(&patch, LIST("[{\"x\":%s}]"), lists);
+    buf_addf(&patch, LIST("[{\"x\":%s}]"), lists);
     assert_null(patch_text(PATCH_STRATEGIC, &object_schema, LIST("[]"), buf_cstr(&patch), &code));
     ASSERT_INT(-ERR_BAD_REQUEST, code);
 }

@@ -581,7 +581,7 @@ TEST(what_the_owner_adds_stays)
     struct pki_options o = options(&d);
 
     start(&o);
-    (void)buf_addf(&text, "%s%s", read_text(in_dir(&d, "kubeconfig")), addition);
+    buf_addf(&text, "%s%s", read_text(in_dir(&d, "kubeconfig")), addition);
     put_file(in_dir(&d, "kubeconfig"), buf_cstr(&text));
     start(&o);
     ASSERT_STR(buf_cstr(&text), read_text(in_dir(&d, "kubeconfig")));

@@ -4,8 +4,8 @@
 
 static void keep_key(void *ctx, struct str key)
 {
-    (void)buf_add_str(ctx, key);
-    (void)buf_add_char(ctx, '\n');
+    buf_add_str(ctx, key);
+    buf_add_char(ctx, '\n');
 }
 
 static struct object *object_of(enum kind kind, const char *text)

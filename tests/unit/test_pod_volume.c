@@ -310,12 +310,12 @@ TEST(pod_volume_template_annotations_have_bounds)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(1 << 20);
 
-    (void)buf_add_cstr(&text,
-                       "{'metadata':{'name':'p','namespace':'ns'},'spec':{'volumes':[{'name':'v','ephemeral':"
-                       "{'volumeClaimTemplate':{" CLAIM_SPEC ",'metadata':{'annotations':{'a':'");
+    buf_add_cstr(&text,
+                 "{'metadata':{'name':'p','namespace':'ns'},'spec':{'volumes':[{'name':'v','ephemeral':"
+                 "{'volumeClaimTemplate':{" CLAIM_SPEC ",'metadata':{'annotations':{'a':'");
     for (size_t i = 0; i < (size_t)256 << 10; i++) /* one too many, with the key */
-        (void)buf_add_char(&text, 'x');
-    (void)buf_add_cstr(&text, "'}}}}}],'containers':[{'name':'c','image':'i'}]}}");
+        buf_add_char(&text, 'x');
+    buf_add_cstr(&text, "'}}}}}],'containers':[{'name':'c','image':'i'}]}}");
     assert_true(!text.failed);
     ASSERT_CREATE(KIND_POD, TEMPLATE_AT "metadata.annotations: Too long: may not be more than 262144 bytes",
                   buf_cstr(&text));
@@ -327,14 +327,13 @@ TEST(pod_with_many_volumes_and_mounts)
     enum { COUNT = 20000 };
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(8 << 20);
 
-    (void)buf_add_cstr(&text, "{'metadata':{'name':'p','namespace':'ns'},'spec':{'volumes':[");
+    buf_add_cstr(&text, "{'metadata':{'name':'p','namespace':'ns'},'spec':{'volumes':[");
     for (int i = 0; i < COUNT; i++)
-        (void)buf_addf(&text, "%s{'name':'v%d','persistentVolumeClaim':{'claimName':'c%d'}}", i ? "," : "", i,
-                       i);
-    (void)buf_add_cstr(&text, "],'containers':[{'name':'c','image':'i','volumeMounts':[");
+        buf_addf(&text, "%s{'name':'v%d','persistentVolumeClaim':{'claimName':'c%d'}}", i ? "," : "", i, i);
+    buf_add_cstr(&text, "],'containers':[{'name':'c','image':'i','volumeMounts':[");
     for (int i = 0; i < COUNT; i++)
-        (void)buf_addf(&text, "%s{'name':'v%d','mountPath':'/%d'}", i ? "," : "", COUNT - 1 - i, i);
-    (void)buf_add_cstr(&text, "]}]}}");
+        buf_addf(&text, "%s{'name':'v%d','mountPath':'/%d'}", i ? "," : "", COUNT - 1 - i, i);
+    buf_add_cstr(&text, "]}]}}");
     assert_int_equal(0, text.failed);
     ASSERT_CREATE(KIND_POD, "", buf_cstr(&text));
 }

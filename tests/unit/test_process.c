@@ -34,8 +34,10 @@ static void on_done(void *ctx, const struct process_result *result)
     o->result = *result;
     assert_int_equal(result->out.s[result->out.len], '\0');
     assert_int_equal(result->err.s[result->err.len], '\0');
-    assert_int_equal(buf_add_str(&o->out, result->out), 0);
-    assert_int_equal(buf_add_str(&o->err, result->err), 0);
+    buf_add_str(&o->out, result->out);
+    buf_add_str(&o->err, result->err);
+    assert_int_equal(o->out.failed, ERR_NONE);
+    assert_int_equal(o->err.failed, ERR_NONE);
 }
 
 struct world {

@@ -78,17 +78,17 @@ static void on_show(void *ctx, struct str line)
 
     assert_true(line.len < x->columns || x->s.has_colors);
     x->draws++;
-    (void)buf_addf(&x->said, "~%.*s\n", STR_ARG(line));
+    buf_addf(&x->said, "~%.*s\n", STR_ARG(line));
 }
 
 static void on_clear(void *ctx)
 {
-    (void)buf_add_cstr(&((struct screen *)ctx)->said, "~\n");
+    buf_add_cstr(&((struct screen *)ctx)->said, "~\n");
 }
 
 static void on_say(void *ctx, struct str line)
 {
-    (void)buf_addf(&((struct screen *)ctx)->said, "%.*s\n", STR_ARG(line));
+    buf_addf(&((struct screen *)ctx)->said, "%.*s\n", STR_ARG(line));
 }
 
 static void screen_init(struct screen *x, unsigned columns)

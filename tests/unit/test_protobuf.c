@@ -12,8 +12,8 @@ static void check_rows(const char *api_version, const char *kind, const struct r
 {
     for (size_t i = 0; i < count; i++) {
         _cleanup_(buf_done_p) struct buf expected = BUF_INIT(BYTES_MAX);
-        (void)buf_addf(&expected, "{'kind':'%s','apiVersion':'%s'%s%s}", kind, api_version,
-                       rows[i].expected[0] ? "," : "", rows[i].expected);
+        buf_addf(&expected, "{'kind':'%s','apiVersion':'%s'%s%s}", kind, api_version,
+                 rows[i].expected[0] ? "," : "", rows[i].expected);
         ASSERT_STR(kind_row(buf_cstr(&expected)), proto_text(api_version, kind, rows[i].message));
     }
 }
@@ -225,9 +225,9 @@ TEST(groups_nest_to_a_bound)
     for (unsigned depth = PROTOBUF_GROUP_DEPTH_MAX; depth <= PROTOBUF_GROUP_DEPTH_MAX + 1; depth++) {
         _cleanup_(buf_done_p) struct buf message = BUF_INIT(BYTES_MAX);
         for (unsigned i = 0; i < depth; i++)
-            (void)buf_add_cstr(&message, "9(");
+            buf_add_cstr(&message, "9(");
         for (unsigned i = 0; i < depth; i++)
-            (void)buf_add_cstr(&message, "9)");
+            buf_add_cstr(&message, "9)");
         ASSERT_STR(depth > PROTOBUF_GROUP_DEPTH_MAX ? "bad-request: proto: groups nest deeper than 100"
                                                     : "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"}",
                    proto_text("v1", "ConfigMap", buf_cstr(&message)));

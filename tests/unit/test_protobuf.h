@@ -19,15 +19,15 @@
 static void proto_varint(struct buf *out, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
-        (void)buf_add_char(out, (char)((value & 0x7F) | 0x80));
-    (void)buf_add_char(out, (char)value);
+        buf_add_char(out, (char)((value & 0x7F) | 0x80));
+    buf_add_char(out, (char)value);
 }
 
 static void proto_bytes(struct buf *out, uint64_t number, struct str bytes)
 {
     proto_varint(out, number << 3 | 2);
     proto_varint(out, bytes.len);
-    (void)buf_add_str(out, bytes);
+    buf_add_str(out, bytes);
 }
 
 static inline void proto_hex(struct buf *out, struct str hex)
@@ -37,7 +37,7 @@ static inline void proto_hex(struct buf *out, struct str hex)
     assert_int_equal(hex.len % 2, 0);
     for (size_t i = 0; i < hex.len; i += 2) {
         memcpy(digits, hex.s + i, 2);
-        (void)buf_add_char(out, (char)strtoul(digits, NULL, 16));
+        buf_add_char(out, (char)strtoul(digits, NULL, 16));
     }
 }
 
@@ -79,7 +79,7 @@ static inline void proto_value(const char **at, uint64_t number, struct buf *out
         break;
     case '%':
         proto_varint(out, number << 3 | ((*at)[1] == '8' ? 1 : 5));
-        (void)buf_add(out, "\0\0\0\0\0\0\0\0", (*at)[1] == '8' ? 8 : 4);
+        buf_add(out, "\0\0\0\0\0\0\0\0", (*at)[1] == '8' ? 8 : 4);
         *at += 2;
         break;
     case '(':
@@ -111,7 +111,7 @@ static void proto_body(const char *api_version, const char *kind, struct str raw
 
     proto_bytes(&type, 1, str_of(api_version));
     proto_bytes(&type, 2, str_of(kind));
-    (void)buf_add(out, "k8s", 4);
+    buf_add(out, "k8s", 4);
     proto_bytes(out, 1, buf_str(&type));
     proto_bytes(out, 2, raw);
     proto_bytes(out, 3, STR_LIT(""));
@@ -165,7 +165,7 @@ static inline const char *proto_text(const char *api_version, const char *kind, 
     buf_clear(&out);
     proto_body_text(api_version, kind, message, &body);
     if (proto_decode(&d, buf_str(&body), &v) < 0)
-        (void)buf_addf(&out, "%s: %s", error_name(err.code), err.msg);
+        buf_addf(&out, "%s: %s", error_name(err.code), err.msg);
     else
         json_write(&d, v, &out);
     return buf_cstr(&out);

@@ -101,7 +101,7 @@ static void check_kind(const char *api_version, const char *kind, const char *me
 {
     _cleanup_(buf_done_p) struct buf whole = BUF_INIT(BYTES_MAX);
 
-    (void)buf_addf(&whole, "{'kind':'%s','apiVersion':'%s',%s}", kind, api_version, expected);
+    buf_addf(&whole, "{'kind':'%s','apiVersion':'%s',%s}", kind, api_version, expected);
     ASSERT_STR(kind_row(buf_cstr(&whole)), proto_text(api_version, kind, message));
 }
 
@@ -363,7 +363,7 @@ TEST(every_kind_that_is_served_has_numbers)
         _cleanup_(buf_done_p) struct buf version = BUF_INIT(256);
         const struct schema *s;
 
-        (void)buf_addf(&version, "%s%s%s", r[i].group, r[i].group[0] ? "/" : "", r[i].version);
+        buf_addf(&version, "%s%s%s", r[i].group, r[i].group[0] ? "/" : "", r[i].version);
         s = protobuf_schema(buf_str(&version), str_of(r[i].kind));
         if (r[i].info && (r[i].info->flags & (KIND_IS_CUSTOM | KIND_IS_READ_ONLY)))
             assert_null(s);
@@ -376,7 +376,7 @@ TEST(every_kind_that_is_served_has_numbers)
             if (!sub->kind || sub->id == SUB_EXEC)
                 continue;
             buf_clear(&version);
-            (void)buf_addf(&version, "%s%s%s", sub->group, sub->group[0] ? "/" : "", sub->version);
+            buf_addf(&version, "%s%s%s", sub->group, sub->group[0] ? "/" : "", sub->version);
             s = protobuf_schema(buf_str(&version), str_of(sub->kind));
             assert_non_null(s);
             check_numbers(s, 0);

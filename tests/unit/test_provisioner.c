@@ -24,7 +24,7 @@ static int fake_provision(const void *ctx, const struct provision_job *q, const 
         *state = fake.state;
         return error_set(e, (enum err)(-fake.r), "no luck");
     }
-    (void)buf_add_cstr(source, "\"nfs\":{\"server\":\"s\",\"path\":\"/x\"}");
+    buf_add_cstr(source, "\"nfs\":{\"server\":\"s\",\"path\":\"/x\"}");
     return 0;
 }
 

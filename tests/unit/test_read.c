@@ -324,8 +324,8 @@ static void list_page(struct world *w, const char *query, struct listing *l)
     for (json_ref m = json_first(&d, json_get(&d, v, "items")); m; m = json_next(&d, m)) {
         json_ref mm = json_get(&d, m, "metadata");
         struct str ns = json_get_text(&d, mm, "namespace"), name = json_get_text(&d, mm, "name");
-        (void)buf_addf(&l->names, "%.*s/%.*s@%.*s ", STR_ARG(ns), STR_ARG(name),
-                       STR_ARG(json_get_text(&d, mm, "resourceVersion")));
+        buf_addf(&l->names, "%.*s/%.*s@%.*s ", STR_ARG(ns), STR_ARG(name),
+                 STR_ARG(json_get_text(&d, mm, "resourceVersion")));
         l->items++;
     }
 }
@@ -529,7 +529,7 @@ static void model_list(const struct model *m, const char *only_ns, bool only_lab
 
         model_key(i, ns, name);
         if (m->revision[i] && (!only_ns || strcmp(ns, only_ns) == 0) && (!only_label || m->has_label[i]))
-            (void)buf_addf(out, "%s/%s@%" PRId64 " ", ns, name, m->revision[i]);
+            buf_addf(out, "%s/%s@%" PRId64 " ", ns, name, m->revision[i]);
     }
 }
 

@@ -248,7 +248,7 @@ static inline const char *answer_of(struct world *w, const char *target, const c
     assert_true(a.is_answered);
     *ret_status = a.call.status;
     buf_clear(&out);
-    (void)buf_add_str(&out, buf_str(&a.call.reply));
+    buf_add_str(&out, buf_str(&a.call.reply));
     if (out.len && out.data[out.len - 1] == '\n')
         out.data[--out.len] = '\0';
     return buf_cstr(&out);
@@ -292,7 +292,7 @@ static inline bool watch_drain(struct asked *a, size_t room, struct buf *out)
         n = a->call.stream->pull(a->call.stream, part, room);
         assert_true(n <= (ssize_t)room);
         if (n > 0)
-            (void)buf_add(out, part, (size_t)n);
+            buf_add(out, part, (size_t)n);
     } while (n > 0);
     return n < 0;
 }

@@ -92,9 +92,9 @@ static inline void wire_start(struct client_carrier *c, struct client_attempt *a
     struct wire *x = (void *)c;
 
     x->started++;
-    (void)buf_addf(&x->log, "%s ", target_method(a->request));
+    buf_addf(&x->log, "%s ", target_method(a->request));
     target_write(a->request, &x->log);
-    (void)buf_add_char(&x->log, '\n');
+    buf_add_char(&x->log, '\n');
     if (x->mode == WIRE_DOWN || x->mode == WIRE_FULL || x->mode == WIRE_HELD) {
         assert_true(x->held_count < WIRE_HELD_MAX);
         x->held[x->held_count++] = a;
@@ -151,7 +151,7 @@ static inline void wire_release(struct recording *w)
 
 static inline void keep_log(void *ctx, const char *line, size_t len)
 {
-    (void)buf_add(ctx, line, len);
+    buf_add(ctx, line, len);
 }
 
 static inline void recorder_start(struct recording *w, enum recorder_dialect dialect, const char *component)

@@ -354,7 +354,8 @@ static int name_it(const struct volume_plugin *self, const struct volume_spec *s
     (void)self;
     (void)s;
     (void)e;
-    return buf_add_cstr(ret, wants_it ? "x/y" : "");
+    buf_add_cstr(ret, wants_it ? "x/y" : "");
+    return -(int)ret->failed;
 }
 
 static bool always(const struct volume_plugin *self, const struct volume_spec *s)

@@ -80,7 +80,7 @@ static const char *post(struct world *w, const char *target, const char *body)
     else
         review_answer(&c, &d, root);
     buf_clear(&out);
-    (void)buf_addf(&out, "%d %s", c.status, buf_cstr(&c.reply));
+    buf_addf(&out, "%d %s", c.status, buf_cstr(&c.reply));
     call_done(&c);
     return buf_cstr(&out);
 }
@@ -90,7 +90,7 @@ static void assert_post(struct world *w, const char *target, const char *body, c
 {
     _cleanup_(buf_done_p) struct buf wanted = BUF_INIT(1 << 20);
 
-    (void)buf_addf(&wanted, "%s\n", kind_row(expected));
+    buf_addf(&wanted, "%s\n", kind_row(expected));
     ASSERT_STR(buf_cstr(&wanted), post(w, target, body));
 }
 
@@ -557,10 +557,10 @@ TEST(audiences)
     add_accounts();
     assert_non_null(strstr(post(&w, TOKEN, "{'spec':{'audiences':['vault','bank']}}"),
                            "\"audiences\":[\"vault\",\"bank\"]"));
-    (void)buf_add_cstr(&body, "{'spec':{'audiences':[");
+    buf_add_cstr(&body, "{'spec':{'audiences':[");
     for (int i = 0; i < 65; i++)
-        (void)buf_addf(&body, "%s'a%d'", i ? "," : "", i);
-    (void)buf_add_cstr(&body, "]}}");
+        buf_addf(&body, "%s'a%d'", i ? "," : "", i);
+    buf_add_cstr(&body, "]}}");
     assert_non_null(strstr(post(&w, TOKEN, buf_cstr(&body)), "a token has at most 64 audiences"));
     world_done(&w);
 }

@@ -45,10 +45,10 @@ static void put(struct bench *b, const char *name, int priority, bool is_changed
     struct object *o = NULL;
 
     json_init(&d, 1 << 20);
-    (void)buf_addf(&text,
-                   "{'metadata':{'name':'%s','namespace':'default','uid':'%s','resourceVersion':'1'},'spec':{"
-                   "'priority':%d,'containers':[]}}",
-                   name, name, priority);
+    buf_addf(&text,
+             "{'metadata':{'name':'%s','namespace':'default','uid':'%s','resourceVersion':'1'},'spec':{"
+             "'priority':%d,'containers':[]}}",
+             name, name, priority);
     kind_quotes(buf_cstr(&text), &whole);
     ASSERT_OK(object_decode(kind_info(KIND_POD), buf_str(&whole), &d, &o, &err));
     queue_put(&b->queue, pod_of(o), is_changed);

@@ -138,7 +138,7 @@ static const char *canonical_as(const char *text, enum schema_unknown unknown)
     r = normalize(text, &d, &v, unknown, NULL);
     if (r < 0) {
         ASSERT_INT(-ERR_BAD_REQUEST, r);
-        (void)buf_add_cstr(&out, err.msg);
+        buf_add_cstr(&out, err.msg);
         return buf_cstr(&out);
     }
     json_write(&d, v, &out);
@@ -180,7 +180,7 @@ static const char *reported(const char *text)
     buf_clear(&out);
     ASSERT_OK(normalize(text, &d, &v, SCHEMA_DROP_UNKNOWN, &report));
     for (const char *line = field_report_next(&report, NULL); line; line = field_report_next(&report, line))
-        (void)buf_addf(&out, "%s%s", lines++ ? "\n" : "", line);
+        buf_addf(&out, "%s%s", lines++ ? "\n" : "", line);
     ASSERT_INT(report.count, lines);
     return buf_cstr(&out);
 }
@@ -465,10 +465,10 @@ TEST(reports_are_capped)
     const char *lines;
     uint32_t count = 0;
 
-    (void)buf_add_char(&text, '{');
+    buf_add_char(&text, '{');
     for (int i = 0; i < 1000; i++)
-        (void)buf_addf(&text, "%s'u%d':1", i ? "," : "", i);
-    (void)buf_add_char(&text, '}');
+        buf_addf(&text, "%s'u%d':1", i ? "," : "", i);
+    buf_add_char(&text, '}');
     lines = reported(buf_cstr(&text));
     for (const char *at = lines; at; at = strchr(at + 1, '\n'))
         count++;
@@ -484,14 +484,14 @@ TEST(reports_cut_long_names)
     const char *lines;
     uint32_t count = 0;
 
-    (void)buf_add_char(&text, '{');
+    buf_add_char(&text, '{');
     for (int i = 0; i < 120; i++) {
-        (void)buf_addf(&text, "%s'u%d", i ? "," : "", i);
+        buf_addf(&text, "%s'u%d", i ? "," : "", i);
         for (int k = 0; k < 1000; k++)
-            (void)buf_add_cstr(&text, "\\u0001éx");
-        (void)buf_add_cstr(&text, "':1");
+            buf_add_cstr(&text, "\\u0001éx");
+        buf_add_cstr(&text, "':1");
     }
-    (void)buf_add_char(&text, '}');
+    buf_add_char(&text, '}');
     lines = reported(buf_cstr(&text));
     assert_true(str_is_utf8(str_of(lines)));
     for (const char *at = lines; at; at = strchr(at, '\n')) {
@@ -531,14 +531,14 @@ TEST(of_duplicates_the_last_counts)
 
 static void add_many(struct buf *text, const char *open, const char *item, const char *close, int count)
 {
-    (void)buf_add_cstr(text, open);
+    buf_add_cstr(text, open);
     for (int i = 0; i < count; i++) {
-        (void)buf_add_cstr(text, i ? "," : "");
+        buf_add_cstr(text, i ? "," : "");
         if (item[0] == '%')
-            (void)buf_addf(text, "'k%d':", i);
-        (void)buf_add_cstr(text, item[0] == '%' ? item + 2 : item);
+            buf_addf(text, "'k%d':", i);
+        buf_add_cstr(text, item[0] == '%' ? item + 2 : item);
     }
-    (void)buf_add_cstr(text, close);
+    buf_add_cstr(text, close);
 }
 
 /* Would not end in a test's patience if any of these were quadratic. */

@@ -17,7 +17,7 @@ struct world {
 
 static void on_total(void *ctx, const struct series *s)
 {
-    (void)buf_addf(ctx, "%s=%d\n", s->name, (int)s->count);
+    buf_addf(ctx, "%s=%d\n", s->name, (int)s->count);
 }
 
 static void world_init(struct world *w)

@@ -314,7 +314,7 @@ static inline void send_bytes(struct served *w, struct sent *x, const char *meth
     assert_true(m < ARRAY_LEN(sent_methods));
     *x = (struct sent){ .served = w, .body = BUF_INIT((size_t)64 << 20) };
     sent_set_headers(x, sent_methods[m].content_type);
-    (void)buf_add_str(&x->body, body);
+    buf_add_str(&x->body, body);
     call_init(&x->call, &sent_carrier, x);
     x->call.method = sent_methods[m].method;
     x->call.target = str_of(target);
@@ -351,11 +351,11 @@ static inline void sent_keep(struct sent *x)
 
     w->status = x->call.status;
     buf_clear(&w->text);
-    (void)buf_add_str(&w->text, buf_str(&x->call.reply));
+    buf_add_str(&w->text, buf_str(&x->call.reply));
     buf_clear(&w->answer_headers);
     for (size_t i = 0; i < x->call.headers.count; i++)
-        (void)buf_addf(&w->answer_headers, "%s: %s\n", x->call.headers.items[i].name,
-                       x->call.headers.items[i].value);
+        buf_addf(&w->answer_headers, "%s: %s\n", x->call.headers.items[i].name,
+                 x->call.headers.items[i].value);
     json_clear(&w->doc);
     w->root = 0;
     if (strcmp(x->call.content_type, "application/json") == 0 && !x->call.stream)
@@ -415,7 +415,7 @@ static inline const char *got(const struct served *w, const char *path)
     if (!v)
         return "-";
     if (json_type(&w->doc, v) == JSON_STRING)
-        (void)buf_add_str(b, json_text(&w->doc, v));
+        buf_add_str(b, json_text(&w->doc, v));
     else
         json_write(&w->doc, v, b);
     return buf_cstr(b);

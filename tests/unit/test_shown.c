@@ -187,10 +187,10 @@ TEST(a_config_map_of_a_megabyte)
     struct object *o = NULL;
 
     scene_init(&s, CONFIG_POD);
-    (void)buf_add_cstr(&text, "{\"metadata\":{\"name\":\"m\"},\"data\":{");
+    buf_add_cstr(&text, "{\"metadata\":{\"name\":\"m\"},\"data\":{");
     for (unsigned i = 0; i < KEYS; i++)
-        (void)buf_addf(&text, "%s\"key-%05u\":\"%058u\"", i ? "," : "", i, i);
-    (void)buf_add_cstr(&text, "}}");
+        buf_addf(&text, "%s\"key-%05u\":\"%058u\"", i ? "," : "", i, i);
+    buf_add_cstr(&text, "}}");
     json_init(&scratch, 8 << 20);
     ASSERT_OK(object_decode(kind_info(KIND_CONFIG_MAP), buf_str(&text), &scratch, &o, &err));
     s.contents[s.contents_count++] =

@@ -748,8 +748,8 @@ static const char *model_text(const struct model *m, const char *ns)
     buf_clear(&out);
     for (unsigned i = 0; i < MODEL_KEYS; i++)
         if (m->revisions[i] && (!ns || strcmp(ns, spaces[i / 4]) == 0))
-            (void)buf_addf(&out, "%s%s/n%u=v%lld@%lld", out.len ? " " : "", spaces[i / 4], i % 4,
-                           (long long)m->revisions[i], (long long)m->revisions[i]);
+            buf_addf(&out, "%s%s/n%u=v%lld@%lld", out.len ? " " : "", spaces[i / 4], i % 4,
+                     (long long)m->revisions[i], (long long)m->revisions[i]);
     return buf_cstr(&out);
 }
 
@@ -910,7 +910,7 @@ TEST(old_revisions_begin_where_asked)
 
 static void settled_text(void *ctx, int64_t revision)
 {
-    (void)buf_addf(ctx, " |%lld", (long long)revision);
+    buf_addf(ctx, " |%lld", (long long)revision);
 }
 
 TEST(watchers_see_their_kind_and_the_end_of_each_batch)
@@ -1021,7 +1021,7 @@ TEST(a_watcher_may_write)
 static void done_last(void *ctx, int r, const struct error *err)
 {
     (void)err;
-    (void)buf_addf(ctx, " done(%d)", r);
+    buf_addf(ctx, " done(%d)", r);
 }
 
 TEST(watchers_hear_before_the_writer)
@@ -1205,7 +1205,7 @@ TEST(an_object_may_be_marked_for_deletion_on_a_full_disk)
 
 static void keep_line(void *ctx, const char *line, size_t len)
 {
-    (void)buf_add(ctx, line, len);
+    buf_add(ctx, line, len);
 }
 
 static unsigned count_lines(const struct buf *text, const char *words)

@@ -25,12 +25,12 @@ static inline struct object *make_object(enum kind k, const char *ns, const char
 
     json_init(&d, 8 << 20);
     kind_api_version(kind_info(k), &version);
-    (void)buf_addf(&text, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"name\":\"%s\",",
-                   kind_info(k)->name, buf_cstr(&version), name);
+    buf_addf(&text, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"name\":\"%s\",",
+             kind_info(k)->name, buf_cstr(&version), name);
     if (ns[0])
-        (void)buf_addf(&text, "\"namespace\":\"%s\",", ns);
-    (void)buf_addf(&text, "\"resourceVersion\":\"%lld\",\"annotations\":{\"value\":\"%s\"}}}",
-                   (long long)revision, value);
+        buf_addf(&text, "\"namespace\":\"%s\",", ns);
+    buf_addf(&text, "\"resourceVersion\":\"%lld\",\"annotations\":{\"value\":\"%s\"}}}", (long long)revision,
+             value);
     ASSERT_OK(object_decode(kind_info(k), buf_str(&text), &d, &o, &err));
     return o;
 }
@@ -95,8 +95,8 @@ static inline const char *iter_rest(struct store_iter *it)
 
     buf_clear(&out);
     while ((o = store_iter_next(it)))
-        (void)buf_addf(&out, "%s%s/%s=%s@%lld", out.len ? " " : "", o->ns, o->name, value_of(o),
-                       (long long)o->revision);
+        buf_addf(&out, "%s%s/%s=%s@%lld", out.len ? " " : "", o->ns, o->name, value_of(o),
+                 (long long)o->revision);
     assert_null(store_iter_next(it)); /* the end stays the end */
     store_iter_done(it);
     return buf_cstr(&out);
@@ -133,11 +133,10 @@ static inline void event_text(void *ctx, const struct store_event *ev)
     else if (!ev->old)
         sign = '+';
     assert_int_equal(ev->revision, ev->object->revision);
-    (void)buf_addf(out, "%s%c%s%s%s=%s@%lld", out->len ? " " : "", sign, ev->object->ns,
-                   ev->object->ns[0] ? "/" : "", ev->object->name, value_of(ev->object),
-                   (long long)ev->revision);
+    buf_addf(out, "%s%c%s%s%s=%s@%lld", out->len ? " " : "", sign, ev->object->ns,
+             ev->object->ns[0] ? "/" : "", ev->object->name, value_of(ev->object), (long long)ev->revision);
     if (ev->old)
-        (void)buf_addf(out, "<%s@%lld", value_of(ev->old), (long long)ev->old->revision);
+        buf_addf(out, "<%s@%lld", value_of(ev->old), (long long)ev->old->revision);
 }
 
 static inline bool replay_to(void *ctx, const struct store_event *ev)

@@ -22,7 +22,7 @@ static const char *column_names(const struct kind_info *k)
         assert_int_equal(json_count(&d, m), 5);
         assert_true(json_get_text(&d, m, "description").len > 0);
         assert_true(json_int64(&d, json_get(&d, m, "priority"), &priority));
-        (void)buf_addf(&out, "%s%.*s%s", out.len ? ", " : "", STR_ARG(name), priority ? "*" : "");
+        buf_addf(&out, "%s%.*s%s", out.len ? ", " : "", STR_ARG(name), priority ? "*" : "");
     }
     return buf_cstr(&out);
 }
@@ -304,11 +304,10 @@ TEST(table_tells_the_roles_of_nodes)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf text = BUF_INIT(4096), cells = BUF_INIT(4096);
-        (void)buf_addf(&text, "{'metadata':{'name':'n','labels':{%s}}}", rows[i].labels);
-        (void)buf_addf(
-            &cells,
-            "['n','Unknown','%s','<unknown>','','<none>','<none>','<unknown>','<unknown>','<unknown>']",
-            rows[i].roles);
+        buf_addf(&text, "{'metadata':{'name':'n','labels':{%s}}}", rows[i].labels);
+        buf_addf(&cells,
+                 "['n','Unknown','%s','<unknown>','','<none>','<none>','<unknown>','<unknown>','<unknown>']",
+                 rows[i].roles);
         ASSERT_CELLS(KIND_NODE, buf_cstr(&cells), buf_cstr(&text));
     }
 }
@@ -429,17 +428,16 @@ TEST(table_frames_a_list)
     struct list_meta meta = { STR_LIT("9"), STR_LIT("to\"ken"), 3 };
     struct table_options how = table_how(INCLUDE_METADATA);
 
-    (void)buf_add_cstr(&expected,
-                       kind_row("{'kind':'Table','apiVersion':'meta.k8s.io/v1','metadata':{"
-                                "'resourceVersion':'9','continue':'to\\'ken','remainingItemCount':3},"
-                                "'columnDefinitions':"));
+    buf_add_cstr(&expected, kind_row("{'kind':'Table','apiVersion':'meta.k8s.io/v1','metadata':{"
+                                     "'resourceVersion':'9','continue':'to\\'ken','remainingItemCount':3},"
+                                     "'columnDefinitions':"));
     table_write_columns(kind_info(KIND_LEASE), &expected);
-    (void)buf_add_cstr(&expected,
-                       kind_row(",'rows':["
-                                "{'cells':['a','a','<unknown>'],'object':" LEASE_PARTIAL(
-                                    "v1", "a", "5") "},"
-                                                    "{'cells':['b','b','<unknown>'],'object':" LEASE_PARTIAL(
-                                                        "v1", "b", "7") "}]}"));
+    buf_add_cstr(&expected,
+                 kind_row(",'rows':["
+                          "{'cells':['a','a','<unknown>'],'object':" LEASE_PARTIAL(
+                              "v1", "a", "5") "},"
+                                              "{'cells':['b','b','<unknown>'],'object':" LEASE_PARTIAL(
+                                                  "v1", "b", "7") "}]}"));
     ASSERT_STR(buf_cstr(&expected), lease_table_text(&meta, 2, how));
 }
 

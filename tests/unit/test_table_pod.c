@@ -13,7 +13,7 @@ static const char *pod_summary(const char *meta, const char *rest)
     json_ref v;
 
     json_init(&d, 1 << 20);
-    (void)buf_addf(&text, "{'metadata':{'name':'p'%s},%s}", meta, rest);
+    buf_addf(&text, "{'metadata':{'name':'p'%s},%s}", meta, rest);
     ASSERT_OK(json_parse(&d, str_of(table_cells(KIND_POD, buf_cstr(&text))), &v, &err));
     for (json_ref m = json_first(&d, v); m && i < ARRAY_LEN(cells); m = json_next(&d, m))
         cells[i++] = json_text(&d, m);
@@ -257,18 +257,17 @@ TEST(pod_rows_cost_a_bounded_search)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(16 << 20);
     const unsigned count = 2000;
 
-    (void)buf_add_cstr(&text,
-                       "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'a'}],'initContainers':[");
+    buf_add_cstr(&text, "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'a'}],'initContainers':[");
     for (unsigned i = 0; i < count; i++)
-        (void)buf_addf(&text, "%s{'name':'i%u','restartPolicy':'Always'}", i ? "," : "", i);
-    (void)buf_add_cstr(&text, "],'readinessGates':[");
+        buf_addf(&text, "%s{'name':'i%u','restartPolicy':'Always'}", i ? "," : "", i);
+    buf_add_cstr(&text, "],'readinessGates':[");
     for (unsigned i = 0; i < count; i++)
-        (void)buf_addf(&text, "%s{'conditionType':'g%u'}", i ? "," : "", i);
-    (void)buf_add_cstr(&text, "]},'status':{'phase':'Running','initContainerStatuses':[");
+        buf_addf(&text, "%s{'conditionType':'g%u'}", i ? "," : "", i);
+    buf_add_cstr(&text, "]},'status':{'phase':'Running','initContainerStatuses':[");
     for (unsigned i = count; i-- > 0;)
-        (void)buf_addf(&text, "{'name':'i%u','ready':true,'started':true,'state':{'running':{}}}%s", i,
-                       i ? "," : "");
-    (void)buf_add_cstr(&text, "]}}");
+        buf_addf(&text, "{'name':'i%u','ready':true,'started':true,'state':{'running':{}}}%s", i,
+                 i ? "," : "");
+    buf_add_cstr(&text, "]}}");
     /* 100,000 steps find the last 50 of 2,000, one by one from the far end; the next counts as not done. */
     ASSERT_CELLS(KIND_POD,
                  "['p','50/2001','Init:50/2000','0','<unknown>','<none>','<none>','<none>','0/2000']",

@@ -99,7 +99,7 @@ TEST(many_lines)
     _cleanup_(token_file_free_p) struct token_file *f = NULL;
 
     for (int i = 0; i < 20000; i++)
-        (void)buf_addf(&text, "token%d,user%d,%d,\"a,b\"\n", i, i, i);
+        buf_addf(&text, "token%d,user%d,%d,\"a,b\"\n", i, i, i);
     ASSERT_OK(token_file_parse(buf_str(&text), &f, &err));
     ASSERT_STR("user0/0: a b system:authenticated", find(f, "token0"));
     ASSERT_STR("user19999/19999: a b system:authenticated", find(f, "token19999"));

@@ -59,7 +59,7 @@ static const char *bench_errors(struct bench *b)
 {
     buf_clear(&b->out);
     for (uint32_t i = 0; i < b->errors.count; i++) {
-        (void)buf_add_cstr(&b->out, i ? "\n" : "");
+        buf_add_cstr(&b->out, i ? "\n" : "");
         field_error_text(&b->errors.items[i], &b->out);
     }
     field_errors_done(&b->errors);
@@ -223,7 +223,7 @@ TEST(endless_values_and_keys_are_refused_all_the_same)
 
     bench_init(&b);
     for (int i = 0; i < 200000; i++)
-        (void)buf_add_char(&key, 'K');
+        buf_add_char(&key, 'K');
     struct field_path p = path_child(NULL, "p"), at = path_key(&p, buf_str(&key));
     errors_invalid(&b.errors, &at, show_text(&b.errors, buf_str(&key)), "too much");
     errors_invalid(&b.errors, &p, show_value(&b.errors, &b.d, json_new_string(&b.d, buf_str(&key))), "");
@@ -295,11 +295,11 @@ TEST(annotations)
 
     /* keys and values together, 256 KiB */
     for (int i = 0; i < 256 * 1024 - 2; i++)
-        (void)buf_add_char(&text, 'x');
-    (void)buf_addf(&longer, CLASS("'name':'c','annotations':{'aa':'%s'}"), buf_cstr(&text));
+        buf_add_char(&text, 'x');
+    buf_addf(&longer, CLASS("'name':'c','annotations':{'aa':'%s'}"), buf_cstr(&text));
     ASSERT_CREATE(KIND_CLASS, "", buf_cstr(&longer));
     buf_clear(&longer);
-    (void)buf_addf(&longer, CLASS("'name':'c','annotations':{'aaa':'%s'}"), buf_cstr(&text));
+    buf_addf(&longer, CLASS("'name':'c','annotations':{'aaa':'%s'}"), buf_cstr(&text));
     ASSERT_CREATE(KIND_CLASS, "metadata.annotations: Too long: may not be more than 262144 bytes",
                   buf_cstr(&longer));
 }
@@ -396,10 +396,10 @@ TEST(no_finalizer_comes_to_what_is_being_deleted)
 
 static void add_finalizers(struct buf *text, char domain, int count)
 {
-    (void)buf_add_cstr(text, "{'metadata':{'name':'c'," GOING "'finalizers':[");
+    buf_add_cstr(text, "{'metadata':{'name':'c'," GOING "'finalizers':[");
     for (int i = 0; i < count; i++)
-        (void)buf_addf(text, "%s'%c/%d'", i ? "," : "", domain, i);
-    (void)buf_add_cstr(text, "]},'provisioner':'x/y'}");
+        buf_addf(text, "%s'%c/%d'", i ? "," : "", domain, i);
+    buf_add_cstr(text, "]},'provisioner':'x/y'}");
 }
 
 /* Would not end in a test's patience if each were looked for among all. */
@@ -420,10 +420,10 @@ TEST(many_controllers_are_told_in_time)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(8 << 20);
 
-    (void)buf_add_cstr(&text, "{'metadata':{'name':'c','ownerReferences':[");
+    buf_add_cstr(&text, "{'metadata':{'name':'c','ownerReferences':[");
     for (int i = 0; i < 50000; i++)
-        (void)buf_addf(&text, "%s" OWNER("v1", "K", "o", "u", ",'controller':true"), i ? "," : "");
-    (void)buf_add_cstr(&text, "]},'provisioner':'x/y'}");
+        buf_addf(&text, "%s" OWNER("v1", "K", "o", "u", ",'controller':true"), i ? "," : "");
+    buf_add_cstr(&text, "]},'provisioner':'x/y'}");
     assert_non_null(strstr(kind_errors(KIND_CLASS, WRITE_MAIN, NULL, buf_cstr(&text)),
                            "Only one reference can have Controller set to true."));
 }
@@ -546,12 +546,12 @@ TEST(large_twins)
 
     bench_init(&b);
     for (int i = 0; i < 4; i++) {
-        (void)buf_add_cstr(&list, i ? ",'" : "['");
+        buf_add_cstr(&list, i ? ",'" : "['");
         for (int k = 0; k < 100000; k++)
-            (void)buf_add_char(&list, 'x');
-        (void)buf_addf(&list, "%d'", i == 3 ? 1 : i);
+            buf_add_char(&list, 'x');
+        buf_addf(&list, "%d'", i == 3 ? 1 : i);
     }
-    (void)buf_add_char(&list, ']');
+    buf_add_char(&list, ']');
     ASSERT_INT(1, validate_find_twins(&b.v, bench_parse(&b, buf_cstr(&list)), NULL, &twins));
     ASSERT_INT(3, twins[0]);
     errors_check_room(&b.errors);
@@ -569,9 +569,9 @@ TEST(a_hundred_thousand_twins)
 
     bench_init(&b);
     for (int i = 0; i < 100000; i++)
-        (void)buf_addf(&list, "%s'a name of more than forty bytes, so that much is copied %d'", i ? "," : "[",
-                       i % 50000);
-    (void)buf_add_char(&list, ']');
+        buf_addf(&list, "%s'a name of more than forty bytes, so that much is copied %d'", i ? "," : "[",
+                 i % 50000);
+    buf_add_char(&list, ']');
     v = bench_parse(&b, buf_cstr(&list));
     ASSERT_INT(50000, validate_find_twins(&b.v, v, NULL, &twins));
     for (uint32_t i = 0; i < 50000; i++)

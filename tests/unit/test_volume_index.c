@@ -29,46 +29,46 @@ static void add_modes(struct buf *out, const char *modes)
     struct str rest = str_of(modes);
     bool is_first = true;
 
-    (void)buf_add_cstr(out, "'accessModes':[");
+    buf_add_cstr(out, "'accessModes':[");
     while (rest.s && rest.len) {
         struct str mode = str_next(&rest, ',');
         const char *name = "Odd";
         for (size_t i = 0; i < ARRAY_LEN(shorts); i++)
             if (str_is(mode, shorts[i]))
                 name = access_mode_names[i];
-        (void)buf_addf(out, "%s'%s'", is_first ? "" : ",", name);
+        buf_addf(out, "%s'%s'", is_first ? "" : ",", name);
         is_first = false;
     }
-    (void)buf_add_char(out, ']');
+    buf_add_char(out, ']');
 }
 
 static void add_member(struct buf *out, const char *name, const char *value)
 {
     if (value)
-        (void)buf_addf(out, ",'%s':'%s'", name, value);
+        buf_addf(out, ",'%s':'%s'", name, value);
 }
 
 static struct object *new_volume(const struct volume_row *row)
 {
     _cleanup_(buf_done_p) struct buf t = BUF_INIT(1 << 16);
 
-    (void)buf_addf(&t, "{'metadata':{'name':'%s','labels':{%s}", row->name, or_else(row->labels, ""));
+    buf_addf(&t, "{'metadata':{'name':'%s','labels':{%s}", row->name, or_else(row->labels, ""));
     if (row->beta_class)
-        (void)buf_addf(&t, ",'annotations':{'" ANN_CLASS_BETA "':'%s'}", row->beta_class);
+        buf_addf(&t, ",'annotations':{'" ANN_CLASS_BETA "':'%s'}", row->beta_class);
     add_member(&t, "deletionTimestamp", row->is_deleting ? "2026-01-02T03:04:05Z" : NULL);
-    (void)buf_add_cstr(&t, "},'spec':{");
+    buf_add_cstr(&t, "},'spec':{");
     add_modes(&t, or_else(row->modes, "RWO"));
-    (void)buf_addf(&t, ",'capacity':{'storage':'%s'}", or_else(row->size, "1Gi"));
+    buf_addf(&t, ",'capacity':{'storage':'%s'}", or_else(row->size, "1Gi"));
     add_member(&t, "storageClassName", row->class);
     add_member(&t, "volumeAttributesClassName", row->attributes_class);
     add_member(&t, "volumeMode", row->mode);
     if (row->is_pinned)
-        (void)buf_add_cstr(&t, ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{"
-                               "'key':'zone','operator':'Exists'}]}]}}");
+        buf_add_cstr(&t, ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{"
+                         "'key':'zone','operator':'Exists'}]}]}}");
     if (row->kept_for)
-        (void)buf_addf(&t, ",'claimRef':{'namespace':'ns','name':'%s','uid':'%s'}", row->kept_for,
-                       or_else(row->kept_uid, ""));
-    (void)buf_addf(&t, "},'status':{'phase':'%s'}}", or_else(row->phase, "Available"));
+        buf_addf(&t, ",'claimRef':{'namespace':'ns','name':'%s','uid':'%s'}", row->kept_for,
+                 or_else(row->kept_uid, ""));
+    buf_addf(&t, "},'status':{'phase':'%s'}}", or_else(row->phase, "Available"));
     return kind_object(KIND_VOLUME, buf_cstr(&t));
 }
 
@@ -76,21 +76,21 @@ static struct object *new_claim(const struct claim_row *row)
 {
     _cleanup_(buf_done_p) struct buf t = BUF_INIT(1 << 16);
 
-    (void)buf_addf(&t, "{'metadata':{'name':'%s','namespace':'ns','uid':'%s'", or_else(row->name, "c"),
-                   or_else(row->uid, "u"));
+    buf_addf(&t, "{'metadata':{'name':'%s','namespace':'ns','uid':'%s'", or_else(row->name, "c"),
+             or_else(row->uid, "u"));
     if (row->beta_class)
-        (void)buf_addf(&t, ",'annotations':{'" ANN_CLASS_BETA "':'%s'}", row->beta_class);
-    (void)buf_add_cstr(&t, "},'spec':{");
+        buf_addf(&t, ",'annotations':{'" ANN_CLASS_BETA "':'%s'}", row->beta_class);
+    buf_add_cstr(&t, "},'spec':{");
     add_modes(&t, or_else(row->modes, "RWO"));
-    (void)buf_addf(&t, ",'resources':{'requests':{'storage':'%s'}}", or_else(row->size, "1Gi"));
+    buf_addf(&t, ",'resources':{'requests':{'storage':'%s'}}", or_else(row->size, "1Gi"));
     add_member(&t, "storageClassName", row->class);
     add_member(&t, "volumeAttributesClassName", row->attributes_class);
     add_member(&t, "volumeMode", row->mode);
     if (row->selector)
-        (void)buf_addf(&t, ",'selector':{%s}", row->selector);
+        buf_addf(&t, ",'selector':{%s}", row->selector);
     if (row->has_source)
-        (void)buf_add_cstr(&t, ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
-    (void)buf_add_cstr(&t, "}}");
+        buf_add_cstr(&t, ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
+    buf_add_cstr(&t, "}}");
     return kind_object(KIND_CLAIM, buf_cstr(&t));
 }
 

@@ -29,7 +29,7 @@ static const char *said(struct asked *a)
     static struct buf out = { .len_max = 256 << 20 };
 
     if (watch_drain(a, 4096, &out))
-        (void)buf_add_cstr(&out, "END");
+        buf_add_cstr(&out, "END");
     return buf_cstr(&out);
 }
 
@@ -46,26 +46,26 @@ static const char *heard(struct asked *a)
         json_ref v, meta, labels;
 
         if (out.len)
-            (void)buf_add_char(&out, ' ');
+            buf_add_char(&out, ' ');
         if (str_is(line, "END")) {
-            (void)buf_add_cstr(&out, "END");
+            buf_add_cstr(&out, "END");
             break;
         }
         json_init(&d, 16 << 20);
         ASSERT_OK(json_parse(&d, line, &v, &err));
         meta = json_path(&d, v, "object", "metadata");
         labels = json_get(&d, meta, "labels");
-        (void)buf_addf(&out, "%.*s ", STR_ARG(json_get_text(&d, v, "type")));
+        buf_addf(&out, "%.*s ", STR_ARG(json_get_text(&d, v, "type")));
         if (str_is(json_get_text(&d, v, "type"), "ERROR")) {
-            (void)buf_addf(&out, "%.*s", STR_ARG(json_get_text(&d, json_get(&d, v, "object"), "message")));
+            buf_addf(&out, "%.*s", STR_ARG(json_get_text(&d, json_get(&d, v, "object"), "message")));
             continue;
         }
-        (void)buf_addf(&out, "%.*s@%.*s", STR_ARG(json_get_text(&d, meta, "name")),
-                       STR_ARG(json_get_text(&d, meta, "resourceVersion")));
+        buf_addf(&out, "%.*s@%.*s", STR_ARG(json_get_text(&d, meta, "name")),
+                 STR_ARG(json_get_text(&d, meta, "resourceVersion")));
         if (json_get(&d, json_get(&d, meta, "annotations"), "k8s.io/initial-events-end"))
-            (void)buf_add_cstr(&out, "(initial)");
+            buf_add_cstr(&out, "(initial)");
         for (json_ref m = json_first(&d, labels); m; m = json_next(&d, m))
-            (void)buf_addf(&out, ":%.*s=%.*s", STR_ARG(json_key(&d, m)), STR_ARG(json_text(&d, m)));
+            buf_addf(&out, ":%.*s=%.*s", STR_ARG(json_key(&d, m)), STR_ARG(json_text(&d, m)));
     }
     return buf_cstr(&out);
 }
@@ -270,18 +270,18 @@ TEST(initial_events_come_bit_by_bit)
     for (int i = 0; i < 200; i++) {
         (void)snprintf(name, sizeof name, "m%03d", i);
         put_map(&w, name, "");
-        (void)buf_addf(&expected, "ADDED %s\n", name);
+        buf_addf(&expected, "ADDED %s\n", name);
     }
     watch_open(&w, &a, MAPS "?watch=true");
     n = a.call.stream->pull(a.call.stream, part, sizeof part); /* it has begun */
-    (void)buf_add(&heard_all, part, (size_t)n);
+    buf_add(&heard_all, part, (size_t)n);
     for (int i = 0; i < 200; i += 3) {
         (void)snprintf(name, sizeof name, "m%03d", i);
         delete_map(&w, name);
-        (void)buf_addf(&expected, "DELETED %s\n", name);
+        buf_addf(&expected, "DELETED %s\n", name);
     }
     while ((n = a.call.stream->pull(a.call.stream, part, sizeof part)) > 0) {
-        (void)buf_add(&heard_all, part, (size_t)n);
+        buf_add(&heard_all, part, (size_t)n);
         assert_true(CONTAINER_OF(a.call.stream, struct watch, stream)->queue.count <= 64);
     }
     struct str rest = buf_str(&heard_all);
@@ -291,8 +291,8 @@ TEST(initial_events_come_bit_by_bit)
         json_ref v;
         json_init(&d, 1 << 20);
         ASSERT_OK(json_parse(&d, str_next(&rest, '\n'), &v, &err));
-        (void)buf_addf(&got, "%.*s %.*s\n", STR_ARG(json_get_text(&d, v, "type")),
-                       STR_ARG(json_get_text(&d, json_path(&d, v, "object", "metadata"), "name")));
+        buf_addf(&got, "%.*s %.*s\n", STR_ARG(json_get_text(&d, v, "type")),
+                 STR_ARG(json_get_text(&d, json_path(&d, v, "object", "metadata"), "name")));
     }
     ASSERT_STR(buf_cstr(&expected), buf_cstr(&got));
 }
@@ -387,9 +387,8 @@ static void model_expect(const struct model_object *old, const struct model_obje
     bool is = now->revision && (label < 0 || now->label == label);
 
     if (was || is)
-        (void)buf_addf(out, "%s%s %s@%" PRId64 ":l=%d", out->len ? " " : "",
-                       is ? was ? "MODIFIED" : "ADDED" : "DELETED", name, revision,
-                       is ? now->label : old->label);
+        buf_addf(out, "%s%s %s@%" PRId64 ":l=%d", out->len ? " " : "",
+                 is ? was ? "MODIFIED" : "ADDED" : "DELETED", name, revision, is ? now->label : old->label);
 }
 
 #define MODEL_WATCHES 6
@@ -447,7 +446,7 @@ TEST(watches_equal_the_model)
             watches[n].is_open = true;
         } else if (rng_chance(&rng, 60)) {
             const char *part = heard(&watches[n].asked);
-            (void)buf_addf(&watches[n].got, "%s%s", watches[n].got.len && part[0] != '\0' ? " " : "", part);
+            buf_addf(&watches[n].got, "%s%s", watches[n].got.len && part[0] != '\0' ? " " : "", part);
             ASSERT_STR(buf_cstr(&watches[n].expected), buf_cstr(&watches[n].got));
         } else if (rng_chance(&rng, 10)) {
             asked_done(&watches[n].asked);

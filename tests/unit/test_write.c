@@ -31,7 +31,7 @@ static enum write_verdict writer_decide(void *ctx, const struct object *now, str
     if (verdict == WRITE_REFUSE)
         (void)error_set(e, ERR_DENIED, "not ours");
     if (verdict == WRITE_SEND)
-        (void)buf_addf(body, "%s", now ? now->uid : "new");
+        buf_addf(body, "%s", now ? now->uid : "new");
     if (x->overflows)
         (void)buf_grow(body, WRITE_BODY_BYTES_MAX + 1);
     return verdict;

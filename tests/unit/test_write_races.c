@@ -290,7 +290,7 @@ TEST(machinery_42_patch_for_an_object_that_was_replaced_is_a_conflict)
     annotate(&w, &x, old, "a");
     ASSERT_INT(409, x.answer.http_status);
     assert_true(x.is_conflict);
-    (void)buf_addf(&uid_alone, "{\"metadata\":{\"uid\":\"%s\"},\"data\":{\"x\":\"2\"}}", old->uid);
+    buf_addf(&uid_alone, "{\"metadata\":{\"uid\":\"%s\"},\"data\":{\"x\":\"2\"}}", old->uid);
     send_and_wait(&w, &x, CLIENT_PATCH, buf_str(&uid_alone));
     ASSERT_INT(422, x.answer.http_status);
     assert_true(x.is_conflict);
@@ -357,10 +357,10 @@ static enum write_verdict decide_create(void *ctx, const struct object *now, str
 
     x->decided++;
     if (!now) {
-        (void)buf_addf(body,
-                       "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"m\","
-                       "\"annotations\":{\"owner\":\"%s\"}}}",
-                       x->mark);
+        buf_addf(body,
+                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"m\","
+                 "\"annotations\":{\"owner\":\"%s\"}}}",
+                 x->mark);
         return WRITE_SEND;
     }
     if (object_annotation_is(now, "owner", x->mark))

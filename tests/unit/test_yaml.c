@@ -22,12 +22,12 @@ static const char *documents_of(struct str text)
     json_init(&d, TEST_BYTES_MAX);
     r = yaml_reader_new(text, &reader, &err);
     while (r >= 0 && (r = yaml_reader_next(reader, &d, &doc, &err)) > 0) {
-        (void)buf_addf(&out, "%u ", doc.line);
+        buf_addf(&out, "%u ", doc.line);
         json_write(&d, doc.root, &out);
-        (void)buf_add_char(&out, '\n');
+        buf_add_char(&out, '\n');
     }
     if (r < 0)
-        (void)buf_add_cstr(&out, err.msg);
+        buf_add_cstr(&out, err.msg);
     else
         ASSERT_INT(0, yaml_reader_next(reader, &d, &doc, &err)); /* the end stays the end */
     (void)snprintf(answer, sizeof answer, "%s", buf_cstr(&out));
@@ -191,7 +191,7 @@ static const char *either_of(const char *text)
     if (yaml_or_json_parse(&d, str_of(text), &v, &err) == 0)
         json_write(&d, v, &out);
     else
-        (void)buf_add_cstr(&out, err.msg);
+        buf_add_cstr(&out, err.msg);
     (void)snprintf(answer, sizeof answer, "%s", buf_cstr(&out));
     buf_done(&out);
     json_done(&d);
@@ -316,9 +316,9 @@ TEST(keys_set_twice_among_many)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < 1000; i++)
-        (void)buf_addf(&text, "key-%d: %d\n", i, i);
+        buf_addf(&text, "key-%d: %d\n", i, i);
     ASSERT_OK(parse(buf_str(&text)));
-    (void)buf_add_cstr(&text, "key-999: x\nkey-500: x\n");
+    buf_add_cstr(&text, "key-999: x\nkey-500: x\n");
     ASSERT_ERR(ERR_BAD_REQUEST, parse(buf_str(&text)));
     ASSERT_STR("line 1001, column 1: key \"key-999\" already set in map", err.msg);
     buf_done(&text);
@@ -353,8 +353,8 @@ TEST(long_fields_are_cut)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < 900; i++)
-        (void)buf_add_cstr(&text, "k");
-    (void)buf_add_cstr(&text, ": {b: *x}\n");
+        buf_add_cstr(&text, "k");
+    buf_add_cstr(&text, ": {b: *x}\n");
     ASSERT_ERR(ERR_BAD_REQUEST, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "unknown anchor 'x' referenced"));
     buf_done(&text);
@@ -367,19 +367,19 @@ TEST(depth_is_bounded)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < YAML_DEPTH_MAX; i++)
-        (void)buf_add_char(&text, '[');
+        buf_add_char(&text, '[');
     for (int i = 0; i < YAML_DEPTH_MAX; i++)
-        (void)buf_add_char(&text, ']');
+        buf_add_char(&text, ']');
     ASSERT_OK(parse(buf_str(&text)));
     buf_clear(&text);
     for (int i = 0; i < 1000000; i++)
-        (void)buf_add_char(&text, '[');
+        buf_add_char(&text, '[');
     ASSERT_ERR(ERR_BAD_REQUEST, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "line 1, column 1001, in [0]"));
     assert_non_null(strstr(err.msg, ": exceeded max depth"));
     buf_clear(&text);
     for (int i = 0; i < 100000; i++)
-        (void)buf_add_cstr(&text, "- ");
+        buf_add_cstr(&text, "- ");
     ASSERT_ERR(ERR_BAD_REQUEST, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "exceeded max depth"));
     buf_done(&text);
@@ -391,14 +391,14 @@ TEST(depth_counts_through_aliases)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < 20; i++) {
-        (void)buf_addf(&text, "- &a%d ", i);
+        buf_addf(&text, "- &a%d ", i);
         for (int k = 0; k < 100; k++)
-            (void)buf_add_char(&text, '[');
+            buf_add_char(&text, '[');
         if (i)
-            (void)buf_addf(&text, "*a%d", i - 1);
+            buf_addf(&text, "*a%d", i - 1);
         for (int k = 0; k < 100; k++)
-            (void)buf_add_char(&text, ']');
-        (void)buf_add_char(&text, '\n');
+            buf_add_char(&text, ']');
+        buf_add_char(&text, '\n');
     }
     ASSERT_ERR(ERR_BAD_REQUEST, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "line 10, ")); /* one level is the list around them */
@@ -411,14 +411,14 @@ TEST(depth_counts_through_merges)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < 20; i++) {
-        (void)buf_addf(&text, "- &a%d {x: ", i);
+        buf_addf(&text, "- &a%d {x: ", i);
         for (int k = 0; k < 100; k++)
-            (void)buf_add_char(&text, '[');
+            buf_add_char(&text, '[');
         if (i)
-            (void)buf_addf(&text, "{<<: *a%d}", i - 1);
+            buf_addf(&text, "{<<: *a%d}", i - 1);
         for (int k = 0; k < 100; k++)
-            (void)buf_add_char(&text, ']');
-        (void)buf_add_cstr(&text, "}\n");
+            buf_add_char(&text, ']');
+        buf_add_cstr(&text, "}\n");
     }
     ASSERT_ERR(ERR_BAD_REQUEST, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "exceeded max depth"));
@@ -429,19 +429,19 @@ TEST(bombs_are_refused)
 {
     struct buf laughs = BUF_INIT(TEST_BYTES_MAX), merges = BUF_INIT(TEST_BYTES_MAX);
 
-    (void)buf_add_cstr(&laughs, "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
+    buf_add_cstr(&laughs, "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
     for (int i = 1; i < 10; i++) {
-        (void)buf_addf(&laughs, "a%d: &a%d [", i, i);
+        buf_addf(&laughs, "a%d: &a%d [", i, i);
         for (int k = 0; k < 9; k++)
-            (void)buf_addf(&laughs, "%s*a%d", k ? ", " : "", i - 1);
-        (void)buf_add_cstr(&laughs, "]\n");
+            buf_addf(&laughs, "%s*a%d", k ? ", " : "", i - 1);
+        buf_add_cstr(&laughs, "]\n");
     }
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&laughs)));
     assert_non_null(strstr(err.msg, "document contains excessive aliasing"));
 
-    (void)buf_add_cstr(&merges, "- &a0 {a: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
+    buf_add_cstr(&merges, "- &a0 {a: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
     for (int i = 1; i < 40; i++)
-        (void)buf_addf(&merges, "- &a%d {x: *a%d, y: *a%d, <<: *a%d}\n", i, i - 1, i - 1, i - 1);
+        buf_addf(&merges, "- &a%d {x: *a%d, y: *a%d, <<: *a%d}\n", i, i - 1, i - 1, i - 1);
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&merges)));
     buf_done(&laughs);
     buf_done(&merges);
@@ -452,14 +452,14 @@ TEST(bombs_of_text_are_refused)
 {
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
-    (void)buf_add_cstr(&text, "- &a ");
+    buf_add_cstr(&text, "- &a ");
     for (int i = 0; i < 100000; i++)
-        (void)buf_add_char(&text, 'x');
-    (void)buf_add_cstr(&text, "\n");
+        buf_add_char(&text, 'x');
+    buf_add_cstr(&text, "\n");
     for (int i = 0; i < 30; i++)
-        (void)buf_add_cstr(&text, "- *a\n");
+        buf_add_cstr(&text, "- *a\n");
     ASSERT_OK(parse(buf_str(&text)));
-    (void)buf_add_cstr(&text, "- *a\n");
+    buf_add_cstr(&text, "- *a\n");
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "the document is larger than 3145728 bytes"));
     buf_done(&text);
@@ -470,13 +470,13 @@ TEST(bombs_of_nested_merges_are_refused)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < 500; i++)
-        (void)buf_add_cstr(&text, "{<<: ");
-    (void)buf_add_char(&text, '{');
+        buf_add_cstr(&text, "{<<: ");
+    buf_add_char(&text, '{');
     for (int i = 0; i < 10000; i++)
-        (void)buf_addf(&text, "k%d: 1,\n", i);
-    (void)buf_add_char(&text, '}');
+        buf_addf(&text, "k%d: 1,\n", i);
+    buf_add_char(&text, '}');
     for (int i = 0; i < 500; i++)
-        (void)buf_add_char(&text, '}');
+        buf_add_char(&text, '}');
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&text)));
     buf_done(&text);
 }
@@ -485,9 +485,9 @@ TEST(honest_aliases_pass)
 {
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
-    (void)buf_add_cstr(&text, "- &t {a: 1, b: [1, 2, 3], c: {d: e}}\n");
+    buf_add_cstr(&text, "- &t {a: 1, b: [1, 2, 3], c: {d: e}}\n");
     for (int i = 0; i < 2000; i++)
-        (void)buf_addf(&text, "- {<<: *t, name: n%d, copy: *t}\n", i);
+        buf_addf(&text, "- {<<: *t, name: n%d, copy: *t}\n", i);
     ASSERT_OK(parse(buf_str(&text)));
     buf_done(&text);
 }
@@ -497,11 +497,11 @@ TEST(anchors_are_bounded)
     struct buf text = BUF_INIT(TEST_BYTES_MAX);
 
     for (unsigned i = 0; i < YAML_ANCHORS_MAX; i++)
-        (void)buf_addf(&text, "- &a%u x\n", (i * 2654435761u) % 1000003);
+        buf_addf(&text, "- &a%u x\n", (i * 2654435761u) % 1000003);
     for (unsigned i = 0; i < YAML_ANCHORS_MAX; i++)
-        (void)buf_addf(&text, "- *a%u\n", (i * 2654435761u) % 1000003);
+        buf_addf(&text, "- *a%u\n", (i * 2654435761u) % 1000003);
     ASSERT_OK(parse(buf_str(&text)));
-    (void)buf_add_cstr(&text, "- &a-again x\n");
+    buf_add_cstr(&text, "- &a-again x\n");
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&text)));
     assert_non_null(strstr(err.msg, "more than 4096 anchors"));
     buf_done(&text);
@@ -513,25 +513,25 @@ TEST(costly_syntax_is_bounded)
     struct buf flow = BUF_INIT(TEST_BYTES_MAX), tags = BUF_INIT(TEST_BYTES_MAX);
 
     for (int i = 0; i < 900; i++)
-        (void)buf_add_char(&flow, '[');
+        buf_add_char(&flow, '[');
     for (int i = 0; i < 30000; i++)
-        (void)buf_add_cstr(&flow, i % 100 ? "a," : "a,\n");
+        buf_add_cstr(&flow, i % 100 ? "a," : "a,\n");
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&flow)));
     assert_non_null(strstr(err.msg, "too much nested in brackets and braces"));
 
-    (void)buf_add_cstr(&tags, "script: |\n");
+    buf_add_cstr(&tags, "script: |\n");
     for (int i = 0; i < 1000; i++)
-        (void)buf_add_cstr(&tags, "  echo %TAG%\n  %TAG%\n");
+        buf_add_cstr(&tags, "  echo %TAG%\n  %TAG%\n");
     ASSERT_OK(parse(buf_str(&tags)));
     buf_clear(&tags);
     for (int i = 0; i < 64; i++)
-        (void)buf_addf(&tags, "%%TAG !a%d! tag:x,2000:\n", i);
-    (void)buf_add_cstr(&tags, "--- !a63!x y\n");
+        buf_addf(&tags, "%%TAG !a%d! tag:x,2000:\n", i);
+    buf_add_cstr(&tags, "--- !a63!x y\n");
     ASSERT_OK(parse(buf_str(&tags)));
     buf_clear(&tags);
     for (int i = 0; i < 65; i++)
-        (void)buf_addf(&tags, "%%TAG !a%d! tag:x,2000:\n", i);
-    (void)buf_add_cstr(&tags, "--- x\n");
+        buf_addf(&tags, "%%TAG !a%d! tag:x,2000:\n", i);
+    buf_add_cstr(&tags, "--- x\n");
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&tags)));
     ASSERT_STR("more than 64 %TAG directives", err.msg);
     buf_done(&flow);

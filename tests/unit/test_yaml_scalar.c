@@ -21,7 +21,7 @@ static const char *json_of(const char *text)
     if (yaml_parse(&d, str_of(text), &v, &err) == 0)
         json_write(&d, v, &out);
     else
-        (void)buf_add_cstr(&out, err.msg);
+        buf_add_cstr(&out, err.msg);
     (void)snprintf(answer, sizeof answer, "%s", buf_cstr(&out));
     buf_done(&out);
     json_done(&d);

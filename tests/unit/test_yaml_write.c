@@ -237,9 +237,9 @@ static struct str random_text(struct buf *out)
 
     buf_clear(out);
     while (count--)
-        (void)buf_add_cstr(out, parts[random_below(ARRAY_LEN(parts))]);
+        buf_add_cstr(out, parts[random_below(ARRAY_LEN(parts))]);
     if (random_below(20) == 0)
-        (void)buf_add(out, "\0", 1);
+        buf_add(out, "\0", 1);
     return buf_str(out);
 }
 

@@ -77,10 +77,10 @@ char *attach_metrics_label(const char *name)
 
     if (unique_name_split(name, &plugin, &volume, &err) < 0)
         plugin = str_of("UnknownAttachableVolumePlugin");
-    (void)buf_add_str(&b, plugin);
+    buf_add_str(&b, plugin);
     if (str_is(plugin, CSI_PLUGIN)) {
-        (void)buf_add_char(&b, ':');
-        (void)buf_add_str(&b, str_next(&volume, '^'));
+        buf_add_char(&b, ':');
+        buf_add_str(&b, str_next(&volume, '^'));
     }
     return buf_take(&b);
 }

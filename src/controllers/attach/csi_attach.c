@@ -53,7 +53,7 @@ bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret)
 
     if (!v || v->source.kind != SOURCE_CSI)
         return false;
-    (void)buf_addf(ret, "%s^%s", v->source.csi->driver, v->source.csi->handle);
+    buf_addf(ret, "%s^%s", v->source.csi->driver, v->source.csi->handle);
     return true;
 }
 
@@ -337,28 +337,28 @@ static void fence(struct attach_turn *t)
 static void write_attached(const struct volume_spec *s, struct buf *out)
 {
     if (s->was_inlined) {
-        (void)buf_add_cstr(out, "{\"inlineVolumeSpec\":");
-        (void)buf_add_str(out, raw_get(s->volume->obj.text, "spec"));
+        buf_add_cstr(out, "{\"inlineVolumeSpec\":");
+        buf_add_str(out, raw_get(s->volume->obj.text, "spec"));
     } else {
-        (void)buf_add_cstr(out, "{\"persistentVolumeName\":");
+        buf_add_cstr(out, "{\"persistentVolumeName\":");
         json_write_string(out, str_of(s->volume->obj.name));
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 static void write_attachment(const struct csi_work *c, struct buf *out)
 {
-    (void)buf_addf(
+    buf_addf(
         out,
         "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"VolumeAttachment\",\"metadata\":{\"name\":\"%s\"},"
         "\"spec\":{\"attacher\":",
         c->name);
     json_write_string(out, str_of(c->driver));
-    (void)buf_add_cstr(out, ",\"nodeName\":");
+    buf_add_cstr(out, ",\"nodeName\":");
     json_write_string(out, str_of(c->owner->node));
-    (void)buf_add_cstr(out, ",\"source\":");
+    buf_add_cstr(out, ",\"source\":");
     write_attached(&c->owner->spec.spec, out);
-    (void)buf_add_cstr(out, "}}");
+    buf_add_cstr(out, "}}");
 }
 
 static void create(struct attach_turn *t)

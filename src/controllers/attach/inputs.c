@@ -130,7 +130,7 @@ static void look_at_users(struct attach *a, const char *ns, const char *claim)
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(CLAIM_KEY_BYTES_MAX);
     struct informer_cursor at;
 
-    (void)buf_addf(&key, "%s/%s", ns, claim);
+    buf_addf(&key, "%s/%s", ns, claim);
     if (key.failed)
         return;
     for (const struct object *o = informer_first_by(a->pods, PODS_BY_CLAIM, buf_str(&key), &at); o;

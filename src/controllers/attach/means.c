@@ -32,7 +32,7 @@ static bool needs_attaching(const struct attach *a, struct str volume_name)
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     const struct csi_driver *d;
 
-    (void)buf_add_str(&name, str_next(&volume_name, '^'));
+    buf_add_str(&name, str_next(&volume_name, '^'));
     d = name.failed ? NULL : driver_of(a, buf_cstr(&name));
     return !d || d->attach_required;
 }
@@ -48,7 +48,7 @@ static int find_csi(struct attach *a, const struct buf *volume_name, struct atta
         ret->attacher = &csi_attacher;
     if (!ret_name)
         return 0;
-    (void)buf_addf(ret_name, CSI_PLUGIN "/%s", buf_cstr(volume_name));
+    buf_addf(ret_name, CSI_PLUGIN "/%s", buf_cstr(volume_name));
     return buf_check(ret_name, "the volume's name", err);
 }
 
@@ -133,7 +133,7 @@ static int find_by_name(struct attach *a, const char *unique, struct attach_mean
         *ret = (struct attach_means){ &csi_attacher, NULL };
         return 0;
     }
-    (void)buf_add_str(&name, plugin);
+    buf_add_str(&name, plugin);
     r = registry_by_name(a->o.registry, buf_cstr(&name), PLUGIN_ATTACHES, &p, err);
     if (r == 0 && !p)
         r = error_set(err, ERR_UNSUPPORTED, "no attachable volume plugin matched");

@@ -78,11 +78,11 @@ static void write_remembered(const struct worlds_node *n, struct buf *out)
 
         if (!attach_status_remembers(p) || out->len + strlen(p->volume->name) > REMEMBERED_BYTES_MAX)
             continue;
-        (void)buf_add_char(out, out->len ? ',' : '[');
+        buf_add_char(out, out->len ? ',' : '[');
         json_write_string(out, str_of(p->volume->name));
     }
     if (out->len)
-        (void)buf_add_char(out, ']');
+        buf_add_char(out, ']');
 }
 
 static bool remembers_so(const struct node *is, const struct worlds_node *n)
@@ -120,14 +120,14 @@ static void write_list(const struct worlds_node *n, struct buf *out)
 
         if (!p->is_reported)
             continue;
-        (void)buf_addf(out, "%s{\"name\":", separator);
+        buf_addf(out, "%s{\"name\":", separator);
         json_write_string(out, str_of(p->volume->name));
-        (void)buf_add_cstr(out, ",\"devicePath\":");
+        buf_add_cstr(out, ",\"devicePath\":");
         json_write_string(out, str_of(device_of(p)));
-        (void)buf_add_char(out, '}');
+        buf_add_char(out, '}');
         separator = ",";
     }
-    (void)buf_add_cstr(out, separator[0] == '[' ? "null" : "]");
+    buf_add_cstr(out, separator[0] == '[' ? "null" : "]");
 }
 
 /* --- The write --- */
@@ -252,9 +252,9 @@ static int write_patch(struct attach *a, struct worlds_node *n, const struct obj
     }
     remember(n, &p, body);
     merge_patch_member(&p, "status");
-    (void)buf_add_cstr(body, "{\"volumesAttached\":");
+    buf_add_cstr(body, "{\"volumesAttached\":");
     write_list(n, body);
-    (void)buf_add_char(body, '}');
+    buf_add_char(body, '}');
     return merge_patch_end(&p, err);
 }
 

@@ -129,17 +129,16 @@ static void write_users(const struct worlds_pair *p, const struct object *pod, s
             if (strcmp(user->ns, pod->ns) != 0)
                 elsewhere++;
             else
-                (void)buf_addf(out, "%s%s", here++ ? ", " : "Volume is already used by pod(s) ", user->name);
+                buf_addf(out, "%s%s", here++ ? ", " : "Volume is already used by pod(s) ", user->name);
         }
     }
     if (here && elsewhere)
-        (void)buf_addf(out, " and %u pod(s) in different namespaces", elsewhere);
+        buf_addf(out, " and %u pod(s) in different namespaces", elsewhere);
     else if (elsewhere)
-        (void)buf_addf(out, "Volume is already used by %u pod(s) in different namespaces", elsewhere);
+        buf_addf(out, "Volume is already used by %u pod(s) in different namespaces", elsewhere);
     else if (!here)
-        (void)buf_add_cstr(out,
-                           "Volume is already exclusively attached to one node, waiting on detach before "
-                           "it can be attached to another node");
+        buf_add_cstr(out, "Volume is already exclusively attached to one node, waiting on detach before "
+                          "it can be attached to another node");
 }
 
 static void tell_refusal(struct attach *a, struct worlds_pair *p)

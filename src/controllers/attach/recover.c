@@ -44,7 +44,7 @@ static int recover_doubtful(struct attach *a, const struct worlds_node *n, struc
     _cleanup_(buf_done_p) struct buf volume = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     struct worlds_pair *p;
 
-    (void)buf_add_str(&volume, name);
+    buf_add_str(&volume, name);
     if (buf_check(&volume, "volume", err) < 0)
         return -(int)err->code;
     p = worlds_pair_get(a, buf_cstr(&volume), n->name);
@@ -144,7 +144,7 @@ static int recover_inline(struct attach *a, const struct attachment *x, struct e
 
     if (r < 0 || strcmp(made, x->obj.name) != 0)
         return r;
-    (void)buf_addf(&name, CSI_PLUGIN "/%s^%s", x->attacher, x->inline_handle);
+    buf_addf(&name, CSI_PLUGIN "/%s^%s", x->attacher, x->inline_handle);
     r = buf_check(&name, "volume", err);
     if (r < 0)
         return r;

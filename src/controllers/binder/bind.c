@@ -60,9 +60,9 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     if (!volume_is_for(v, c))
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
     merge_patch_member(&p, "spec");
-    (void)buf_add_cstr(&body, "{\"claimRef\":");
+    buf_add_cstr(&body, "{\"claimRef\":");
     claim_ref_write(&body, c);
-    (void)buf_add_char(&body, '}');
+    buf_add_char(&body, '}');
     if (merge_patch_end(&p, &err) < 0 || volume_index_hold(b->index, v->obj.name, c->obj.uid) < 0) {
         round_fail(r); /* held: a claim that waited for the last write of it is in the queue */
         return;
@@ -96,9 +96,9 @@ static void name_volume(struct round *r, const struct claim *c, const struct vol
         merge_patch_annotation(&p, ANN_BIND_COMPLETED, "yes");
     if (!is_named) {
         merge_patch_member(&p, "spec");
-        (void)buf_add_cstr(&body, "{\"volumeName\":");
+        buf_add_cstr(&body, "{\"volumeName\":");
         json_write_string(&body, str_of(v->obj.name));
-        (void)buf_add_char(&body, '}');
+        buf_add_char(&body, '}');
     }
     if (merge_patch_end(&p, &err) < 0)
         round_fail(r);
@@ -161,7 +161,7 @@ int unbind_write(const struct volume *v, struct buf *out, struct error *err)
     if (is_ours)
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, NULL);
     merge_patch_member(&p, "spec");
-    (void)buf_add_cstr(out, is_ours ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
+    buf_add_cstr(out, is_ours ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
     return merge_patch_end(&p, err);
 }
 

@@ -297,9 +297,9 @@ struct kept {
 static int kept_prefetch(const struct volume_index *x, const struct claim *c, struct kept *k)
 {
     k->by_uid = map_prefetch(&x->lists.by_key, str_of(c->obj.uid));
-    (void)buf_add_cstr(&k->name, c->obj.ns);
-    (void)buf_add_char(&k->name, '/');
-    (void)buf_add_cstr(&k->name, c->obj.name);
+    buf_add_cstr(&k->name, c->obj.ns);
+    buf_add_char(&k->name, '/');
+    buf_add_cstr(&k->name, c->obj.name);
     k->by_name = map_prefetch(&x->lists.by_key, buf_str(&k->name));
     return -(int)k->name.failed;
 }

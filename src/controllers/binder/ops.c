@@ -7,9 +7,9 @@
 
 void op_key(const struct object *o, struct buf *out)
 {
-    (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
     object_key(o, out);
-    (void)buf_addf(out, "/%s", o->uid);
+    buf_addf(out, "/%s", o->uid);
 }
 
 /* The key of the queue that the object is in; the text is name's. */

@@ -103,18 +103,18 @@ static void write_marks(const struct binder_op *x, struct buf *out)
     const struct claim *c = claim_of(x->about);
     const struct storage_class *k = class_of(x);
 
-    (void)buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":");
+    buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":");
     json_write_string(out, str_of(x->name));
-    (void)buf_addf(
+    buf_addf(
         out,
         ",\"annotations\":{\"" ANN_BOUND_BY_CONTROLLER "\":\"yes\",\"" ANN_PROVISIONED_BY "\":\"%s\"}%s},",
         x->plugin->name, k->reclaim == RECLAIM_DELETE ? ",\"finalizers\":[\"" FINALIZER_RECLAIM "\"]" : "");
-    (void)buf_addf(out, "\"spec\":{\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
-                   reclaim_policy_names[k->reclaim]);
+    buf_addf(out, "\"spec\":{\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
+             reclaim_policy_names[k->reclaim]);
     json_write_string(out, str_of(c->class));
-    (void)buf_add_cstr(out, ",\"claimRef\":");
+    buf_add_cstr(out, ",\"claimRef\":");
     claim_ref_write(out, c);
-    (void)buf_add_cstr(out, "}}");
+    buf_add_cstr(out, "}}");
 }
 
 /* That over what the plugin said. */
@@ -307,7 +307,7 @@ static void give_back_node(struct binder_op *x, const struct error *why)
     }
     q.body = buf_str(&body);
     buf_clear(&x->body);
-    (void)buf_add_cstr(&x->body, why->msg);
+    buf_add_cstr(&x->body, why->msg);
     client_send(x->binder->o.part.client, &x->call, &q, on_node_given_back, x);
 }
 
@@ -342,7 +342,7 @@ static int check_request(const struct binder_op *x, const struct provision_reque
         _cleanup_(buf_done_p) struct buf options = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
 
         for (uint32_t i = 0; i < class_of(x)->mount_options.count; i++)
-            (void)buf_addf(&options, "%s%s", i ? " " : "", class_of(x)->mount_options.items[i]);
+            buf_addf(&options, "%s%s", i ? " " : "", class_of(x)->mount_options.items[i]);
         return error_set(
             err, ERR_UNSUPPORTED,
             "Mount options are not supported by the provisioner but StorageClass \"%s\" has mount "

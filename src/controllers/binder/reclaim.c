@@ -71,9 +71,9 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
     }
     merge_patch_begin(&p, &patch, &v->obj);
     merge_patch_member(&p, "status");
-    (void)buf_add_cstr(&patch, "{\"phase\":\"Failed\",\"message\":");
+    buf_add_cstr(&patch, "{\"phase\":\"Failed\",\"message\":");
     json_write_string(&patch, str_of(why->msg));
-    (void)buf_add_char(&patch, '}');
+    buf_add_char(&patch, '}');
     if (merge_patch_end(&p, &err) < 0) {
         op_end(x, -(int)why->code, why);
         return;
@@ -82,7 +82,7 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
     free(x->name);
     x->name = strdup(reason);
     buf_clear(&x->body);
-    (void)buf_add_cstr(&x->body, why->msg);
+    buf_add_cstr(&x->body, why->msg);
     client_send(x->binder->o.part.client, &x->call, &q, on_marked, x);
 }
 
@@ -393,7 +393,7 @@ static void users_of(const struct binder *b, const struct volume *v, struct buf 
     for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(key), &at); o;
          o = informer_next(&at))
         if (!pod_is_terminated(pod_of(o)))
-            (void)buf_addf(out, "%s%s/%s", out->len ? "," : "", o->ns, o->name);
+            buf_addf(out, "%s%s/%s", out->len ? "," : "", o->ns, o->name);
 }
 
 static void on_claim_for_recycle(void *ctx, const struct client_answer *a)

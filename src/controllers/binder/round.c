@@ -45,7 +45,7 @@ struct step_waiter {
 /* What is locked: as the keys of binder->writing. */
 static void lock_text(const struct object *o, struct buf *out)
 {
-    (void)buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
+    buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
     object_key(o, out);
 }
 

@@ -81,11 +81,11 @@ void shelves_done(struct shelves *s)
 }
 
 /* No name holds a NUL, so that one between two names keeps them apart. */
-static int shelf_key(enum volume_mode mode, const char *class, const char *attributes_class, struct buf *out)
+static void shelf_key(enum volume_mode mode, const char *class, const char *attributes_class, struct buf *out)
 {
-    (void)buf_add_char(out, mode == VOLUME_MODE_BLOCK ? 'b' : 'f');
-    (void)buf_add(out, class, strlen(class) + 1);
-    return buf_add_cstr(out, attributes_class);
+    buf_add_char(out, mode == VOLUME_MODE_BLOCK ? 'b' : 'f');
+    buf_add(out, class, strlen(class) + 1);
+    buf_add_cstr(out, attributes_class);
 }
 
 static struct shelf *shelf_new(struct str key)
@@ -116,10 +116,11 @@ static int shelf_for(struct shelves *s, const struct volume *v, struct shelf **r
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
     _cleanup_(freep) struct shelf *made = NULL;
     struct shelf *shelf;
-    int r = shelf_key((enum volume_mode)v->mode, v->class, v->attributes_class, &key);
+    int r;
 
-    if (r < 0)
-        return r;
+    shelf_key((enum volume_mode)v->mode, v->class, v->attributes_class, &key);
+    if (key.failed)
+        return -(int)key.failed;
     shelf = map_get(&s->by_key, buf_str(&key));
     if (!shelf) {
         made = shelf_new(buf_str(&key));
@@ -137,7 +138,7 @@ static int shelf_for(struct shelves *s, const struct volume *v, struct shelf **r
 int shelves_put(struct shelves *s, struct entry *e)
 {
     const struct volume *v = entry_volume(e);
-    struct shelf *shelf;
+    struct shelf *shelf = NULL;
     int r = shelf_for(s, v, &shelf);
 
     assert(e->place == PLACE_NOWHERE);
@@ -216,11 +217,11 @@ static const struct volume *group_find(const struct shelf *shelf, unsigned group
 int shelves_get(const struct shelves *s, const struct claim *c, const struct shelf **ret)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
-    int r = shelf_key((enum volume_mode)c->mode, c->class, c->attributes_class, &key);
 
-    if (r == 0)
+    shelf_key((enum volume_mode)c->mode, c->class, c->attributes_class, &key);
+    if (!key.failed)
         *ret = map_get(&s->by_key, buf_str(&key));
-    return r;
+    return -(int)key.failed;
 }
 
 const struct volume *shelf_find(const struct shelf *shelf, const struct claim *c,

@@ -19,12 +19,12 @@ bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase
         return false;
     merge_patch_begin(&p, &body, &v->obj);
     merge_patch_member(&p, "status");
-    (void)buf_addf(&body, "{\"phase\":\"%s\",\"message\":", volume_phase_name(phase));
+    buf_addf(&body, "{\"phase\":\"%s\",\"message\":", volume_phase_name(phase));
     if (message[0])
         json_write_string(&body, str_of(message));
     else
-        (void)buf_add_cstr(&body, "null");
-    (void)buf_add_cstr(&body, "}");
+        buf_add_cstr(&body, "null");
+    buf_add_cstr(&body, "}");
     if (merge_patch_end(&p, &err) < 0) {
         round_fail(r);
         return false;
@@ -68,7 +68,7 @@ struct status_patch {
 
 static void add_member(struct status_patch *p, const char *name)
 {
-    (void)buf_addf(p->out, "%s\"%s\":", p->has_any ? "," : "", name);
+    buf_addf(p->out, "%s\"%s\":", p->has_any ? "," : "", name);
     p->has_any = true;
 }
 
@@ -96,7 +96,7 @@ static void clear_member(struct status_patch *p, const struct both *x, const cha
     if (!json_get(x->d, x->claim_status, name))
         return;
     add_member(p, name);
-    (void)buf_add_cstr(p->out, "null");
+    buf_add_cstr(p->out, "null");
 }
 
 static void put_modes(struct status_patch *p, const struct both *x)
@@ -109,7 +109,7 @@ static void put_modes(struct status_patch *p, const struct both *x)
     if (modes)
         json_write(x->d, modes, p->out);
     else
-        (void)buf_add_cstr(p->out, "null");
+        buf_add_cstr(p->out, "null");
 }
 
 /* The volume's whole map; of what the claim had besides nothing stays. */
@@ -120,23 +120,23 @@ static void put_capacity_map(struct status_patch *p, const struct both *x)
     bool has_any = false;
 
     add_member(p, "capacity");
-    (void)buf_add_char(p->out, '{');
+    buf_add_char(p->out, '{');
     for (json_ref m = json_first(x->d, map); m; m = json_next(x->d, m)) {
-        (void)buf_add_cstr(p->out, has_any ? "," : "");
+        buf_add_cstr(p->out, has_any ? "," : "");
         json_write_string(p->out, json_key(x->d, m));
-        (void)buf_add_char(p->out, ':');
+        buf_add_char(p->out, ':');
         json_write(x->d, m, p->out);
         has_any = true;
     }
     for (json_ref m = json_first(x->d, had); m; m = json_next(x->d, m)) {
         if (json_get_key(x->d, map, json_key(x->d, m)))
             continue;
-        (void)buf_add_cstr(p->out, has_any ? "," : "");
+        buf_add_cstr(p->out, has_any ? "," : "");
         json_write_string(p->out, json_key(x->d, m));
-        (void)buf_add_cstr(p->out, ":null");
+        buf_add_cstr(p->out, ":null");
         has_any = true;
     }
-    (void)buf_add_char(p->out, '}');
+    buf_add_char(p->out, '}');
 }
 
 /* A resize under way keeps the size from before; else what the volume has. */
@@ -154,9 +154,9 @@ static int put_capacity(struct status_patch *p, const struct both *x, const stru
         if (quantity_parse(str_of(before), &size, &ignored) < 0)
             size = v->capacity;
         add_member(p, "capacity");
-        (void)buf_add_cstr(p->out, "{\"storage\":\"");
-        (void)quantity_format(&size, p->out);
-        (void)buf_add_cstr(p->out, "\"}");
+        buf_add_cstr(p->out, "{\"storage\":\"");
+        quantity_format(&size, p->out);
+        buf_add_cstr(p->out, "\"}");
     } else if (!c->has_capacity || quantity_cmp(&c->capacity, &v->capacity) != 0) {
         put_capacity_map(p, x);
     }
@@ -177,7 +177,7 @@ static int put_with_volume(struct status_patch *p, const struct both *x, enum cl
         if (v->attributes_class[0])
             json_write_string(p->out, str_of(v->attributes_class));
         else
-            (void)buf_add_cstr(p->out, "null");
+            buf_add_cstr(p->out, "null");
     }
     return r;
 }
@@ -191,10 +191,10 @@ static int write_claim_status(struct binder *b, const struct claim *c, enum clai
 
     if (r < 0)
         return r;
-    (void)buf_add_char(out, '{');
+    buf_add_char(out, '{');
     if (c->phase != phase) {
         add_member(&p, "phase");
-        (void)buf_addf(out, "\"%s\"", claim_phase_name(phase));
+        buf_addf(out, "\"%s\"", claim_phase_name(phase));
     }
     if (v) {
         r = put_with_volume(&p, &x, phase, c, v, err);
@@ -203,7 +203,7 @@ static int write_claim_status(struct binder *b, const struct claim *c, enum clai
         clear_member(&p, &x, "capacity");
         clear_member(&p, &x, "currentVolumeAttributesClassName");
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     *ret_differs = p.has_any;
     return r;
 }

@@ -27,7 +27,7 @@ static void tell_waits_for_pods(struct round *r, const struct claim *c)
     for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(round_name(r)), &at); o;
          o = informer_next(&at))
         if (decide_is_waiting_pod(pod_of(o)))
-            (void)buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
+            buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
     if (count == 0)
         binder_tell(b, key_of(r), &c->obj, EVENT_NORMAL, "WaitForFirstConsumer",
                     "waiting for first consumer to be created before binding");
@@ -52,9 +52,9 @@ static void set_class(struct round *r, const struct claim *c, const struct stora
 
     merge_patch_begin(&p, &body, &c->obj);
     merge_patch_member(&p, "spec");
-    (void)buf_add_cstr(&body, "{\"storageClassName\":");
+    buf_add_cstr(&body, "{\"storageClassName\":");
     json_write_string(&body, str_of(k->obj.name));
-    (void)buf_add_char(&body, '}');
+    buf_add_char(&body, '}');
     if (merge_patch_end(&p, &err) < 0)
         round_fail(r);
     else

@@ -25,7 +25,7 @@ int expand_write_begun(const struct claim *c, const char *resizer, const struct 
     resize_patch_conditions(out, c, CLAIM_RESIZING, /* message= */ NULL, /* drops= */ true, now);
     resize_patch_storage(out, "allocatedResources", to);
     resize_patch_status(out, RESIZE_CONTROLLER_IN_PROGRESS);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     r = merge_patch_end(&p, err);
     return r < 0 ? r : 1;
 }
@@ -39,7 +39,7 @@ int expand_write_node_pending(const struct claim *c, struct timestamp now, struc
     resize_patch_conditions(out, c, CLAIM_FILE_SYSTEM_RESIZE_PENDING, PENDING_MESSAGE, /* drops= */ false,
                             now);
     resize_patch_status(out, RESIZE_NODE_PENDING);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     return merge_patch_end(&p, err);
 }
 
@@ -60,13 +60,13 @@ int expand_write_size(const struct volume *v, const struct quantity *size, const
 
     merge_patch_begin(&p, out, &v->obj);
     if (before) {
-        (void)quantity_format(before, &text);
+        quantity_format(before, &text);
         merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, buf_cstr(&text));
     }
     merge_patch_member(&p, "spec");
-    (void)buf_add_cstr(out, "{\"capacity\":{\"storage\":\"");
-    (void)quantity_format(size, out);
-    (void)buf_add_cstr(out, "\"}}");
+    buf_add_cstr(out, "{\"capacity\":{\"storage\":\"");
+    quantity_format(size, out);
+    buf_add_cstr(out, "\"}}");
     return merge_patch_end(&p, err);
 }
 

@@ -179,7 +179,7 @@ static int scan_class(struct scan *s, const struct local_class *k, const struct 
             return error_set(err, ERR_CANCELLED, "stopped");
         if (local_name_matches(k->name_pattern, names.items[i]) &&
             scan_entry(s, k, t, names.items[i], &failed) < 0)
-            (void)buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
+            buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
     }
     if (r == 0 && vec_push(&s->finds.listed, k) < 0)
         return error_no_memory(err);
@@ -197,7 +197,7 @@ static int scan_run(struct job *j, struct error *err)
         const struct local_class *k = &s->config->classes[i];
 
         if (scan_class(s, k, table, &failed) < 0) /* the other classes are none the worse */
-            (void)buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
+            buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
     }
     return r;
 }

@@ -81,9 +81,9 @@ const struct local_class *local_class_of(const struct local *l, const char *name
 
 static void write_pair(struct buf *out, const char *key, const char *value, bool is_first)
 {
-    (void)buf_add_cstr(out, is_first ? "" : ",");
+    buf_add_cstr(out, is_first ? "" : ",");
     json_write_string(out, str_of(key));
-    (void)buf_add_char(out, ':');
+    buf_add_char(out, ':');
     json_write_string(out, str_of(value));
 }
 
@@ -112,30 +112,29 @@ static void write_meta(const struct local *l, const struct node *n, const struct
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
     struct quantity bytes = quantity_of((int64_t)f->bytes, QUANTITY_BINARY_SI);
 
-    (void)quantity_format(&bytes, &size);
-    (void)buf_addf(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\"",
-                   name);
-    (void)buf_add_cstr(out, ",\"annotations\":{");
+    quantity_format(&bytes, &size);
+    buf_addf(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\"", name);
+    buf_add_cstr(out, ",\"annotations\":{");
     write_pair(out, ANN_PROVISIONED_BY, l->identity, true);
     write_pair(out, ANN_DISK, f->disk, false);
     write_pair(out, ANN_DISK_CAPACITY, buf_cstr(&size), false);
-    (void)buf_add_cstr(out, "},\"labels\":{");
+    buf_add_cstr(out, "},\"labels\":{");
     write_labels(l, n, out);
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     if (l->o.config->sets_owner) {
-        (void)buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
+        buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
         json_write_string(out, str_of(n->obj.name));
-        (void)buf_addf(out, ",\"uid\":\"%s\"}]", n->obj.uid);
+        buf_addf(out, ",\"uid\":\"%s\"}]", n->obj.uid);
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 static void write_affinity(const struct node *n, const struct local_class *k, struct buf *out)
 {
-    (void)buf_add_cstr(out, ",\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{"
-                            "\"key\":\"" LABEL_HOSTNAME "\",\"operator\":\"In\",\"values\":[");
+    buf_add_cstr(out, ",\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{"
+                      "\"key\":\"" LABEL_HOSTNAME "\",\"operator\":\"In\",\"values\":[");
     json_write_string(out, str_of(object_label(&n->obj, LABEL_HOSTNAME)));
-    (void)buf_addf(out, "]}]}%s%s]}}", k->selector[0] ? "," : "", k->selector);
+    buf_addf(out, "]}]}%s%s]}}", k->selector[0] ? "," : "", k->selector);
 }
 
 static int write_volume(const struct local *l, const struct node *n, const struct found *f,
@@ -147,22 +146,22 @@ static int write_volume(const struct local *l, const struct node *n, const struc
 
     (void)snprintf(path, sizeof path, "%s/%s", strcmp(k->host_dir, "/") == 0 ? "" : k->host_dir, f->name);
     write_meta(l, n, f, name, out);
-    (void)buf_add_cstr(out, ",\"spec\":{\"capacity\":{\"storage\":\"");
-    (void)quantity_format(&size, out);
-    (void)buf_addf(out,
-                   "\"},\"accessModes\":[\"%s\"],\"volumeMode\":\"%s\",\"persistentVolumeReclaimPolicy\":"
-                   "\"%s\",\"storageClassName\":",
-                   k->access_mode, volume_mode_names[k->mode], reclaim_policy_names[policy]);
+    buf_add_cstr(out, ",\"spec\":{\"capacity\":{\"storage\":\"");
+    quantity_format(&size, out);
+    buf_addf(out,
+             "\"},\"accessModes\":[\"%s\"],\"volumeMode\":\"%s\",\"persistentVolumeReclaimPolicy\":"
+             "\"%s\",\"storageClassName\":",
+             k->access_mode, volume_mode_names[k->mode], reclaim_policy_names[policy]);
     json_write_string(out, str_of(k->name));
-    (void)buf_add_cstr(out, ",\"local\":{\"path\":");
+    buf_add_cstr(out, ",\"local\":{\"path\":");
     json_write_string(out, str_of(path));
     if (k->fs_type[0]) {
-        (void)buf_add_cstr(out, ",\"fsType\":");
+        buf_add_cstr(out, ",\"fsType\":");
         json_write_string(out, str_of(k->fs_type));
     }
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     write_affinity(n, k, out);
-    (void)buf_add_cstr(out, "}}");
+    buf_add_cstr(out, "}}");
     return buf_check(out, "volume", err);
 }
 
@@ -263,9 +262,9 @@ static void add_class_failures(const struct local *l, struct buf *failures)
 {
     for (uint32_t i = 0; i < l->o.config->classes_count; i++)
         if (local_policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
-            (void)buf_addf(failures,
-                           "%s: there is no such class, or its volumes are neither deleted nor retained\n",
-                           l->o.config->classes[i].name);
+            buf_addf(failures,
+                     "%s: there is no such class, or its volumes are neither deleted nor retained\n",
+                     l->o.config->classes[i].name);
 }
 
 /* The same as the last time is not worth a line. */
@@ -276,7 +275,7 @@ static void tell_failures(struct local *l, struct buf *failures)
     if (str_eq(buf_str(failures), buf_str(&l->failures)))
         return;
     buf_clear(&l->failures);
-    (void)buf_add_str(&l->failures, rest);
+    buf_add_str(&l->failures, rest);
     while (rest.len) {
         struct str line = str_next(&rest, '\n');
 

@@ -18,15 +18,15 @@ static int write_others(const struct object *node, const char *key, struct buf *
     if (r < 0)
         return r;
     taints = json_path(&d, root, "spec", "taints");
-    (void)buf_add_cstr(body, "{\"taints\":[");
+    buf_add_cstr(body, "{\"taints\":[");
     for (json_ref t = json_first(&d, taints); t; t = json_next(&d, t)) {
         if (json_is_string(&d, json_get(&d, t, "key"), key))
             continue;
-        (void)buf_add_cstr(body, is_first ? "" : ",");
+        buf_add_cstr(body, is_first ? "" : ",");
         json_write(&d, t, body);
         is_first = false;
     }
-    (void)buf_add_cstr(body, "]}");
+    buf_add_cstr(body, "]}");
     return 0;
 }
 

@@ -148,7 +148,7 @@ static void write_size(uint64_t bytes, struct buf *out)
 {
     struct quantity size = bytes_quantity(bytes);
 
-    (void)quantity_format(&size, out);
+    quantity_format(&size, out);
 }
 
 static int write_patch(const struct local *l, const struct volume *v, const struct revision *r,
@@ -169,7 +169,7 @@ static int write_patch(const struct local *l, const struct volume *v, const stru
         merge_patch_annotation(&p, ANN_DISK_PROBLEM, r->problem[0] ? r->problem : NULL);
     if (r->is_resized) {
         merge_patch_member(&p, "spec");
-        (void)buf_addf(body, "{\"capacity\":{\"storage\":\"%s\"}}", buf_cstr(&size));
+        buf_addf(body, "{\"capacity\":{\"storage\":\"%s\"}}", buf_cstr(&size));
     }
     return merge_patch_end(&p, err);
 }
@@ -181,7 +181,7 @@ static void report_resize(struct local *l, const struct volume *v, const struct 
     struct quantity bytes = bytes_quantity(r->bytes);
 
     write_size(r->bytes, &size);
-    (void)quantity_format(&v->capacity, &before);
+    quantity_format(&v->capacity, &before);
     if (r->is_resized)
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "CapacityChanged",
                        "capacity changed from %s to %s, the size of the disk", buf_cstr(&before),

@@ -112,14 +112,14 @@ static enum want want_of(const struct claim_guard *g, const struct claim *c, boo
 
 static void write_condition(struct buf *out, bool is_used, struct timestamp now)
 {
-    (void)buf_addf(
+    buf_addf(
         out,
         "{\"conditions\":[{\"type\":\"" UNUSED "\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":\"%s\"",
         is_used ? "False" : "True", is_used ? "PodUsingPVC" : "NoPodsUsingPVC",
         is_used ? "A pod is currently referencing this PVC" : "No pods are currently referencing this PVC");
-    (void)buf_add_cstr(out, ",\"lastTransitionTime\":\"");
-    (void)timestamp_format(now, out);
-    (void)buf_add_cstr(out, "\"}]}");
+    buf_add_cstr(out, ",\"lastTransitionTime\":\"");
+    timestamp_format(now, out);
+    buf_add_cstr(out, "\"}]}");
 }
 
 /* Strategic, so that the other conditions stay as they are. */

@@ -52,11 +52,11 @@ static void fill_in(const struct object *claim, const char *pattern, struct buf 
     while ((token = strstr(pattern, TOKEN_BEGIN)) && (end = strchr(token, '}'))) {
         const char *name = token + strlen(TOKEN_BEGIN);
 
-        (void)buf_add(ret, pattern, (size_t)(token - pattern));
-        (void)buf_add_cstr(ret, token_value(claim, (struct str){ name, (size_t)(end - name) }));
+        buf_add(ret, pattern, (size_t)(token - pattern));
+        buf_add_cstr(ret, token_value(claim, (struct str){ name, (size_t)(end - name) }));
         pattern = end + 1;
     }
-    (void)buf_add_cstr(ret, pattern);
+    buf_add_cstr(ret, pattern);
 }
 
 int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error *err)
@@ -67,7 +67,7 @@ int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error
     if (pattern)
         fill_in(claim, pattern, ret);
     if (ret->len == 0 && !ret->failed)
-        (void)buf_addf(ret, "%s-%s-%s", claim->ns, claim->name, q->volume_name);
+        buf_addf(ret, "%s-%s-%s", claim->ns, claim->name, q->volume_name);
     if (ret->failed == ERR_TOO_LARGE)
         return error_set(err, ERR_INVALID, "the directory's name has more than %d bytes", PATH_MAX - 1);
     return buf_check(ret, "the directory's name", err);
@@ -84,11 +84,11 @@ static int write_source(const struct nfs_subdir *n, const char *dir, struct buf 
     r = host_clean_path(joined, clean, err);
     if (r < 0)
         return r;
-    (void)buf_add_cstr(source, "\"nfs\":{\"server\":");
+    buf_add_cstr(source, "\"nfs\":{\"server\":");
     json_write_string(source, str_of(n->server));
-    (void)buf_add_cstr(source, ",\"path\":");
+    buf_add_cstr(source, ",\"path\":");
     json_write_string(source, str_of(clean));
-    (void)buf_add_char(source, '}');
+    buf_add_char(source, '}');
     return buf_check(source, "volume", err);
 }
 

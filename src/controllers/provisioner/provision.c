@@ -114,7 +114,7 @@ static const struct job_type work_type = { work_run, work_free };
 static void write_texts(struct buf *out, struct texts texts)
 {
     for (uint32_t i = 0; i < texts.count; i++) {
-        (void)buf_add_cstr(out, i ? "," : "");
+        buf_add_cstr(out, i ? "," : "");
         json_write_string(out, str_of(texts.items[i]));
     }
 }
@@ -126,20 +126,20 @@ static void write_modes(struct buf *out, unsigned modes)
     for (unsigned i = 0; access_mode_names[i]; i++) {
         if (!(modes & (1U << i)))
             continue;
-        (void)buf_addf(out, "%s\"%s\"", is_first ? "" : ",", access_mode_names[i]);
+        buf_addf(out, "%s\"%s\"", is_first ? "" : ",", access_mode_names[i]);
         is_first = false;
     }
 }
 
 static void write_claim_ref(struct buf *out, const struct object *claim)
 {
-    (void)buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
+    buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
     json_write_string(out, str_of(claim->ns));
-    (void)buf_add_cstr(out, ",\"name\":");
+    buf_add_cstr(out, ",\"name\":");
     json_write_string(out, str_of(claim->name));
-    (void)buf_addf(out, ",\"uid\":\"%s\",\"resourceVersion\":", claim->uid);
+    buf_addf(out, ",\"uid\":\"%s\",\"resourceVersion\":", claim->uid);
     json_write_string(out, object_version(claim));
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
 }
 
 static int write_volume(struct provisioner_op *x, struct str source, struct error *err)
@@ -149,25 +149,25 @@ static int write_volume(struct provisioner_op *x, struct str source, struct erro
     struct buf *out = &x->body;
 
     buf_clear(out);
-    (void)buf_addf(out,
-                   "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\","
-                   "\"annotations\":{\"" ANN_PROVISIONED_BY "\":",
-                   x->name);
+    buf_addf(out,
+             "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\","
+             "\"annotations\":{\"" ANN_PROVISIONED_BY "\":",
+             x->name);
     json_write_string(out, str_of(x->provisioner->o.name));
-    (void)buf_add_cstr(out, "}},\"spec\":{\"capacity\":{\"storage\":\"");
-    (void)quantity_format(&c->request, out);
-    (void)buf_add_cstr(out, "\"},\"accessModes\":[");
+    buf_add_cstr(out, "}},\"spec\":{\"capacity\":{\"storage\":\"");
+    quantity_format(&c->request, out);
+    buf_add_cstr(out, "\"},\"accessModes\":[");
     write_modes(out, c->modes);
-    (void)buf_add_cstr(out, "],\"mountOptions\":[");
+    buf_add_cstr(out, "],\"mountOptions\":[");
     write_texts(out, k->mount_options);
-    (void)buf_addf(out, "],\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
-                   reclaim_policy_names[k->reclaim]);
+    buf_addf(out, "],\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
+             reclaim_policy_names[k->reclaim]);
     json_write_string(out, str_of(k->obj.name));
-    (void)buf_add_cstr(out, ",\"claimRef\":");
+    buf_add_cstr(out, ",\"claimRef\":");
     write_claim_ref(out, x->about);
-    (void)buf_add_char(out, ',');
-    (void)buf_add_str(out, source);
-    (void)buf_add_cstr(out, "}}");
+    buf_add_char(out, ',');
+    buf_add_str(out, source);
+    buf_add_cstr(out, "}}");
     return buf_check(out, "volume", err);
 }
 

@@ -74,8 +74,8 @@ static const char *show_versions(struct texts versions, char ret[SHOWN_BYTES])
     char one[VERSION_BYTES];
 
     for (uint32_t i = 0; i < versions.count; i++)
-        (void)buf_addf(&out, "%s%s", i ? " " : "[", quote(one, sizeof one, str_of(versions.items[i])));
-    (void)buf_add_cstr(&out, versions.count ? "]" : "[]");
+        buf_addf(&out, "%s%s", i ? " " : "[", quote(one, sizeof one, str_of(versions.items[i])));
+    buf_add_cstr(&out, versions.count ? "]" : "[]");
     (void)snprintf(ret, SHOWN_BYTES, "%s", buf_cstr(&out));
     buf_done(&out);
     return ret;

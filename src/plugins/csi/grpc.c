@@ -169,7 +169,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     (void)session;
     (void)flags;
     (void)id;
-    (void)buf_add(&x->answer, data, len);
+    buf_add(&x->answer, data, len);
     return 0;
 }
 
@@ -332,7 +332,7 @@ static int exchange_end(struct exchange *x, struct buf *ret, struct error *err)
         return unavailable("the answer is not one message", err);
     buf_clear(ret);
     ret->len_max = GRPC_MESSAGE_BYTES_MAX;
-    (void)buf_add(ret, x->answer.data + PREFIX_BYTES, len);
+    buf_add(ret, x->answer.data + PREFIX_BYTES, len);
     return buf_check(ret, "the answer", err);
 }
 

@@ -129,7 +129,7 @@ static void write_migrated(struct buf *out)
     }
     qsort(names, count, sizeof *names, compare_names);
     for (size_t i = 0; i < count; i++)
-        (void)buf_addf(out, "%s%s", i ? "," : "", names[i]);
+        buf_addf(out, "%s%s", i ? "," : "", names[i]);
 }
 
 static json_ref driver_entry(const struct csi_install *x, struct json *d)
@@ -221,7 +221,7 @@ static enum write_verdict decide_patch(void *ctx, const struct object *now, stru
         return WRITE_ALREADY;
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "spec");
-    (void)buf_addf(body, "{\"drivers\":%s}", buf_cstr(&drivers));
+    buf_addf(body, "{\"drivers\":%s}", buf_cstr(&drivers));
     return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
 }
 
@@ -234,16 +234,15 @@ static enum write_verdict decide_create(void *ctx, const struct object *now, str
     (void)err;
     if (now)
         return WRITE_ALREADY;
-    (void)buf_add_cstr(body,
-                       "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"CSINode\",\"metadata\":{\"name\":");
+    buf_add_cstr(body, "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"CSINode\",\"metadata\":{\"name\":");
     json_write_string(body, str_of(x->o.node_name));
-    (void)buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED_PLUGINS "\":\"");
+    buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED_PLUGINS "\":\"");
     write_migrated(body);
-    (void)buf_add_cstr(body, "\"},\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
+    buf_add_cstr(body, "\"},\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
     json_write_string(body, str_of(x->o.node_name));
-    (void)buf_add_cstr(body, ",\"uid\":");
+    buf_add_cstr(body, ",\"uid\":");
     json_write_string(body, str_of(x->node_uid));
-    (void)buf_add_cstr(body, "}]},\"spec\":{\"drivers\":[]}}");
+    buf_add_cstr(body, "}]},\"spec\":{\"drivers\":[]}}");
     return WRITE_SEND;
 }
 

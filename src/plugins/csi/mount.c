@@ -60,7 +60,7 @@ int csi_handle(const struct volume_spec *s, const char *pod_uid, char *ret, size
     int n, r = 0;
 
     if (s->inlined) {
-        (void)buf_addf(&both, "%s%s", pod_uid, spec_name(s));
+        buf_addf(&both, "%s%s", pod_uid, spec_name(s));
         r = buf_check(&both, "the names of a volume", err);
         if (r == 0)
             r = sha256_hex(buf_str(&both), digest, err);
@@ -77,7 +77,7 @@ int csi_handle(const struct volume_spec *s, const char *pod_uid, char *ret, size
 static void join(struct texts t, struct buf *out)
 {
     for (uint32_t i = 0; i < t.count; i++)
-        (void)buf_addf(out, "%s\"%s\"", i ? " " : "", t.items[i]);
+        buf_addf(out, "%s\"%s\"", i ? " " : "", t.items[i]);
 }
 
 static int check_mode(const struct volume_spec *s, const struct csi_driver *driver, struct error *err)
@@ -139,15 +139,15 @@ static char *tokens_json(struct publish *x)
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(CSI_MEMORY_BYTES_MAX);
 
     for (uint32_t i = 0; i < csi->tokens_count; i++) {
-        (void)buf_add_cstr(&out, i ? "," : "{");
+        buf_add_cstr(&out, i ? "," : "{");
         json_write_string(&out, str_of(csi->tokens[i].audience));
-        (void)buf_add_cstr(&out, ":{\"token\":");
+        buf_add_cstr(&out, ":{\"token\":");
         json_write_string(&out, csi->tokens[i].token);
-        (void)buf_add_cstr(&out, ",\"expirationTimestamp\":");
+        buf_add_cstr(&out, ",\"expirationTimestamp\":");
         json_write_string(&out, str_of(csi->tokens[i].expires));
-        (void)buf_add_cstr(&out, "}");
+        buf_add_cstr(&out, "}");
     }
-    (void)buf_add_cstr(&out, "}");
+    buf_add_cstr(&out, "}");
     return out.failed ? NULL : arena_dup(&x->arena, buf_str(&out));
 }
 

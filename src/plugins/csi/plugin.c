@@ -25,7 +25,7 @@ static int csi_volume_name(const struct volume_plugin *self, const struct volume
     const struct csi_source *source = spec_source(s).csi;
 
     (void)self;
-    (void)buf_addf(ret, "%s^%s", source->driver, source->handle);
+    buf_addf(ret, "%s^%s", source->driver, source->handle);
     return buf_check(ret, "the volume's name", err);
 }
 
@@ -102,13 +102,13 @@ static const struct attach_table csi_attach_table = {
 
 static int source_json(const struct csi_data *d, bool is_persistent, struct buf *out, struct error *err)
 {
-    (void)buf_add_cstr(out, "\"csi\":{\"driver\":");
+    buf_add_cstr(out, "\"csi\":{\"driver\":");
     json_write_string(out, str_of(d->driver));
     if (is_persistent) {
-        (void)buf_add_cstr(out, ",\"volumeHandle\":");
+        buf_add_cstr(out, ",\"volumeHandle\":");
         json_write_string(out, str_of(d->handle));
     }
-    (void)buf_add_cstr(out, "}");
+    buf_add_cstr(out, "}");
     return buf_check(out, "a source", err);
 }
 

@@ -20,7 +20,7 @@ int csi_attachment_name(const char *driver, const char *handle, const char *node
     char digest[SHA256_HEX_BYTES];
     int r;
 
-    (void)buf_addf(&all, "%s%s%s", handle, driver, node_name);
+    buf_addf(&all, "%s%s%s", handle, driver, node_name);
     r = buf_check(&all, "the names of an attachment", err);
     if (r == 0)
         r = sha256_hex(buf_str(&all), digest, err);

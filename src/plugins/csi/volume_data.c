@@ -54,10 +54,10 @@ int csi_data_write(const char *dir, const struct csi_data *d, struct error *err)
         bool is_optional = keys[i].offset == offsetof(struct csi_data, mount_context);
         if (!value || (keys[i].is_pods && !d->node_name) || (is_optional && value[0] == '\0'))
             continue;
-        (void)buf_addf(&text, "%s\"%s\":", text.len ? "," : "{", keys[i].key);
+        buf_addf(&text, "%s\"%s\":", text.len ? "," : "{", keys[i].key);
         json_write_string(&text, str_of(value));
     }
-    (void)buf_add_cstr(&text, "}");
+    buf_add_cstr(&text, "}");
     r = buf_check(&text, DATA_FILE, err);
     return r < 0 ? r : io_replace_file(path, text.data, text.len, DATA_MODE, err);
 }

@@ -116,14 +116,14 @@ static int argument_write(struct argument *x, struct buf *ret, struct error *err
     if (x->failed)
         return error_no_memory(err);
     qsort(x->pairs.items, x->pairs.count, sizeof *x->pairs.items, compare_pairs);
-    (void)buf_add_char(ret, '{');
+    buf_add_char(ret, '{');
     for (size_t i = 0; i < x->pairs.count; i++) {
-        (void)buf_add_cstr(ret, i > 0 ? "," : "");
+        buf_add_cstr(ret, i > 0 ? "," : "");
         json_write_string(ret, str_of(x->pairs.items[i].key));
-        (void)buf_add_char(ret, ':');
+        buf_add_char(ret, ':');
         json_write_string(ret, str_of(x->pairs.items[i].value));
     }
-    (void)buf_add_char(ret, '}');
+    buf_add_char(ret, '}');
     return buf_check(ret, "the volume's options for the driver", err);
 }
 

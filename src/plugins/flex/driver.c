@@ -28,16 +28,16 @@ static int flex_volume_name(const struct volume_plugin *self, const struct volum
                             struct error *err)
 {
     (void)self;
-    (void)buf_add_cstr(ret, spec_name(s));
+    buf_add_cstr(ret, spec_name(s));
     return buf_check(ret, "the volume's name", err);
 }
 
 /* The driver and the name are all that the disk tells. */
 static int source_json(const struct volume_plugin *self, struct buf *out, struct error *err)
 {
-    (void)buf_add_cstr(out, "\"flexVolume\":{\"driver\":");
+    buf_add_cstr(out, "\"flexVolume\":{\"driver\":");
     json_write_string(out, str_of(self->name));
-    (void)buf_add_char(out, '}');
+    buf_add_char(out, '}');
     return buf_check(out, "the volume's source", err);
 }
 
