@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/mutant.h"
+
 #define CONTROLLER_IN_FLIGHT_MAX 256
 #define CONTROLLER_TURN_MAX 64
 
@@ -20,7 +22,7 @@ struct controller {
 /* The end of a sync in whatever way; key may be gone afterwards. */
 static void controller_settle(struct controller *c, struct str key, enum sync_result result)
 {
-    if (result == SYNC_AGAIN)
+    if (result == SYNC_AGAIN && !MUTANT("controller-gives-up"))
         workqueue_add_limited(c->queue, key);
     else
         workqueue_forget(c->queue, key);

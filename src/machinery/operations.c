@@ -14,6 +14,7 @@
 
 #include "api/times.h"
 #include "base/buf.h"
+#include "base/mutant.h"
 #include "base/omap.h"
 
 struct slot;
@@ -199,7 +200,8 @@ static struct record *record_new(struct slot *s, const char *name)
 
 static bool record_is_waiting(const struct record *rec)
 {
-    return rec->delay_ns > 0 && loop_now_ns(rec->timer.loop) < rec->retry_at_ns;
+    return rec->delay_ns > 0 &&
+           (loop_now_ns(rec->timer.loop) < rec->retry_at_ns || MUTANT("operations-wait-forever"));
 }
 
 /* The words can be done without. */
@@ -368,7 +370,7 @@ int operations_start(struct operations *all, struct str key, const struct operat
 
     if (all->is_stopped)
         return error_set(err, ERR_CANCELLED, "no operations are started any more: shutting down");
-    if (s && s->running)
+    if (s && s->running && !MUTANT("operations-run-together"))
         return error_set(err, ERR_OP_PENDING, "operation in progress");
     if (rec && record_is_waiting(rec))
         return record_refuse(rec, err);

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/die.h"
 #include "base/map.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "io/timer_heap.h"
 #include "machinery/metrics.h"
@@ -285,7 +286,7 @@ static void entry_make_ready(struct workqueue *q, struct entry *e)
 
 static void entry_make_dirty(struct workqueue *q, struct entry *e)
 {
-    if (e->is_dirty)
+    if (e->is_dirty || (e->is_processing && MUTANT("workqueue-loses-adds")))
         return;
     count(q, QUEUE_ADDS);
     e->is_dirty = true;
@@ -346,7 +347,7 @@ void workqueue_done(struct workqueue *q, struct str key)
     q->working_since_ns -= e->got_at_ns;
     e->is_processing = false;
     observe(q, QUEUE_WORK_SECONDS, loop_now_ns(q->options.loop) - e->got_at_ns);
-    if (e->is_dirty)
+    if (e->is_dirty && !MUTANT("workqueue-keeps-dirty-keys"))
         entry_make_ready(q, e);
     entry_settle(q, e);
 }

@@ -11,6 +11,7 @@
 #include "api/pod_claims.h"
 #include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "controllers/binder/ops.h"
@@ -305,7 +306,8 @@ static void on_volume(struct binder *b, const struct object *o)
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
         die("no memory to index a volume: it would never be matched");
-    binder_expect(b, o->name);
+    if (!MUTANT("binder-waits-for-available"))
+        binder_expect(b, o->name);
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
     binder_offer(b, o->name);
