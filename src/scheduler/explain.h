@@ -7,12 +7,12 @@
 #define BERTH_SCHEDULER_EXPLAIN_H
 
 #include "api/claim.h"
-#include "api/match.h"
 #include "api/node.h"
 #include "api/pod.h"
 #include "base/vec.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/verdict.h"
+#include "volumes/match.h"
 
 enum schedule_state {
     SCHEDULE_ENDED,   /* it has run, and needs no node */

@@ -3,7 +3,7 @@
  *
  * A volume whose node affinity names label values, such as kubernetes.io/hostname In [n1], is kept under
  * those values; any other volume is looked at for every node. Under one value, as under none, volumes are in
- * the order of size and name. What is found there is still asked all rules (api/match.h): the places only
+ * the order of size and name. What is found there is still asked all rules (volumes/match.h): the places only
  * leave out what cannot match. So a search costs O(log n) of the node's own volumes and of those tied to no
  * node, and one step for each that is large enough and yet refused. */
 #ifndef BERTH_SCHEDULER_FREE_VOLUMES_H
@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-#include "api/match.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
+#include "volumes/match.h"
 
 struct free_volumes;
 

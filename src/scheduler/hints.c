@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "api/match.h"
 #include "api/pod_claims.h"
 #include "base/log.h"
+#include "volumes/match.h"
 
 #define BIT(judge) (1U << (judge))
 #define JUDGES_OF_VOLUMES (BIT(JUDGE_RESTRICTIONS) | BIT(JUDGE_LIMITS) | BIT(JUDGE_BINDING) | BIT(JUDGE_ZONE))

@@ -5,7 +5,7 @@
 #ifndef BERTH_WHY_CANDIDATES_H
 #define BERTH_WHY_CANDIDATES_H
 
-#include "api/match.h"
+#include "volumes/match.h"
 #include "why/world.h"
 
 struct candidates {

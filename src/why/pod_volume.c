@@ -7,10 +7,10 @@
 
 #include "api/class.h"
 #include "api/config.h"
-#include "api/match.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "controllers/binder/decide.h"
+#include "volumes/match.h"
 #include "why/claim.h"
 #include "why/users.h"
 

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/match.h"
 #include "api/migration.h"
 #include "api/node.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "host/mount.h"
 #include "machinery/parts.h"
+#include "volumes/match.h"
 
 /* A list that is being written. */
 struct list {

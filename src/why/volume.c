@@ -10,10 +10,10 @@
 
 #include "api/class.h"
 #include "api/local_volume.h"
-#include "api/match.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
+#include "volumes/match.h"
 #include "why/claim.h"
 #include "why/unmountable.h"
 #include "why/users.h"

@@ -3,8 +3,8 @@
 #include "tests/unit/test_kind.h"
 
 #include "base/rng.h"
-#include "controllers/binder/index.h"
-#include "controllers/binder/index_int.h"
+#include "volumes/index.h"
+#include "volumes/index_int.h"
 
 /* What the scenarios leave out: RWO, Filesystem, no class, Available, 1Gi. */
 struct volume_row {

@@ -11,16 +11,16 @@
  * has another write in flight holds it as well while it waits for that write: the next claim gets another
  * volume, or none. So no volume is the match of two claims in one process; between processes the precondition
  * of the write decides. */
-#ifndef BERTH_CONTROLLERS_BINDER_INDEX_H
-#define BERTH_CONTROLLERS_BINDER_INDEX_H
+#ifndef BERTH_VOLUMES_INDEX_H
+#define BERTH_VOLUMES_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/match.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/siphash.h"
+#include "volumes/match.h"
 
 struct volume_index;
 

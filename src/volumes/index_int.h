@@ -3,18 +3,18 @@
  * An entry is in one place at a time. A hold decides first: a held volume is listed for the claim that it was
  * promised to, whatever the volume itself says. Else a volume with a claimRef is listed for that claim, a
  * free one is on a shelf, and any other is nowhere. */
-#ifndef BERTH_CONTROLLERS_BINDER_INDEX_INT_H
-#define BERTH_CONTROLLERS_BINDER_INDEX_INT_H
+#ifndef BERTH_VOLUMES_INDEX_INT_H
+#define BERTH_VOLUMES_INDEX_INT_H
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/match.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/omap.h"
+#include "volumes/match.h"
 
 /* Two names out of one object and a few bytes between them. */
 #define INDEX_KEY_BYTES_MAX (OBJECT_MEMORY_BYTES_MAX + 16)

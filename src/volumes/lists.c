@@ -4,7 +4,7 @@
  * claim that was made again under its old name never meets the volumes of its forerunners. Most lists have
  * one entry. Finding, adding and removing take O(1). A uid could read like another claim's name, so what a
  * list holds is still to be checked against the claim. */
-#include "controllers/binder/index_int.h"
+#include "volumes/index_int.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * A shelf holds one ordered map for each set of access modes. Its key is (volume mode, class, attributes
  * class): a claim looks at one shelf only, and there at most at 16 maps. A shelf costs 1 KiB beside its maps
  * and goes with its last volume. */
-#include "controllers/binder/index_int.h"
+#include "volumes/index_int.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,12 +4,12 @@
  * moves it finds the new place before it leaves the old one, so that lack of memory changes nothing. Letting
  * go of a hold must not fail: a volume for which there is no memory then waits with the strays, unseen, and
  * is tried again with every later change. */
-#include "controllers/binder/index.h"
+#include "volumes/index.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "controllers/binder/index_int.h"
+#include "volumes/index_int.h"
 
 /* What a search has found so far. */
 struct pick {
