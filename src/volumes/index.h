@@ -1,4 +1,4 @@
-/* The binder's index: the volume for a claim without looking at all of them.
+/* Volumes in an index: the volume for a claim without looking at all of them.
  *
  * Free volumes (no claim, Available, not going) are in one ordered map for each (access modes, class, volume
  * mode, attributes class), by exact capacity and name. A search is a lower bound in the maps whose
@@ -29,7 +29,7 @@ struct volume_index *volume_index_free(struct volume_index *x);
 DEFINE_CLEANUP(struct volume_index, volume_index_free)
 
 /* The volume is now this, whatever the index had of that name. Takes a reference. A hold stays until it is
- * let go. Fails only without memory, and changes nothing then. */
+ * released. Fails only without memory, and changes nothing then. */
 int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err);
 void volume_index_remove(struct volume_index *x, const char *name);
 /* What it has of that name; NULL. */
@@ -53,11 +53,11 @@ void volume_index_expect(struct volume_index *x, const char *name, bool is_expec
 int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err);
 
-/* From the decision on; until volume_index_let_go(), or the volume is removed. Again for the same claim it is
- * nothing new. -ERR_BUSY when it is held for another, -ERR_NOT_FOUND when there is none, -ERR_NO_MEMORY:
+/* From the decision on; until volume_index_release(), or the volume is removed. Again for the same claim it
+ * is nothing new. -ERR_BUSY when it is held for another, -ERR_NOT_FOUND when there is none, -ERR_NO_MEMORY:
  * nothing changes. */
 int volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid);
 /* Ends the hold for that claim; NULL: for any claim. Never fails; any other hold stays. */
-void volume_index_let_go(struct volume_index *x, const char *name, const char *claim_uid);
+void volume_index_release(struct volume_index *x, const char *name, const char *claim_uid);
 
 #endif
