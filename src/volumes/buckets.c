@@ -2,7 +2,8 @@
  *
  * A bucket holds one ordered map for each set of access modes. Its key is (volume mode, class, attributes
  * class): a claim looks at one bucket only, and there at most at 16 maps. A bucket costs 1 KiB beside its
- * maps and goes with its last volume. */
+ * maps and is freed with its last volume. In an index by node the tied volumes of a bucket are in node
+ * buckets (node_buckets.c) and in none of these maps. */
 #include "volumes/index_int.h"
 
 #include <assert.h>
@@ -14,15 +15,6 @@
 /* Fewest modes first, then by their bits: the order that claims see. */
 static const uint8_t group_modes[GROUPS_COUNT] = { 0, 1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15 };
 static const uint8_t group_of_modes[GROUPS_COUNT] = { 0, 1, 2, 5, 3, 6, 7, 11, 4, 8, 9, 12, 10, 13, 14, 15 };
-
-struct volume_bucket {
-    struct omap groups[GROUPS_COUNT];
-    size_t count;         /* of volumes, over all groups */
-    size_t inexact_count; /* of those whose rank is not their very size */
-    size_t pinned_count;  /* of those with node affinity */
-    size_t key_len;
-    char key[];
-};
 
 unsigned volume_group(const struct volume *v)
 {
@@ -66,38 +58,42 @@ static bool size_is_inexact(const struct quantity *size)
     return quantity_cmp(size, &whole) != 0;
 }
 
-static const struct omap_order by_size_and_name = { entry_cmp, request_cmp, NULL };
+const struct omap_order volumes_by_size_and_name = { entry_cmp, request_cmp, NULL };
 
-void buckets_init(struct volume_buckets *s, struct hash_seed seed)
+void buckets_init(struct volume_buckets *s, struct hash_seed seed, bool is_by_node)
 {
-    *s = (struct volume_buckets){ 0 };
+    *s = (struct volume_buckets){ .is_by_node = is_by_node };
     map_init(&s->by_key, seed);
+    map_init(&s->by_node, seed);
 }
 
 void buckets_done(struct volume_buckets *s)
 {
-    assert(s->by_key.count == 0);
+    assert(s->by_key.count == 0 && s->by_node.count == 0);
     map_done(&s->by_key);
+    map_done(&s->by_node);
 }
 
 /* No name holds a NUL, so that one between two names keeps them apart. */
 static void bucket_write_key(enum volume_mode mode, const char *class, const char *attributes_class,
-                             struct buf *out)
+                             struct index_key *to)
 {
-    buf_add_char(out, mode == VOLUME_MODE_BLOCK ? 'b' : 'f');
-    buf_add(out, class, strlen(class) + 1);
-    buf_add_cstr(out, attributes_class);
+    size_t class_len = strlen(class) + 1, attributes_len = strlen(attributes_class);
+
+    index_key_begin(to, 1 + class_len + attributes_len);
+    buf_add_char(&to->text, mode == VOLUME_MODE_BLOCK ? 'b' : 'f');
+    buf_add(&to->text, class, class_len);
+    buf_add(&to->text, attributes_class, attributes_len);
 }
 
 static struct volume_bucket *bucket_new(struct str key)
 {
-    struct volume_bucket *bucket = malloc(sizeof *bucket + key.len);
+    struct volume_bucket *bucket = calloc(1, sizeof *bucket + key.len);
 
     if (!bucket)
         return NULL;
     for (unsigned i = 0; i < GROUPS_COUNT; i++)
-        omap_init(&bucket->groups[i], by_size_and_name);
-    bucket->count = bucket->inexact_count = bucket->pinned_count = 0;
+        omap_init(&bucket->groups[i], volumes_by_size_and_name);
     bucket->key_len = key.len;
     memcpy(bucket->key, key.s, key.len);
     return bucket;
@@ -108,31 +104,48 @@ static void bucket_drop_if_empty(struct volume_buckets *s, struct volume_bucket 
     if (bucket->count > 0)
         return;
     (void)map_remove(&s->by_key, (struct str){ bucket->key, bucket->key_len });
+    for (size_t i = 0; i < bucket->labels.count; i++)
+        free(bucket->labels.items[i]);
+    vec_done(&bucket->labels);
     free(bucket); /* maps without entries hold no memory */
 }
 
-/* The bucket of the volume, made when it is missing. */
+/* The bucket of the volume, made when it is missing: the caller puts an entry into it. */
 static int bucket_get_or_add(struct volume_buckets *s, const struct volume *v, struct volume_bucket **ret)
 {
-    _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
+    _cleanup_(index_key_done) struct index_key key;
     _cleanup_(freep) struct volume_bucket *made = NULL;
     struct volume_bucket *bucket;
     int r;
 
     bucket_write_key((enum volume_mode)v->mode, v->class, v->attributes_class, &key);
-    if (key.failed)
-        return -(int)key.failed;
-    bucket = map_get(&s->by_key, buf_str(&key));
+    if (key.text.failed)
+        return -(int)key.text.failed;
+    bucket = map_get(&s->by_key, buf_str(&key.text));
     if (!bucket) {
-        made = bucket_new(buf_str(&key));
+        made = bucket_new(buf_str(&key.text));
         if (!made)
             return -ERR_NO_MEMORY;
         r = map_put(&s->by_key, (struct str){ made->key, made->key_len }, made, /* ret_old= */ NULL);
         if (r < 0)
             return r;
         bucket = TAKE(made);
+        bucket->id = ++s->last_id;
     }
     *ret = bucket;
+    return 0;
+}
+
+static int bucket_put_entry(struct volume_bucket *bucket, struct volume_entry *e)
+{
+    const struct volume *v = entry_volume(e);
+    int r = omap_insert(&bucket->groups[volume_group(v)], quantity_rank(&v->capacity), e);
+
+    assert(r != -ERR_EXISTS); /* a name is there once */
+    if (r < 0)
+        return r;
+    e->place = PLACE_BUCKET;
+    e->in.bucket = bucket;
     return 0;
 }
 
@@ -145,8 +158,8 @@ int buckets_put_entry(struct volume_buckets *s, struct volume_entry *e)
     assert(e->place == PLACE_NONE);
     if (r < 0)
         return r;
-    r = omap_insert(&bucket->groups[volume_group(v)], quantity_rank(&v->capacity), e);
-    assert(r != -ERR_EXISTS); /* a name is there once */
+    r = s->is_by_node && volume_is_tied(v) ? node_buckets_put_entry(s, bucket, e)
+                                           : bucket_put_entry(bucket, e);
     if (r < 0) {
         bucket_drop_if_empty(s, bucket);
         return r;
@@ -155,21 +168,25 @@ int buckets_put_entry(struct volume_buckets *s, struct volume_entry *e)
     bucket->inexact_count += size_is_inexact(&v->capacity);
     bucket->pinned_count += v->affinity != NULL;
     s->count++;
-    e->place = PLACE_BUCKET;
-    e->in.bucket = bucket;
     return 0;
+}
+
+static struct volume_bucket *bucket_remove_entry(struct volume_entry *e)
+{
+    const struct volume *v = entry_volume(e);
+    void *removed = omap_remove(&e->in.bucket->groups[volume_group(v)], quantity_rank(&v->capacity), e);
+
+    assert(e->place == PLACE_BUCKET && removed == e);
+    (void)removed;
+    return e->in.bucket;
 }
 
 void buckets_remove_entry(struct volume_buckets *s, struct volume_entry *e)
 {
     const struct volume *v = entry_volume(e);
-    struct volume_bucket *bucket = e->in.bucket;
-    void *removed;
+    struct volume_bucket *bucket =
+        e->place == PLACE_NODES ? node_buckets_remove_entry(s, e) : bucket_remove_entry(e);
 
-    assert(e->place == PLACE_BUCKET);
-    removed = omap_remove(&bucket->groups[volume_group(v)], quantity_rank(&v->capacity), e);
-    assert(removed == e);
-    (void)removed;
     bucket->count--;
     bucket->inexact_count -= size_is_inexact(&v->capacity);
     bucket->pinned_count -= v->affinity != NULL;
@@ -218,12 +235,12 @@ static const struct volume *group_find(const struct volume_bucket *bucket, unsig
 int buckets_get_for_claim(const struct volume_buckets *s, const struct claim *c,
                           const struct volume_bucket **ret)
 {
-    _cleanup_(buf_done_p) struct buf key = BUF_INIT(INDEX_KEY_BYTES_MAX);
+    _cleanup_(index_key_done) struct index_key key;
 
     bucket_write_key((enum volume_mode)c->mode, c->class, c->attributes_class, &key);
-    if (!key.failed)
-        *ret = map_get(&s->by_key, buf_str(&key));
-    return -(int)key.failed;
+    if (!key.text.failed)
+        *ret = map_get(&s->by_key, buf_str(&key.text));
+    return -(int)key.text.failed;
 }
 
 const struct volume *bucket_find_volume(const struct volume_bucket *bucket, const struct claim *c,

@@ -3,7 +3,8 @@
  * A put that leaves a volume where it was only exchanges the object: no search, nothing to allocate. One that
  * moves it finds the new place before it leaves the old one, so that lack of memory changes nothing. The
  * release of a hold must not fail: a volume for which there is no memory is then listed as unplaced, no
- * search finds it, and every later change tries to place it again. */
+ * search finds it, and every later change tries to place it again. An index by node has no holds: a put
+ * takes the volume out first, and lack of memory leaves it out. */
 #include "volumes/index.h"
 
 #include <assert.h>
@@ -18,20 +19,30 @@ struct pick {
     bool is_by_uid;
 };
 
-int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct error *err)
+static int index_new(struct hash_seed seed, bool is_by_node, struct volume_index **ret, struct error *err)
 {
     struct volume_index *x = calloc(1, sizeof *x);
 
     if (!x)
         return error_no_memory(err);
     map_init(&x->by_name, seed);
-    buckets_init(&x->buckets, seed);
+    buckets_init(&x->buckets, seed, is_by_node);
     if (claim_lists_init(&x->lists, seed) < 0) {
         free(x);
         return error_no_memory(err);
     }
     *ret = x;
     return 0;
+}
+
+int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct error *err)
+{
+    return index_new(seed, /* is_by_node= */ false, ret, err);
+}
+
+int volume_index_new_by_node(struct hash_seed seed, struct volume_index **ret, struct error *err)
+{
+    return index_new(seed, /* is_by_node= */ true, ret, err);
 }
 
 /* --- Entries and their places --- */
@@ -55,7 +66,7 @@ static int entry_place(struct volume_index *x, struct volume_entry *e)
 
 static void entry_displace(struct volume_index *x, struct volume_entry *e)
 {
-    if (e->place == PLACE_BUCKET)
+    if (e->place == PLACE_BUCKET || e->place == PLACE_NODES)
         buckets_remove_entry(&x->buckets, e);
     else if (e->place == PLACE_LIST)
         claim_lists_remove_entry(&x->lists, e);
@@ -71,6 +82,8 @@ static bool entry_stays(const struct volume_index *x, const struct volume_entry 
         return !v->claim.is_set && !entry_is_free(e, v);
     case PLACE_BUCKET:
         return entry_is_free(e, v) && volume_bucket_is_same(entry_volume(e), v);
+    case PLACE_NODES:
+        return false;
     case PLACE_LIST:
         return e->in.list != x->lists.unplaced && claim_list_is_for(e->in.list, &v->claim);
     }
@@ -159,9 +172,21 @@ static int entry_add(struct volume_index *x, const struct volume *v, bool is_exp
     return 0;
 }
 
+/* Of an index by node: only free volumes are in it. */
+static int put_if_free(struct volume_index *x, const struct volume *v)
+{
+    volume_index_remove(x, v->obj.name);
+    return volume_is_unclaimed(v) && v->phase == VOLUME_AVAILABLE ? entry_add(x, v, /* is_expected= */ false)
+                                                                  : 0;
+}
+
 int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err)
 {
-    struct volume_entry *e = map_get(&x->by_name, str_of(v->obj.name));
+    struct volume_entry *e;
+
+    if (x->buckets.is_by_node)
+        return put_if_free(x, v) < 0 ? error_no_memory(err) : 0;
+    e = map_get(&x->by_name, str_of(v->obj.name));
 
     if (e && entry_stays(x, e, v))
         entry_exchange(x, e, v);
@@ -203,7 +228,7 @@ const struct volume *volume_index_get_free(const struct volume_index *x, const c
 {
     const struct volume_entry *e = map_get(&x->by_name, str_of(name));
 
-    return e && e->place == PLACE_BUCKET ? entry_volume(e) : NULL;
+    return e && (e->place == PLACE_BUCKET || e->place == PLACE_NODES) ? entry_volume(e) : NULL;
 }
 
 /* Moves it to the place where it belongs by now. Without memory it becomes unplaced. */
@@ -220,6 +245,7 @@ void volume_index_expect(struct volume_index *x, const char *name, bool is_expec
 {
     struct volume_entry *e = map_get(&x->by_name, str_of(name));
 
+    assert(!x->buckets.is_by_node);
     if (!e || e->is_expected == is_expected)
         return;
     e->is_expected = is_expected;
@@ -239,6 +265,7 @@ int volume_index_hold(struct volume_index *x, const char *name, const char *clai
     struct volume_entry *e = map_get(&x->by_name, str_of(name));
     int r;
 
+    assert(!x->buckets.is_by_node);
     if (!e)
         return -ERR_NOT_FOUND;
     if (e->is_held)
@@ -291,18 +318,21 @@ static void pick_listed(const struct claim_list *list, const struct claim *c, bo
 /* Where the claim's own volumes are listed. Most claims have none, and among many lists that takes two lines
  * of memory that are in no cache: they are asked for early, together, and looked at when they have come. */
 struct kept {
-    struct buf name;
+    struct index_key name;
     uint32_t by_uid, by_name;
 };
 
 static int kept_prefetch_lists(const struct volume_index *x, const struct claim *c, struct kept *k)
 {
+    size_t ns_len = strlen(c->obj.ns), name_len = strlen(c->obj.name);
+
     k->by_uid = map_prefetch(&x->lists.by_key, str_of(c->obj.uid));
-    buf_add_cstr(&k->name, c->obj.ns);
-    buf_add_char(&k->name, '/');
-    buf_add_cstr(&k->name, c->obj.name);
-    k->by_name = map_prefetch(&x->lists.by_key, buf_str(&k->name));
-    return -(int)k->name.failed;
+    index_key_begin(&k->name, ns_len + 1 + name_len);
+    buf_add(&k->name.text, c->obj.ns, ns_len);
+    buf_add_char(&k->name.text, '/');
+    buf_add(&k->name.text, c->obj.name, name_len);
+    k->by_name = map_prefetch(&x->lists.by_key, buf_str(&k->name.text));
+    return -(int)k->name.text.failed;
 }
 
 static struct pick pick_kept(const struct volume_index *x, const struct claim *c, const struct kept *k)
@@ -311,7 +341,7 @@ static struct pick pick_kept(const struct volume_index *x, const struct claim *c
     struct pick best = { .group = GROUPS_COUNT };
 
     pick_listed(map_get_fetched(lists, str_of(c->obj.uid), k->by_uid), c, /* is_by_uid= */ true, &best);
-    pick_listed(map_get_fetched(lists, buf_str(&k->name), k->by_name), c, /* is_by_uid= */ false, &best);
+    pick_listed(map_get_fetched(lists, buf_str(&k->name.text), k->by_name), c, /* is_by_uid= */ false, &best);
     return best;
 }
 
@@ -327,12 +357,13 @@ static bool has_group_for(const struct volume_index *x, const struct claim *c)
 int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err)
 {
-    struct kept kept = { .name = BUF_INIT(INDEX_KEY_BYTES_MAX) };
+    struct kept kept;
     const struct volume *plain = NULL;
     const struct volume_bucket *bucket = NULL;
     struct pick best = { .group = GROUPS_COUNT };
     int r;
 
+    assert(!x->buckets.is_by_node);
     if (c->selector && c->selector->error && has_group_for(x, c))
         return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
                          c->obj.ns, c->obj.name, c->selector->error);
@@ -341,7 +372,7 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, cons
         r = buckets_get_for_claim(&x->buckets, c, &bucket);
     if (r == 0)
         best = pick_kept(x, c, &kept);
-    buf_done(&kept.name);
+    index_key_done(&kept.name);
     if (r < 0)
         return error_no_memory(err);
     /* In the same group a kept volume comes before all others; in an earlier one any will do. */
