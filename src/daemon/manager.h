@@ -52,7 +52,8 @@ struct manager_options {
     const char *data_dir;           /* of the server in this process; NULL for none */
     const char *state_dir;          /* of the cleaning of local volumes */
     /* Of explanations: why_world's. NULL: without events. */
-    void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
+    void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
+                       void *fn_ctx);
     void *events_ctx;
     /* The caches are filled: manager_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);

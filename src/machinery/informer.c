@@ -346,6 +346,16 @@ const struct object *informer_first(const struct informer *i, struct informer_cu
     return cache_first(&i->cache, c);
 }
 
+const struct object *informer_first_after(const struct informer *i, struct str key, struct informer_cursor *c)
+{
+    return cache_first_after(&i->cache, key, c);
+}
+
+uint64_t informer_changes(const struct informer *i)
+{
+    return i->cache.changes;
+}
+
 const struct object *informer_next(struct informer_cursor *c)
 {
     return cache_next(c);

@@ -236,7 +236,7 @@ static const struct volume *find_volume(struct cycle *c, struct cycle_claim *x, 
     x->is_kept_elsewhere = is_kept && !v;
     if (is_kept || x->claim->source) /* no free volume is filled as it asks */
         return v;
-    return free_volumes_find(c->s->free, x->claim, &n->obj.labels, is_taken, c);
+    return volume_index_find_on_node(c->s->free, x->claim, &n->obj.labels, is_taken, c);
 }
 
 /* --- One node: provisioning --- */

@@ -22,6 +22,7 @@ LEVELS = {
     "host": 3,
     "plugins": 4,
     "apiserver": 4,
+    "volumes": 4,
     "controllers": 5,
     "scheduler": 5,
     "node": 5,

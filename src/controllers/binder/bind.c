@@ -34,7 +34,7 @@ static void on_reserved(struct binder *b, const struct step *s, const struct cli
 {
     note_result(b, s, a);
     if (!MUTANT("binder-keeps-holds"))
-        volume_index_let_go(b->index, s->target->name, /* claim_uid= */ NULL);
+        volume_index_release(b->index, s->target->name, /* claim_uid= */ NULL);
     if (a->r < 0)
         binder_remember(b, claim_key(str_of(round_name(s->round))), s->target->name);
     else
@@ -69,7 +69,7 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     }
     round_patch(r, &v->obj, NULL, &body, "claim-ref", on_reserved, NULL);
     if (!binder_is_writing(b, volume_key(v->obj.name)))
-        volume_index_let_go(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
+        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
 }
 
 /* --- W3 --- */

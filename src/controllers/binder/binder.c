@@ -260,7 +260,7 @@ void binder_end_promise(struct binder *b, struct binder_key claim)
 
     if (!uid)
         return;
-    volume_index_let_go(b->index, s->offered, uid);
+    volume_index_release(b->index, s->offered, uid);
     free((void *)(uintptr_t)uid);
 }
 

@@ -1,10 +1,10 @@
-/* Volumes that belong to a claim, are kept for it or were promised to it, found by the claim.
+/* Volumes that belong to a claim, are reserved for it or held for it, found by the claim.
  *
  * One list for each claim's uid, and one for each "namespace/name" that volumes are kept for without a uid: a
- * claim that was made again under its old name never meets the volumes of its forerunners. Most lists have
+ * claim that was recreated under its old name never gets the volumes of its predecessors. Most lists have
  * one entry. Finding, adding and removing take O(1). A uid could read like another claim's name, so what a
  * list holds is still to be checked against the claim. */
-#include "controllers/binder/index_int.h"
+#include "volumes/index_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 
-static struct list *list_new(struct str key)
+static struct claim_list *claim_list_new(struct str key)
 {
-    struct list *list = malloc(sizeof *list + key.len);
+    struct claim_list *list = malloc(sizeof *list + key.len);
 
     if (!list)
         return NULL;
@@ -25,23 +25,23 @@ static struct list *list_new(struct str key)
     return list;
 }
 
-int lists_init(struct lists *l, struct hash_seed seed)
+int claim_lists_init(struct claim_lists *l, struct hash_seed seed)
 {
-    *l = (struct lists){ 0 };
+    *l = (struct claim_lists){ 0 };
     map_init(&l->by_key, seed);
-    l->strays = list_new((struct str){ 0 });
-    return l->strays ? 0 : -ERR_NO_MEMORY;
+    l->unplaced = claim_list_new((struct str){ 0 });
+    return l->unplaced ? 0 : -ERR_NO_MEMORY;
 }
 
-void lists_done(struct lists *l)
+void claim_lists_done(struct claim_lists *l)
 {
     assert(l->by_key.count == 0);
     map_done(&l->by_key);
-    free(l->strays);
-    l->strays = NULL;
+    free(l->unplaced);
+    l->unplaced = NULL;
 }
 
-bool list_is_for(const struct list *list, const struct claim_ref *ref)
+bool claim_list_is_for(const struct claim_list *list, const struct claim_ref *ref)
 {
     struct str key = { list->key, list->key_len }, ns;
 
@@ -53,9 +53,9 @@ bool list_is_for(const struct list *list, const struct claim_ref *ref)
     return key.s && str_is(ns, ref->ns) && str_is(key, ref->name);
 }
 
-static void list_link(struct list *list, struct entry *e)
+static void claim_list_link(struct claim_list *list, struct volume_entry *e)
 {
-    assert(e->place == PLACE_NOWHERE);
+    assert(e->place == PLACE_NONE);
     e->place = PLACE_LIST;
     e->in.list = list;
     e->prev = NULL;
@@ -65,20 +65,20 @@ static void list_link(struct list *list, struct entry *e)
     list->head = e;
 }
 
-void lists_put_stray(struct lists *l, struct entry *e)
+void claim_lists_put_unplaced(struct claim_lists *l, struct volume_entry *e)
 {
-    list_link(l->strays, e);
+    claim_list_link(l->unplaced, e);
 }
 
 /* The list of the key, made when it is missing: the caller puts an entry into it. */
-static int list_for(struct lists *l, struct str key, struct list **ret)
+static int claim_list_get_or_add(struct claim_lists *l, struct str key, struct claim_list **ret)
 {
-    _cleanup_(freep) struct list *made = NULL;
-    struct list *list = map_get(&l->by_key, key);
+    _cleanup_(freep) struct claim_list *made = NULL;
+    struct claim_list *list = map_get(&l->by_key, key);
     int r;
 
     if (!list) {
-        made = list_new(key);
+        made = claim_list_new(key);
         if (!made)
             return -ERR_NO_MEMORY;
         r = map_put(&l->by_key, (struct str){ made->key, made->key_len }, made, /* ret_old= */ NULL);
@@ -90,12 +90,12 @@ static int list_for(struct lists *l, struct str key, struct list **ret)
     return 0;
 }
 
-int lists_put(struct lists *l, struct entry *e)
+int claim_lists_put_entry(struct claim_lists *l, struct volume_entry *e)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(INDEX_KEY_BYTES_MAX);
     const struct volume *v = entry_volume(e);
     struct str key = str_of(v->claim.uid);
-    struct list *list;
+    struct claim_list *list;
     int r;
 
     if (key.len == 0) {
@@ -104,43 +104,44 @@ int lists_put(struct lists *l, struct entry *e)
             return -(int)name.failed;
         key = buf_str(&name);
     }
-    r = list_for(l, key, &list);
+    r = claim_list_get_or_add(l, key, &list);
     if (r < 0)
         return r;
-    list_link(list, e);
+    claim_list_link(list, e);
     return 0;
 }
 
-int lists_move(struct lists *l, struct shelves *s, struct entry *e, struct str key)
+int claim_lists_move_entry(struct claim_lists *l, struct volume_buckets *s, struct volume_entry *e,
+                           struct str key)
 {
-    struct list *list;
-    int r = list_for(l, key, &list);
+    struct claim_list *list;
+    int r = claim_list_get_or_add(l, key, &list);
 
     if (r < 0)
         return r;
     if (e->place == PLACE_LIST && e->in.list == list)
         return 0;
-    if (e->place == PLACE_SHELF)
-        shelves_remove(s, e);
+    if (e->place == PLACE_BUCKET)
+        buckets_remove_entry(s, e);
     else if (e->place == PLACE_LIST)
-        lists_remove(l, e);
-    list_link(list, e);
+        claim_lists_remove_entry(l, e);
+    claim_list_link(list, e);
     return 0;
 }
 
-void lists_remove(struct lists *l, struct entry *e)
+void claim_lists_remove_entry(struct claim_lists *l, struct volume_entry *e)
 {
-    struct list *list = e->in.list;
+    struct claim_list *list = e->in.list;
 
     assert(e->place == PLACE_LIST);
-    e->place = PLACE_NOWHERE;
+    e->place = PLACE_NONE;
     if (e->next)
         e->next->prev = e->prev;
     if (e->prev)
         e->prev->next = e->next;
     else
         list->head = e->next;
-    if (list->head || list == l->strays)
+    if (list->head || list == l->unplaced)
         return;
     (void)map_remove(&l->by_key, (struct str){ list->key, list->key_len });
     free(list);

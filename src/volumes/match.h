@@ -2,8 +2,8 @@
  *
  * Pure functions of two objects, shared by whoever decides (binder, scheduler) and whoever explains
  * (`berth why`), so that the two cannot disagree. */
-#ifndef BERTH_API_MATCH_H
-#define BERTH_API_MATCH_H
+#ifndef BERTH_VOLUMES_MATCH_H
+#define BERTH_VOLUMES_MATCH_H
 
 #include <stdbool.h>
 

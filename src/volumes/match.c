@@ -1,4 +1,4 @@
-#include "api/match.h"
+#include "volumes/match.h"
 
 #include <assert.h>
 #include <string.h>

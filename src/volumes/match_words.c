@@ -1,5 +1,5 @@
 /* What a rule of matching has against a volume, in a few words. */
-#include "api/match.h"
+#include "volumes/match.h"
 
 #include <assert.h>
 
