@@ -13,7 +13,7 @@
 #include "controllers/binder/waiting.h"
 #include "machinery/controller.h"
 #include "machinery/merge_patch.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
 
 #define BINDER_FIELD_MANAGER "berth-binder"
 #define BINDER_BODY_BYTES_MAX ((size_t)1 << 20)
