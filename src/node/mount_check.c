@@ -44,7 +44,7 @@ static void begin_when_due(struct mount_check *c);
 
 static bool is_pending(const struct agent *a, const struct node_volume *v, const struct node_pod *p)
 {
-    return nested_is_pending(a->ops, &(struct nested_key){ v->name, p ? p->uid : "", "" });
+    return operations_is_pending(a->ops, &(struct operation_key){ v->name, p ? p->uid : "", "" });
 }
 
 static void report_lost(struct node_pod *p, const char *name, const char *path)

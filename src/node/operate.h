@@ -18,7 +18,7 @@ struct stage;
 struct node_op {
     TAILQ_ENTRY(node_op) link;
     struct agent *agent;
-    struct nested_op *nested;
+    struct operation *pending;
     const char *name;           /* "volume_mount": a literal */
     struct node_volume *volume; /* NULL: it is not in the world */
     struct node_mount *mount;   /* NULL: of the volume as a whole */
@@ -32,7 +32,7 @@ struct node_op {
 
 /* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */
 struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
-                              const struct nested_key *key, const char *name);
+                              const struct operation_key *key, const char *name);
 /* Its end: err says why when r < 0. Frees op. */
 void node_op_end(struct node_op *op, int r, const struct error *err);
 /* The same with an event for the pod's people: `PREFIX for volume "NAME" : ERROR`. */

@@ -9,7 +9,7 @@
 #include "machinery/controller.h"
 #include "machinery/informer.h"
 #include "machinery/merge_patch.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
 #include "machinery/recorder.h"
 #include "sim/objects.h"
 #include "sim/witness.h"
@@ -363,7 +363,7 @@ static void clean(struct seats *s, const struct object *seat)
     c->owner = s;
     c->seat = object_ref(seat);
     TAILQ_INSERT_TAIL(&s->cleanings, c, link);
-    if (operations_start(s->operations, str_of(seat->name), &work, &err) < 0)
+    if (operations_run(s->operations, &(struct operation_key){ seat->name, "", "" }, &work, &err) < 0)
         cleaning_free(c); /* it runs, or waits: the end brings the seat back */
 }
 

@@ -126,7 +126,7 @@ void binder_each_operation(const struct binder *b, const struct object *about, o
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX + 64);
 
     op_key(about, &key);
-    operations_each_of(b->operations, buf_str(&key), fn, ctx);
+    operations_each(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, fn, ctx);
     each_sync(b, about, fn, ctx);
 }
 
@@ -619,7 +619,11 @@ static int make_queues(struct binder *b, struct error *err)
 static int make_parts(struct binder *b, struct error *err)
 {
     struct operations_options ops = {
-        .loop = b->o.part.loop, .clock = b->o.part.clock, .on_settled = on_settled, .ctx = b
+        .loop = b->o.part.loop,
+        .clock = b->o.part.clock,
+        .has_delay_per_name = true,
+        .on_settled = on_settled,
+        .ctx = b,
     };
     uint64_t seed = part_seed(&b->o.part, "binder");
     struct hash_seed hash = { seed, ~seed };

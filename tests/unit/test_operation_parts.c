@@ -3,37 +3,38 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "machinery/nested.h"
+#include "machinery/pending_operations.h"
 
 static struct error err;
 
 struct world {
     struct manual_clock clock;
     struct loop *loop;
-    struct nested *nested;
+    struct operations *all;
     unsigned settled;
 };
 
-static void on_settled(void *ctx)
+static void on_settled(void *ctx, struct str volume)
 {
+    (void)volume;
     ((struct world *)ctx)->settled++;
 }
 
 static void world_init(struct world *w)
 {
-    struct nested_options o = { .on_settled = on_settled, .ctx = w };
+    struct operations_options o = { .on_settled = on_settled, .ctx = w };
 
     memset(w, 0, sizeof *w);
     manual_clock_init(&w->clock, 1000 * NS_PER_S, INT64_C(1700000000) * (int64_t)NS_PER_S);
     ASSERT_OK(loop_new(&w->clock.clock, &w->loop, &err));
     o.loop = w->loop;
     o.clock = &w->clock.clock;
-    ASSERT_OK(nested_new(&o, &w->nested, &err));
+    ASSERT_OK(operations_new(&o, &w->all, &err));
 }
 
 static void world_done(struct world *w)
 {
-    w->nested = nested_free(w->nested);
+    w->all = operations_free(w->all);
     w->loop = loop_free(w->loop);
 }
 
@@ -42,30 +43,38 @@ static void pass_ms(struct world *w, uint64_t ms)
     loop_advance(w->loop, &w->clock, ms * NS_PER_MS);
 }
 
-#define KEY(v, p, n) (&(struct nested_key){ v, p, n })
+#define KEY(v, p, n) (&(struct operation_key){ v, p, n })
 
-static struct nested_op *start(struct world *w, const struct nested_key *key, const char *name)
+/* What the last operation that failed for the key complained of, while that is remembered; else NULL. */
+static const char *complaint(const struct world *w, const struct operation_key *key)
 {
-    struct nested_op *op = NULL;
+    struct operation_state s;
 
-    ASSERT_OK(nested_start(w->nested, key, name, &op, &err));
+    return operations_look(w->all, key, &s) && s.failures ? s.message : NULL;
+}
+
+static struct operation *start(struct world *w, const struct operation_key *key, const char *name)
+{
+    struct operation *op = NULL;
+
+    ASSERT_OK(operations_start(w->all, key, name, &op, &err));
     return op;
 }
 
-static void fail_one(struct world *w, const struct nested_key *key, const char *name)
+static void fail_one(struct world *w, const struct operation_key *key, const char *name)
 {
     struct error why;
-    struct nested_op *op = start(w, key, name);
+    struct operation *op = start(w, key, name);
 
-    nested_end(op, error_set(&why, ERR_IO, "no luck"), &why);
+    operation_end(op, error_set(&why, ERR_IO, "no luck"), &why);
 }
 
 /* {what runs, what is to start, may it}: the volume alone tells apart, then pods and nodes where both say. */
-TEST(nested_keys_that_are_in_each_others_way)
+TEST(operations_keys_that_are_in_each_others_way)
 {
     static const struct {
-        struct nested_key runs;
-        struct nested_key starts;
+        struct operation_key runs;
+        struct operation_key starts;
         bool may;
     } rows[] = {
         { { "v", "", "" }, { "v", "", "" }, false },    { { "v", "", "" }, { "w", "", "" }, true },
@@ -80,76 +89,76 @@ TEST(nested_keys_that_are_in_each_others_way)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct nested_op *first, *second = NULL;
+        struct operation *first, *second = NULL;
         struct world w;
         int r;
 
         world_init(&w);
         first = start(&w, &rows[i].runs, "a");
-        if (nested_is_pending(w.nested, &rows[i].starts) == rows[i].may)
+        if (operations_is_pending(w.all, &rows[i].starts) == rows[i].may)
             fail_msg("row %zu", i);
-        r = nested_start(w.nested, &rows[i].starts, "b", &second, &err);
+        r = operations_start(w.all, &rows[i].starts, "b", &second, &err);
         if (r != (rows[i].may ? 0 : -ERR_OP_PENDING))
             fail_msg("row %zu: %d", i, r);
-        ASSERT_INT(rows[i].may ? 2 : 1, nested_pending(w.nested));
-        nested_end(first, 0, NULL);
+        ASSERT_INT(rows[i].may ? 2 : 1, operations_pending(w.all));
+        operation_end(first, 0, NULL);
         if (second)
-            nested_end(second, 0, NULL);
-        ASSERT_INT(0, nested_pending(w.nested));
+            operation_end(second, 0, NULL);
+        ASSERT_INT(0, operations_pending(w.all));
         world_done(&w);
     }
 }
 
-TEST(nested_tells_what_is_known_of_a_key)
+TEST(operations_tells_what_is_known_of_a_key)
 {
-    struct nested_state x;
-    struct nested_op *op;
+    struct operation_state x;
+    struct operation *op;
     struct world w;
 
     world_init(&w);
-    assert_false(nested_look(w.nested, KEY("v", "p", ""), &x));
+    assert_false(operations_look(w.all, KEY("v", "p", ""), &x));
     assert_null(x.name);
-    ASSERT_STR("", x.complaint);
+    ASSERT_STR("", x.message);
     op = start(&w, KEY("v", "p", ""), "volume_mount");
-    assert_true(nested_look(w.nested, KEY("v", "p", ""), &x));
+    assert_true(operations_look(w.all, KEY("v", "p", ""), &x));
     ASSERT_STR("volume_mount", x.name);
     assert_true(x.is_running);
-    nested_end(op, 0, NULL);
-    assert_false(nested_look(w.nested, KEY("v", "p", ""), &x));
+    operation_end(op, 0, NULL);
+    assert_false(operations_look(w.all, KEY("v", "p", ""), &x));
     fail_one(&w, KEY("v", "p", ""), "volume_mount");
-    assert_true(nested_look(w.nested, KEY("v", "p", ""), &x));
+    assert_true(operations_look(w.all, KEY("v", "p", ""), &x));
     assert_false(x.is_running);
     assert_true(x.retry_at_ns > 0);
-    ASSERT_STR("no luck", x.complaint);
+    ASSERT_STR("no luck", x.message);
     world_done(&w);
 }
 
 /* attach-39 */
-TEST(nested_refuses_a_second_one)
+TEST(operations_refuses_a_second_one)
 {
-    struct nested_op *op, *other = NULL;
+    struct operation *op, *other = NULL;
     struct world w;
 
     world_init(&w);
     op = start(&w, KEY("v", "", "n"), "volume_attach");
-    ASSERT_ERR(ERR_OP_PENDING, nested_start(w.nested, KEY("v", "", "n"), "volume_attach", &other, &err));
+    ASSERT_ERR(ERR_OP_PENDING, operations_start(w.all, KEY("v", "", "n"), "volume_attach", &other, &err));
     ASSERT_STR(
         "Failed to create operation with name {volumeName:v podName: nodeName:n}. An operation with that "
         "name is already executing.",
         err.msg);
     assert_null(other);
     assert_true(error_is_expected(-ERR_OP_PENDING));
-    nested_end(op, 0, NULL);
+    operation_end(op, 0, NULL);
     /* Nothing is remembered of what went well. */
-    assert_null(nested_complaint(w.nested, KEY("v", "", "n")));
-    nested_end(start(&w, KEY("v", "", "n"), "volume_attach"), 0, NULL);
+    assert_null(complaint(&w, KEY("v", "", "n")));
+    operation_end(start(&w, KEY("v", "", "n"), "volume_attach"), 0, NULL);
     world_done(&w);
 }
 
 /* attach-40: verification has no key, and its failure no delay. */
-TEST(nested_lets_through_what_has_no_volume)
+TEST(operations_lets_through_what_has_no_volume)
 {
-    struct nested_op *attach, *first, *second;
+    struct operation *attach, *first, *second;
     struct error why;
     struct world w;
 
@@ -157,76 +166,76 @@ TEST(nested_lets_through_what_has_no_volume)
     attach = start(&w, KEY("v", "", ""), "volume_attach");
     first = start(&w, KEY("", "", ""), "verify_volumes_are_attached_per_node");
     second = start(&w, KEY("", "", ""), "verify_volumes_are_attached_per_node");
-    nested_end(first, error_set(&why, ERR_IO, "no luck"), &why);
-    assert_false(nested_is_waiting(w.nested, KEY("", "", ""), "verify_volumes_are_attached_per_node", NULL));
-    nested_end(start(&w, KEY("", "", ""), "verify_volumes_are_attached_per_node"), 0, NULL);
-    nested_end(second, 0, NULL);
-    nested_end(attach, 0, NULL);
+    operation_end(first, error_set(&why, ERR_IO, "no luck"), &why);
+    assert_false(operations_is_waiting(w.all, KEY("", "", ""), "verify_volumes_are_attached_per_node", NULL));
+    operation_end(start(&w, KEY("", "", ""), "verify_volumes_are_attached_per_node"), 0, NULL);
+    operation_end(second, 0, NULL);
+    operation_end(attach, 0, NULL);
     world_done(&w);
 }
 
 /* attach-41 */
-TEST(nested_waits_longer_each_time)
+TEST(operations_waits_longer_each_time)
 {
     static const uint64_t delays_ms[] = { 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 122000, 122000 };
-    struct nested_op *op = NULL;
+    struct operation *op = NULL;
     struct world w;
     uint64_t until_ns;
 
     world_init(&w);
     for (size_t i = 0; i < ARRAY_LEN(delays_ms); i++) {
         fail_one(&w, KEY("v", "", ""), "volume_attach");
-        assert_true(nested_is_waiting(w.nested, KEY("v", "", ""), "volume_attach", &until_ns));
+        assert_true(operations_is_waiting(w.all, KEY("v", "", ""), "volume_attach", &until_ns));
         ASSERT_INT(delays_ms[i], (until_ns - w.clock.mono_ns) / NS_PER_MS);
         pass_ms(&w, delays_ms[i] - 1);
-        ASSERT_ERR(ERR_BACKOFF, nested_start(w.nested, KEY("v", "", ""), "volume_attach", &op, &err));
+        ASSERT_ERR(ERR_BACKOFF, operations_start(w.all, KEY("v", "", ""), "volume_attach", &op, &err));
         pass_ms(&w, 1);
-        assert_false(nested_is_waiting(w.nested, KEY("v", "", ""), "volume_attach", NULL));
+        assert_false(operations_is_waiting(w.all, KEY("v", "", ""), "volume_attach", NULL));
     }
     /* One success, and it begins anew. */
-    nested_end(start(&w, KEY("v", "", ""), "volume_attach"), 0, NULL);
+    operation_end(start(&w, KEY("v", "", ""), "volume_attach"), 0, NULL);
     fail_one(&w, KEY("v", "", ""), "volume_attach");
-    assert_true(nested_is_waiting(w.nested, KEY("v", "", ""), "volume_attach", &until_ns));
+    assert_true(operations_is_waiting(w.all, KEY("v", "", ""), "volume_attach", &until_ns));
     ASSERT_INT(500, (until_ns - w.clock.mono_ns) / NS_PER_MS);
     world_done(&w);
 }
 
-TEST(nested_says_why_not_yet)
+TEST(operations_says_why_not_yet)
 {
-    struct nested_op *op = NULL;
+    struct operation *op = NULL;
     struct world w;
 
     world_init(&w);
     fail_one(&w, KEY("v", "p", ""), "volume_mount");
     pass_ms(&w, 100);
-    ASSERT_ERR(ERR_BACKOFF, nested_start(w.nested, KEY("v", "p", ""), "volume_mount", &op, &err));
+    ASSERT_ERR(ERR_BACKOFF, operations_start(w.all, KEY("v", "p", ""), "volume_mount", &op, &err));
     ASSERT_STR(
         "Failed to create operation with name {\"v\" \"p\" \"\"}. An operation with that name failed at "
         "2023-11-14T22:13:20.000000Z. No retries permitted until 2023-11-14T22:13:20.500000Z (500ms). Last "
         "error: \"no luck\".",
         err.msg);
-    ASSERT_STR("no luck", nested_complaint(w.nested, KEY("v", "p", "")));
+    ASSERT_STR("no luck", complaint(&w, KEY("v", "p", "")));
     assert_true(error_is_expected(-ERR_BACKOFF));
     world_done(&w);
 }
 
 /* However long the words are. */
-TEST(nested_cuts_words_that_are_too_long)
+TEST(operations_cuts_words_that_are_too_long)
 {
     char volume[2048];
-    struct nested_op *op = NULL;
+    struct operation *op = NULL;
     struct world w;
 
     memset(volume, 'v', sizeof volume - 1);
     volume[sizeof volume - 1] = '\0';
     world_init(&w);
     fail_one(&w, KEY(volume, "", ""), "volume_attach");
-    ASSERT_ERR(ERR_BACKOFF, nested_start(w.nested, KEY(volume, "", ""), "volume_attach", &op, &err));
+    ASSERT_ERR(ERR_BACKOFF, operations_start(w.all, KEY(volume, "", ""), "volume_attach", &op, &err));
     world_done(&w);
 }
 
 /* Another operation of the key begins at once, and the delay of the first is forgotten. */
-TEST(nested_does_not_hold_back_other_operations)
+TEST(operations_does_not_hold_back_other_operations)
 {
     uint64_t until_ns;
     struct world w;
@@ -235,16 +244,16 @@ TEST(nested_does_not_hold_back_other_operations)
     fail_one(&w, KEY("v", "", "n"), "volume_detach");
     pass_ms(&w, 500);
     fail_one(&w, KEY("v", "", "n"), "volume_detach"); /* 1 s */
-    assert_false(nested_is_waiting(w.nested, KEY("v", "", "n"), "volume_attach", NULL));
+    assert_false(operations_is_waiting(w.all, KEY("v", "", "n"), "volume_attach", NULL));
     fail_one(&w, KEY("v", "", "n"), "volume_attach");
-    assert_true(nested_is_waiting(w.nested, KEY("v", "", "n"), "volume_attach", &until_ns));
+    assert_true(operations_is_waiting(w.all, KEY("v", "", "n"), "volume_attach", &until_ns));
     ASSERT_INT(500, (until_ns - w.clock.mono_ns) / NS_PER_MS);
-    assert_false(nested_is_waiting(w.nested, KEY("v", "", "n"), "volume_detach", NULL));
+    assert_false(operations_is_waiting(w.all, KEY("v", "", "n"), "volume_detach", NULL));
     world_done(&w);
 }
 
 /* Not in its delay any more, another one starts, and the history counts. */
-TEST(nested_keeps_the_history_of_a_key)
+TEST(operations_keeps_the_history_of_a_key)
 {
     uint64_t until_ns;
     struct world w;
@@ -253,38 +262,38 @@ TEST(nested_keeps_the_history_of_a_key)
     fail_one(&w, KEY("v", "", ""), "a");
     pass_ms(&w, 501);
     fail_one(&w, KEY("v", "", ""), "b");
-    assert_true(nested_is_waiting(w.nested, KEY("v", "", ""), "b", &until_ns));
+    assert_true(operations_is_waiting(w.all, KEY("v", "", ""), "b", &until_ns));
     ASSERT_INT(1000, (until_ns - w.clock.mono_ns) / NS_PER_MS);
     world_done(&w);
 }
 
 /* Of several records one that runs decides, else the one of the very key, else the first. */
-TEST(nested_chooses_among_records)
+TEST(operations_chooses_among_records)
 {
-    struct nested_op *op;
+    struct operation *op;
     struct world w;
 
     world_init(&w);
     fail_one(&w, KEY("v", "p", ""), "a");
     fail_one(&w, KEY("v", "q", ""), "b");
-    assert_true(nested_is_waiting(w.nested, KEY("v", "", ""), "a", NULL)); /* the first */
-    assert_false(nested_is_waiting(w.nested, KEY("v", "", ""), "b", NULL));
-    assert_true(nested_is_waiting(w.nested, KEY("v", "q", ""), "b", NULL)); /* the very key */
+    assert_true(operations_is_waiting(w.all, KEY("v", "", ""), "a", NULL)); /* the first */
+    assert_false(operations_is_waiting(w.all, KEY("v", "", ""), "b", NULL));
+    assert_true(operations_is_waiting(w.all, KEY("v", "q", ""), "b", NULL)); /* the very key */
     op = start(&w, KEY("v", "r", ""), "c");
-    assert_true(nested_is_pending(w.nested, KEY("v", "", "")));
-    assert_false(nested_is_pending(w.nested, KEY("v", "q", "")));
-    nested_end(op, 0, NULL);
+    assert_true(operations_is_pending(w.all, KEY("v", "", "")));
+    assert_false(operations_is_pending(w.all, KEY("v", "q", "")));
+    operation_end(op, 0, NULL);
     world_done(&w);
 }
 
 /* Told once for any number of ends, and when a delay is over; failures are forgotten in the end. */
-TEST(nested_tells_when_something_settles)
+TEST(operations_tells_when_something_settles)
 {
     struct world w;
 
     world_init(&w);
     fail_one(&w, KEY("v", "", ""), "a");
-    nested_end(start(&w, KEY("w", "", ""), "a"), 0, NULL);
+    operation_end(start(&w, KEY("w", "", ""), "a"), 0, NULL);
     ASSERT_INT(0, w.settled);
     pass_ms(&w, 0);
     ASSERT_INT(1, w.settled);
@@ -292,15 +301,37 @@ TEST(nested_tells_when_something_settles)
     ASSERT_INT(1, w.settled);
     pass_ms(&w, 1);
     ASSERT_INT(2, w.settled);
-    assert_non_null(nested_complaint(w.nested, KEY("v", "", "")));
+    assert_non_null(complaint(&w, KEY("v", "", "")));
     pass_ms(&w, 244001);
-    assert_null(nested_complaint(w.nested, KEY("v", "", "")));
+    assert_null(complaint(&w, KEY("v", "", "")));
+    ASSERT_INT(2, w.settled);
+    world_done(&w);
+}
+
+/* A part of the volume that still runs does not keep the end of another part from being reported; one of the
+ * whole volume does. */
+TEST(operations_report_parts_on_their_own)
+{
+    struct operation *p, *whole;
+    struct world w;
+
+    world_init(&w);
+    p = start(&w, KEY("v", "p", ""), "a");
+    operation_end(start(&w, KEY("v", "q", ""), "a"), 0, NULL);
+    pass_ms(&w, 0);
+    ASSERT_INT(1, w.settled);
+    operation_end(p, 0, NULL);
+    whole = start(&w, KEY("v", "", ""), "b");
+    pass_ms(&w, 0);
+    ASSERT_INT(1, w.settled);
+    operation_end(whole, 0, NULL);
+    pass_ms(&w, 0);
     ASSERT_INT(2, w.settled);
     world_done(&w);
 }
 
 /* Freed with operations that run and records that wait. */
-TEST(nested_ends_in_the_middle_of_things)
+TEST(operations_ends_in_the_middle_of_things)
 {
     struct world w;
 
