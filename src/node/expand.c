@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "io/job.h"
 #include "machinery/merge_patch.h"
 #include "machinery/resize_patch.h"
 #include "machinery/write.h"
 #include "node/expand_int.h"
 #include "node/node_int.h"
-#include "plugins/job.h"
 
 #define FIELD_MANAGER "berth-node"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "host/system.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 struct node_facts {
     struct host_system system;

@@ -6,11 +6,11 @@
 #ifndef BERTH_NODE_OPERATE_H
 #define BERTH_NODE_OPERATE_H
 
+#include "io/job.h"
 #include "node/csi.h"
 #include "node/expand.h"
 #include "node/node_int.h"
 #include "plugins/block.h"
-#include "plugins/job.h"
 
 struct op_warning;
 struct stage;

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "host/mount_table.h"
 #include "io/file.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 #define LOOK_NS (2 * NS_PER_S)
 #define RETRY_MAX_NS (120 * NS_PER_S)

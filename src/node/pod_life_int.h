@@ -2,9 +2,9 @@
 #ifndef BERTH_NODE_POD_LIFE_INT_H
 #define BERTH_NODE_POD_LIFE_INT_H
 
+#include "io/job.h"
 #include "io/process.h"
 #include "node/pod_life.h"
-#include "plugins/job.h"
 
 /* --- pod_life.c --- */
 

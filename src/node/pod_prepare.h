@@ -3,8 +3,8 @@
 #ifndef BERTH_NODE_POD_PREPARE_H
 #define BERTH_NODE_POD_PREPARE_H
 
+#include "io/job.h"
 #include "node/pod_life.h"
-#include "plugins/job.h"
 
 struct node_pod;
 

@@ -19,10 +19,10 @@
 #include "host/mount_table.h"
 #include "host/safe_path.h"
 #include "io/file.h"
+#include "io/job.h"
 #include "node/pod_dir.h"
 #include "node/reconstruct_int.h"
 #include "plugins/block.h"
-#include "plugins/job.h"
 #include "plugins/layout.h"
 
 #define STATE_FILE "berth.json"

@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "base/omap.h"
 #include "io/dirwatch.h"
+#include "io/job.h"
 #include "node/manifest.h"
-#include "plugins/job.h"
 
 #define RETRY_NS (10 * NS_PER_S)
 #define RETRY_NS_MAX (300 * NS_PER_S)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "host/device.h"
+#include "io/job.h"
 #include "node/stats_int.h"
-#include "plugins/job.h"
 
 /* What the worker sees. */
 struct stats_job {

@@ -15,8 +15,8 @@
 #include "host/disk.h"
 #include "host/files.h"
 #include "host/wipe.h"
+#include "io/job.h"
 #include "machinery/write.h"
-#include "plugins/job.h"
 #include "plugins/reclaim_guard.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"

@@ -6,7 +6,7 @@
 
 #include "controllers/last_look.h"
 #include "controllers/provisioner/provisioner.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
 #define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)

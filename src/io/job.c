@@ -1,4 +1,4 @@
-#include "plugins/job.h"
+#include "io/job.h"
 
 #include <assert.h>
 

@@ -3,11 +3,12 @@
  * A job is embedded at the beginning of what its function works with, which is allocated for it and goes with
  * it: so a controller may go while a worker is still busy. The function sees its job and nothing else of the
  * controller. */
-#ifndef BERTH_PLUGINS_JOB_H
-#define BERTH_PLUGINS_JOB_H
+#ifndef BERTH_IO_JOB_H
+#define BERTH_IO_JOB_H
+
+#include <stdatomic.h>
 
 #include "base/error.h"
-#include "host/remove.h"
 #include "io/loop.h"
 #include "io/pool.h"
 
@@ -22,7 +23,7 @@ struct job_type {
 
 struct job {
     const struct job_type *type;
-    host_stop stop;
+    atomic_int stop;
 
     /* The rest is job.c's. */
     void (*done)(void *ctx, struct job *j, int r, const struct error *err);
