@@ -222,7 +222,7 @@ struct file_job {
 
 static int file_job_run(struct job *j, struct error *err)
 {
-    struct file_job *x = (struct file_job *)j;
+    struct file_job *x = CONTAINER_OF(j, struct file_job, job);
 
     if (!x->state)
         return state_file_read_pod(x->dir, &x->pod, err);
@@ -231,14 +231,14 @@ static int file_job_run(struct job *j, struct error *err)
 
 static void file_job_free(struct job *j)
 {
-    struct file_job *x = (struct file_job *)j;
+    struct file_job *x = CONTAINER_OF(j, struct file_job, job);
 
     x->pod = object_unref(x->pod);
     free(x->state);
     free(x);
 }
 
-static const struct job_type file_job_type = { file_job_run, file_job_free };
+static const struct job_type file_job_type = { "state file of a pod", file_job_run, file_job_free };
 
 static struct file_job *file_job_new(const char *pod_dir)
 {
@@ -247,6 +247,7 @@ static struct file_job *file_job_new(const char *pod_dir)
     if (!x)
         return NULL;
     x->job.type = &file_job_type;
+    x->job.about = x->dir;
     (void)snprintf(x->dir, sizeof x->dir, "%s", pod_dir); /* it fits: all directories are this long at most */
     return x;
 }
@@ -272,5 +273,5 @@ struct job *state_file_read_job(const char *pod_dir)
 
 struct object *state_file_job_take_pod(struct job *j)
 {
-    return TAKE(((struct file_job *)j)->pod);
+    return TAKE(CONTAINER_OF(j, struct file_job, job)->pod);
 }
