@@ -286,7 +286,7 @@ static void tell_failures(struct local *l, struct buf *failures)
 
 static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct scan *s = (struct scan *)j;
+    struct scan *s = CONTAINER_OF(j, struct scan, job);
     struct local *l = ctx;
 
     l->scan = NULL;
@@ -352,7 +352,7 @@ static void pass(void *ctx)
         return;
     }
     l->scan = &s->job;
-    job_begin(&s->job, l->o.part.loop, l->o.pool, on_scanned, l);
+    job_begin(&s->job, l->o.pool, on_scanned, l);
 }
 
 void local_wake(struct local *l)
