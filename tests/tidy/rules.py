@@ -20,6 +20,7 @@ LEVELS = {
     "client": 3,
     "machinery": 3,
     "host": 3,
+    "rpc": 3,
     "plugins": 4,
     "apiserver": 4,
     "volumes": 4,
@@ -52,7 +53,7 @@ LIBRARIES = {
     r"gnutls/.*": {"io", "client", "apiserver"},
     r"zlib\.h": {"apiserver"},
     r"libmount/.*|blkid/.*": {"host"},
-    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins"},
+    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }
