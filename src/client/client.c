@@ -16,6 +16,7 @@
 
 #include "base/bucket.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mutant.h"
 #include "client/client_warnings.h"
 #include "client/request.h"
@@ -49,6 +50,7 @@ struct client {
     struct timer token_timer;
     TAILQ_HEAD(, client_call) queue;
     struct client_warnings warnings;
+    struct map writers;
 };
 
 static void queue_run(void *ctx);
@@ -74,6 +76,7 @@ int client_new(const struct client_options *o, struct client **ret, struct error
     timer_init(&c->token_timer, o->loop, queue_run, c);
     TAILQ_INIT(&c->queue);
     client_warnings_init(&c->warnings, o->on_warning);
+    map_init(&c->writers, (struct hash_seed){ 0 }); /* uids are the server's own */
     *ret = c;
     return 0;
 }
@@ -86,6 +89,7 @@ struct client *client_free(struct client *c)
     assert(!timer_is_armed(&c->token_timer));
     c->carrier->type->free(c->carrier);
     client_warnings_done(&c->warnings);
+    map_done(&c->writers);
     free(c);
     return NULL;
 }
@@ -94,6 +98,11 @@ void client_set_gate(struct client *c, client_gate_fn *gate, void *ctx)
 {
     c->gate = gate;
     c->gate_ctx = ctx;
+}
+
+struct map *client_writers(struct client *c)
+{
+    return &c->writers;
 }
 
 /* --- The request --- */
