@@ -3,12 +3,12 @@
 #define BERTH_WHY_POD_H
 
 #include "api/pod.h"
-#include "machinery/nested.h"
+#include "machinery/pending_operations.h"
 #include "scheduler/explain.h"
 #include "why/world.h"
 
 /* pod.c: an operation of the node's agent or of the attach controller; one without a name is none. */
-void why_add_nested(struct report *r, const struct nested_state *op, uint64_t now_ns);
+void why_add_operation_state(struct report *r, const struct operation_state *op, uint64_t now_ns);
 
 /* pod_schedule.c: what the scheduler says of the pod, as it was when the explanation first asked. NULL where
  * no scheduler is known, and without memory. */

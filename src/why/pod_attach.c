@@ -149,11 +149,11 @@ static void on_attach(void *ctx, const struct attach_wait *a)
         if (a->forced_at_ns > now_ns)
             report_fact(x->report, "node %s has %llu s to unmount it", a->elsewhere,
                         (unsigned long long)((a->forced_at_ns - now_ns) / NS_PER_S));
-    } else if (a->op.complaint[0]) {
+    } else if (a->op.message[0]) {
         report_cause(x->report, "attach-failed", "volume %s cannot be attached: %s", a->volume,
-                     a->op.complaint);
+                     a->op.message);
     }
-    why_add_nested(x->report, &a->op, now_ns);
+    why_add_operation_state(x->report, &a->op, now_ns);
 }
 
 void why_volume_on_node(const struct why_world *w, struct report *r, const struct pod *p,

@@ -11,7 +11,7 @@
 #include "controllers/binder/waiting.h"
 #include "machinery/controller.h"
 #include "machinery/merge_patch.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
 #include "volumes/index.h"
 #include "volumes/match.h"
 
