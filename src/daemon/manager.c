@@ -490,7 +490,8 @@ void manager_write_provisioners(const struct manager *m, struct buf *out)
     buf_add_char(out, ']');
 }
 
-int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out, struct error *err)
+int manager_explain(const struct manager *m, const struct why_question *q, struct explanation **ret,
+                    struct error *err)
 {
     const char *provisioners[PROVISIONERS_NFS_MAX + 1];
     struct why_world w = { .provisioners = provisioners };
@@ -508,5 +509,5 @@ int manager_explain(const struct manager *m, const struct why_question *q, struc
     w.ctx = m->o.events_ctx;
     for (size_t i = 0; i < ARRAY_LEN(cached_kinds); i++)
         w.caches[cached_kinds[i].kind] = m->caches[i];
-    return why_explain(&w, q, out, err);
+    return explanation_new(&w, q, ret, err);
 }

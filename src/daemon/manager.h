@@ -16,6 +16,7 @@
 #include "daemon/settings.h"
 #include "machinery/metrics.h"
 #include "machinery/server_version.h"
+#include "why/explanation.h"
 #include "why/world.h"
 
 struct manager;
@@ -74,11 +75,11 @@ void manager_start(struct manager *m);
 int manager_check_node(const struct manager *m, struct error *err);
 /* The node's statistics, as JSON; an empty object without a node. Takes NULL, as on the way up and down. */
 void manager_write_stats(const struct manager *m, struct buf *out);
-/* Why an object is as it is, from the caches and the parts of this process. ERR_UNAVAILABLE while they are
- * not filled, and without them. Takes NULL. */
 /* The names of the provisioners in this process, as a JSON array. */
 void manager_write_provisioners(const struct manager *m, struct buf *out);
-int manager_explain(const struct manager *m, const struct why_question *q, struct buf *out,
+/* Why an object is as it is, from the caches and the parts of this process, which must not go before the last
+ * step. ERR_UNAVAILABLE while the caches are not filled, and without them. Takes NULL. */
+int manager_explain(const struct manager *m, const struct why_question *q, struct explanation **ret,
                     struct error *err);
 
 /* Counts what waits, and names the CSI drivers. Nothing is counted where there are too many objects for one
