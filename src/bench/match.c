@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "bench/wait.h"
-#include "controllers/binder/index.h"
 #include "io/clock.h"
+#include "volumes/index.h"
 
 #define ROUNDS 3
 #define MATCHES 200000

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "io/clock.h"
 #include "io/file.h"
+#include "io/job.h"
 
 /* --- The file of settings --- */
 
@@ -105,19 +106,21 @@ int program_run(const struct cli_verb *verb, const struct daemon_program *progra
     struct logger logger;
     struct error err;
     struct json doc;
-    bool has_failed = false;
+    struct daemon_end end;
     int status;
 
     json_init(&doc, PROGRAM_FILE_BYTES_MAX);
     status = read_settings(verb, program, argc, argv, &doc, &s, &logger);
     if (status == CLI_OK) {
         log_install(&logger);
-        if (daemon_run(program, &s, &has_failed, &err) < 0)
+        if (daemon_run(program, &s, &end, &err) < 0)
             status = cli_fail("%s: %s", verb->name, err.msg);
-        else if (has_failed)
+        else if (end.has_failed)
             status = CLI_FAILED;
         else
             log_info("stopped");
+        if (end.has_abandoned)
+            job_exit(status);
         log_install(NULL);
     }
     daemon_settings_done(&s);

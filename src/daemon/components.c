@@ -249,22 +249,28 @@ int components_new(const struct components_options *o, struct components **ret, 
     return 0;
 }
 
-struct components *components_free(struct components *c)
+struct components *components_stop(struct components *c)
 {
-    if (!c)
-        return NULL;
+    if (!c || !c->informers)
+        return c;
     timer_disarm(&c->timer);
     for (size_t i = c->count; i-- > 0;)
         if (c->running[i].component)
             c->running[i].row->stop(c->running[i].component);
     c->informers = informers_free(c->informers);
     for (size_t i = c->count; i-- > 0;) {
-        struct running *x = &c->running[i];
-
-        x->env.plugins = registry_free(x->env.plugins);
-        x->flex = flex_prober_free(x->flex);
-        x->env.pool = pool_free(x->env.pool);
+        c->running[i].env.plugins = registry_free(c->running[i].env.plugins);
+        c->running[i].flex = flex_prober_free(c->running[i].flex);
     }
+    return c;
+}
+
+struct components *components_free(struct components *c)
+{
+    if (!components_stop(c))
+        return NULL;
+    for (size_t i = c->count; i-- > 0;)
+        c->running[i].env.pool = pool_free(c->running[i].env.pool);
     vec_done(&c->parent_dirs);
     free(c);
     return NULL;
@@ -327,14 +333,14 @@ void components_write_provisioners(const struct components *c, struct buf *out)
     buf_add_char(out, ']');
 }
 
-int components_explain(const struct components *c, const struct why_question *q, struct buf *out,
+int components_explain(const struct components *c, const struct why_question *q, struct explanation **ret,
                        struct error *err)
 {
     struct why_world w = world_of(c);
 
     if (!c || !c->kinds || components_missing(c))
         return error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
-    return why_explain(&w, q, out, err);
+    return explanation_new(&w, q, ret, err);
 }
 
 void components_count_waiting(const struct components *c, struct server_status *s)

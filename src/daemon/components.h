@@ -19,6 +19,7 @@
 #include "host/guard.h"
 #include "machinery/parts.h"
 #include "plugins/plugin.h"
+#include "why/explanation.h"
 #include "why/world.h"
 
 struct components;
@@ -114,7 +115,8 @@ struct components_options {
     const char *host;                       /* of this machine */
     bool streams_lists;                     /* informer.h */
     /* Of explanations: why_world's. NULL: without events. */
-    void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
+    void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
+                       void *fn_ctx);
     void *events_ctx;
     /* The caches are filled: components_start() may follow. On the loop, once. */
     void (*on_synced)(void *ctx);
@@ -122,7 +124,10 @@ struct components_options {
 };
 
 int components_new(const struct components_options *o, struct components **ret, struct error *err);
-/* Sends nothing; what plugins have begun is waited for. Takes NULL. */
+/* Ends them: nothing is sent from here on, and nobody hears of what plugins have begun, which goes on on its
+ * workers. Only components_free() may follow. Takes NULL; always returns its argument. */
+struct components *components_stop(struct components *c);
+/* Waits for the workers. Takes NULL. */
 struct components *components_free(struct components *c);
 DEFINE_CLEANUP(struct components, components_free)
 
@@ -138,9 +143,9 @@ int components_check_node(const struct components *c, struct error *err);
 void components_write_stats(const struct components *c, struct buf *out);
 /* The names of the provisioners in this process, as a JSON array. Takes NULL. */
 void components_write_provisioners(const struct components *c, struct buf *out);
-/* Why an object is as it is, from the caches and components of this process. ERR_UNAVAILABLE while they are
- * not filled, and without them. Takes NULL. */
-int components_explain(const struct components *c, const struct why_question *q, struct buf *out,
+/* Why an object is as it is, from the caches and components of this process, which must not go before the
+ * last step. ERR_UNAVAILABLE while the caches are not filled, and without them. Takes NULL. */
+int components_explain(const struct components *c, const struct why_question *q, struct explanation **ret,
                        struct error *err);
 /* Counts what waits, and names the CSI drivers. Nothing is counted where there are too many objects for one
  * turn of the loop. The caches must be filled. */

@@ -8,6 +8,7 @@
 #include "daemon/daemon_int.h"
 #include "daemon/server_status.h"
 #include "io/clock.h"
+#include "io/job.h"
 #include "io/random.h"
 #include "machinery/process_metrics.h"
 #include "scheduler/scheduler.h"
@@ -30,13 +31,19 @@ static void await_end(void *ctx)
         timer_arm_after(&d->stop_timer, STOP_POLL_NS);
 }
 
+static void stop_components(struct daemon *d)
+{
+    if (d->components)
+        d->stopped = components_stop(TAKE(d->components));
+}
+
 void daemon_stop(struct daemon *d)
 {
     if (d->is_stopping)
         return;
     d->is_stopping = true;
     report_stopping(d);
-    d->components = components_free(d->components); /* what they have sent is carried out */
+    stop_components(d); /* what they have sent is carried out */
     embedded_stop(&d->embedded);
     remote_stop(&d->remote);
     d->stop_at_ns = loop_now_ns(d->loop) + STOP_NS;
@@ -198,24 +205,29 @@ static void run(struct daemon *d)
     loop_run(d->loop);
 }
 
-/* The end of every program, whether it ran or could not start. */
-static void close_all(struct daemon *d)
+/* The end of every program, whether it ran or could not start. The store is closed before workers are waited
+ * for; those that hang are abandoned, and then what they may see is not freed: true. */
+static bool close_all(struct daemon *d)
 {
     timer_disarm(&d->stop_timer);
     timer_disarm(&d->ready_timer);
     supervised_done(&d->supervised);
     d->monitor = monitor_free(d->monitor);
-    d->components = components_free(d->components);
+    stop_components(d);
     if (d->program->has_server)
         embedded_close(&d->embedded);
     else
         remote_close(&d->remote);
+    if (d->loop && job_abandon_all(d->loop) > 0)
+        return true;
+    d->stopped = components_free(d->stopped);
     d->health = health_free(d->health);
     d->metrics = metrics_free(d->metrics);
     d->loop = loop_free(d->loop);
+    return false;
 }
 
-int daemon_run(const struct daemon_program *p, const struct daemon_settings *s, bool *ret_failed,
+int daemon_run(const struct daemon_program *p, const struct daemon_settings *s, struct daemon_end *ret,
                struct error *err)
 {
     struct daemon d = { .program = p, .settings = s };
@@ -225,7 +237,7 @@ int daemon_run(const struct daemon_program *p, const struct daemon_settings *s, 
         r = start(&d, err);
     if (r == 0)
         run(&d);
-    close_all(&d);
-    *ret_failed = d.has_failed;
+    ret->has_abandoned = close_all(&d);
+    ret->has_failed = d.has_failed;
     return r;
 }

@@ -69,7 +69,8 @@ struct daemon {
     struct remote remote;     /* zeroed if it has */
     struct health *health;    /* the same */
     struct monitor *monitor;
-    struct components *components; /* NULL: none, or the server has not been reached */
+    struct components *components; /* NULL: none, or the server has not been reached, or they were stopped */
+    struct components *stopped;    /* whose workers may not have ended */
     struct supervised supervised;
     struct timer stop_timer;
     uint64_t stop_at_ns;
@@ -119,7 +120,8 @@ void remote_describe(const struct remote *c, char *ret, size_t ret_bytes);
 
 /* Answers of the servers; ctx is the daemon. */
 void report_write_stats(void *ctx, struct buf *out);
-int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
+int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+                   struct error *err);
 void report_write_status(void *ctx, struct buf *out);
 
 /* The checks of /readyz and its like, for a process without a server. */

@@ -3,8 +3,10 @@
 #include "daemon/daemon_int.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "apiserver/http.h"
+#include "apiserver/slow_answer.h"
 #include "base/log.h"
 #include "daemon/server_status.h"
 #include "io/path.h"
@@ -23,11 +25,39 @@ void report_write_stats(void *ctx, struct buf *out)
     components_write_stats(d->components, out);
 }
 
-int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct error *err)
+/* An explanation that a client waits for. */
+struct why_answer {
+    struct slow_answer answer;
+    const struct daemon *daemon;
+    const struct components *components; /* that it is made from */
+    struct explanation *explanation;
+};
+
+static int why_answer_step(struct slow_answer *a, struct buf *out, struct error *err)
 {
+    const struct why_answer *x = CONTAINER_OF(a, struct why_answer, answer);
+
+    if (x->daemon->components != x->components)
+        return error_set(err, ERR_UNAVAILABLE, "the controllers have stopped");
+    return explanation_step(x->explanation, EXPLANATION_SLICE_LOOKS, out, err);
+}
+
+static void why_answer_free(struct slow_answer *a)
+{
+    struct why_answer *x = CONTAINER_OF(a, struct why_answer, answer);
+
+    x->explanation = explanation_free(x->explanation);
+    free(x);
+}
+
+int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+                   struct error *err)
+{
+    _cleanup_(explanation_free_p) struct explanation *explanation = NULL;
     struct why_question q = { .shows_all = all };
     const struct daemon *d = ctx;
     char names[WHY_PATH_BYTES_MAX];
+    struct why_answer *x;
     int r;
 
     if (strcmp(path, "provisioners") == 0) {
@@ -35,7 +65,19 @@ int report_explain(void *ctx, const char *path, bool all, struct buf *out, struc
         return 0;
     }
     r = why_read_path(path, names, &q, err);
-    return r < 0 ? r : components_explain(d->components, &q, out, err);
+    if (r == 0)
+        r = components_explain(d->components, &q, &explanation, err);
+    if (r < 0)
+        return r;
+    x = malloc(sizeof *x);
+    if (!x)
+        return error_no_memory(err);
+    *x = (struct why_answer){ .answer = { why_answer_step, why_answer_free },
+                              .daemon = d,
+                              .components = d->components,
+                              .explanation = TAKE(explanation) };
+    *ret = &x->answer;
+    return 0;
 }
 
 static void fill_provisioners(const struct daemon_settings *s, struct server_status_names *ret)
