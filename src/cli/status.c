@@ -5,8 +5,8 @@
 
 #include "cli/inventory.h"
 #include "cli/print.h"
-#include "cli/server_status.h"
 #include "cli/session.h"
+#include "daemon/server_status.h"
 
 struct status_settings {
     struct session_settings session;

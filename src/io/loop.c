@@ -38,6 +38,7 @@ struct loop {
     struct deferred_list deferred;
     uint64_t round; /* of step 3; starts at 1, so that 0 can mean "not queued" */
     struct hook_list hooks;
+    struct job_list jobs;
 };
 
 int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
@@ -56,6 +57,7 @@ int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
     l->clock = clock ? clock : clock_system();
     TAILQ_INIT(&l->deferred);
     TAILQ_INIT(&l->hooks);
+    TAILQ_INIT(&l->jobs);
     l->round = 1;
     *ret = l;
     return 0;
@@ -76,6 +78,7 @@ struct loop *loop_free(struct loop *l)
     assert(!timer_heap_first(&l->timers));
     assert(TAILQ_EMPTY(&l->deferred));
     assert(TAILQ_EMPTY(&l->hooks));
+    assert(TAILQ_EMPTY(&l->jobs));
     uv_close((uv_handle_t *)&l->alarm, NULL);
     for (size_t i = 0; i < l->signals_count; i++)
         uv_close((uv_handle_t *)&l->signals[i].handle, NULL);
@@ -89,6 +92,11 @@ struct loop *loop_free(struct loop *l)
 uv_loop_t *loop_uv(struct loop *l)
 {
     return &l->uv;
+}
+
+struct job_list *loop_jobs(struct loop *l)
+{
+    return &l->jobs;
 }
 
 /* Turns */

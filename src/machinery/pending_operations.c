@@ -10,6 +10,7 @@
 
 #include "api/times.h"
 #include "base/buf.h"
+#include "base/mutant.h"
 #include "base/omap.h"
 
 #define REFUSAL_BYTES_MAX ((size_t)1 << 20)
@@ -229,7 +230,8 @@ static void op_on_timer(void *ctx)
 
 static bool op_is_waiting(const struct operation *op)
 {
-    return !op->is_running && op->delay_ns > 0 && loop_now_ns(op->all->o.loop) < op->retry_at_ns;
+    return !op->is_running && op->delay_ns > 0 &&
+           (loop_now_ns(op->all->o.loop) < op->retry_at_ns || MUTANT("operations-wait-forever"));
 }
 
 static const char *add_text(char **at, const char *text)
@@ -328,6 +330,8 @@ int operations_start(struct operations *all, const struct operation_key *key, co
 {
     struct operation *op = op_find(all, key, all->o.has_delay_per_name ? name : NULL);
 
+    if (op && op->is_running && MUTANT("operations-run-together"))
+        op = NULL;
     if (op && op->is_running)
         return refuse_pending(key, err);
     if (op && op_is_waiting(op)) {

@@ -223,7 +223,7 @@ static void begin(struct mount_check *c)
     c->began_ns = loop_now_ns(a->o.part.loop);
     c->number = ++a->looks_begun;
     c->job = j;
-    job_begin(j, a->o.part.loop, a->o.pool, on_looked, c);
+    job_begin(j, a->o.pool, on_looked, c);
 }
 
 static void begin_when_due(struct mount_check *c)

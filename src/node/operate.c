@@ -1,6 +1,7 @@
 #include "node/operate.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,22 +91,22 @@ void stage_free(struct stage *s)
 
 static void stage_job_free(struct job *j)
 {
-    stage_free((struct stage *)(void *)j);
+    stage_free(CONTAINER_OF(j, struct stage, job));
 }
 
 static int stage_run(struct job *j, struct error *err)
 {
-    struct stage *s = (struct stage *)(void *)j;
+    struct stage *s = CONTAINER_OF(j, struct stage, job);
 
     return s->fn(s, err);
 }
 
-static const struct job_type stage_type = { stage_run, stage_job_free };
+static const struct job_type stage_type = { "node operation", stage_run, stage_job_free };
 
 static void stage_on_done(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct node_op *op = ctx;
-    struct stage *s = (struct stage *)(void *)j;
+    struct stage *s = CONTAINER_OF(j, struct stage, job);
 
     stage_tell(s);
     op->stage = NULL;
@@ -151,7 +152,9 @@ void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done)
     s->done = done;
     s->op->stage = s;
     s->job.type = &stage_type;
-    job_begin(&s->job, a->o.part.loop, a->o.pool, stage_on_done, s->op);
+    (void)snprintf(s->about, sizeof s->about, "%s of %s for pod %s", s->op->name, s->name, s->pod_uid);
+    s->job.about = s->about; /* the beginning will do */
+    job_begin(&s->job, a->o.pool, stage_on_done, s->op);
     if (!timer_is_armed(&a->warnings))
         timer_arm_after(&a->warnings, WARNINGS_POLL_NS);
 }

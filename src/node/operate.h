@@ -6,11 +6,13 @@
 #ifndef BERTH_NODE_OPERATE_H
 #define BERTH_NODE_OPERATE_H
 
+#include "io/job.h"
 #include "node/csi.h"
 #include "node/expand.h"
 #include "node/node_int.h"
 #include "plugins/block.h"
-#include "plugins/job.h"
+
+#define STAGE_ABOUT_BYTES 512
 
 struct op_warning;
 struct stage;
@@ -66,7 +68,8 @@ enum stage_step {
 
 /* What a worker sees. */
 struct stage {
-    struct job job; /* the first member */
+    struct job job;
+    char about[STAGE_ABOUT_BYTES];
     struct node_op *op;
     stage_fn *fn;
     stage_done_fn *done;

@@ -142,10 +142,10 @@ void life_try_later(struct node_pod *p)
     timer_arm_after(&p->life.timer, pod_retry_ns(++p->life.failures));
 }
 
-void life_begin_job(struct node_pod *p, struct job *j, life_job_fn *done)
+void life_begin_job(struct node_pod *p, struct job *j, job_done_fn *done)
 {
     p->life.job = j;
-    job_begin(j, life_loop(p), p->agent->o.pool, done, p);
+    job_begin(j, p->agent->o.pool, done, p);
 }
 
 /* It runs no longer, or must not. */
@@ -159,7 +159,7 @@ static bool is_ending(const struct node_pod *p)
 
 /* --- The state file --- */
 
-bool life_begin_write(struct node_pod *p, life_job_fn *done, struct error *err)
+bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
     char dir[PATH_MAX];

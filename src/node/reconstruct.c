@@ -19,11 +19,11 @@
 #include "host/mount_table.h"
 #include "host/safe_path.h"
 #include "io/file.h"
+#include "io/job.h"
 #include "node/pod_dir.h"
 #include "node/reconstruct_int.h"
 #include "node/state_file.h"
 #include "plugins/block.h"
-#include "plugins/job.h"
 #include "plugins/layout.h"
 
 #define STATES_BYTES_MAX ((size_t)64 << 20) /* of all pods together */
@@ -74,7 +74,7 @@ static struct scan_job *scan_job_of(struct job *j)
 static void scan_job_free(struct job *j)
 {
     (void)scan_free(scan_job_of(j)->scan);
-    free(j);
+    free(scan_job_of(j));
 }
 
 /* --- On a worker: the directories --- */
@@ -355,8 +355,7 @@ static void end(struct reconstruct *c, struct scan *s, int r, const struct error
     c->o.done(c->o.ctx, &c->found, r, err);
 }
 
-static int begin(struct reconstruct *c, const struct job_type *type, struct scan *s,
-                 void (*done)(void *ctx, struct job *j, int r, const struct error *err))
+static int begin(struct reconstruct *c, const struct job_type *type, struct scan *s, job_done_fn *done)
 {
     struct scan_job *j = calloc(1, sizeof *j);
 
@@ -365,8 +364,9 @@ static int begin(struct reconstruct *c, const struct job_type *type, struct scan
     j->job.type = type;
     j->scan = s;
     s->env.stop = s->env.tools.stop = &j->job.stop;
+    j->job.about = s->env.root;
     c->job = &j->job;
-    job_begin(&j->job, c->o.loop, c->o.pool, done, c);
+    job_begin(&j->job, c->o.pool, done, c);
     return 0;
 }
 
@@ -394,7 +394,7 @@ static int find_plugin(struct reconstruct *c, struct found_volume *v)
 
 static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
 {
-    static const struct job_type ask_type = { ask_run, scan_job_free };
+    static const struct job_type ask_type = { "volumes found on disk", ask_run, scan_job_free };
     struct reconstruct *c = ctx;
     struct scan *s = TAKE(scan_job_of(j)->scan);
     struct error failure = *err;
@@ -443,7 +443,7 @@ static int add_counters(struct reconstruct *c, struct error *err)
 
 static int begin_look(struct reconstruct *c, struct error *err)
 {
-    static const struct job_type look_type = { look_run, scan_job_free };
+    static const struct job_type look_type = { "search for volumes on disk", look_run, scan_job_free };
     _cleanup_(scan_free_p) struct scan *s = calloc(1, sizeof *s);
     int r;
 

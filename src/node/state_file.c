@@ -253,7 +253,7 @@ static char *read_state_text(const char *pod_dir, struct error *err)
 
 static int file_job_run(struct job *j, struct error *err)
 {
-    struct file_job *x = (struct file_job *)j;
+    struct file_job *x = CONTAINER_OF(j, struct file_job, job);
 
     if (x->is_write)
         return state_file_write(x->dir, str_of(x->state), /* pod= */ NULL, err);
@@ -263,14 +263,14 @@ static int file_job_run(struct job *j, struct error *err)
 
 static void file_job_free(struct job *j)
 {
-    struct file_job *x = (struct file_job *)j;
+    struct file_job *x = CONTAINER_OF(j, struct file_job, job);
 
     x->pod = object_unref(x->pod);
     free(x->state);
     free(x);
 }
 
-static const struct job_type file_job_type = { file_job_run, file_job_free };
+static const struct job_type file_job_type = { "state file of a pod", file_job_run, file_job_free };
 
 static struct file_job *file_job_new(const char *pod_dir)
 {
@@ -279,6 +279,7 @@ static struct file_job *file_job_new(const char *pod_dir)
     if (!x)
         return NULL;
     x->job.type = &file_job_type;
+    x->job.about = x->dir;
     (void)snprintf(x->dir, sizeof x->dir, "%s", pod_dir); /* it fits: all directories are this long at most */
     return x;
 }
@@ -305,7 +306,7 @@ struct job *state_file_read_job(const char *pod_dir)
 
 struct object *state_file_job_take_pod(struct job *j)
 {
-    return TAKE(((struct file_job *)j)->pod);
+    return TAKE(CONTAINER_OF(j, struct file_job, job)->pod);
 }
 
 const char *state_file_job_text(const struct job *j, const char **ret_error)

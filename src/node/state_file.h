@@ -9,7 +9,7 @@
 
 #include "api/json.h"
 #include "api/object.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 #define STATE_FILE_NAME "berth.json"
 #define STATE_POD_NAME "pod.json"

@@ -33,8 +33,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <nghttp2/nghttp2.h>
-#include <plugins/csi/csi.pb-c.h>
-#include <plugins/csi/registration.pb-c.h>
+#include <rpc/proto/csi.pb-c.h>
+#include <rpc/proto/registration.pb-c.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>

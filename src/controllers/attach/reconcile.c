@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 
-#define UNMOUNT_PATIENCE_NS (360 * NS_PER_S)
+#define UNMOUNT_PATIENCE_NS ((MUTANT("attach-loses-patience") ? 3 : 360) * NS_PER_S)
 #define MESSAGE_BYTES_MAX 4096
 
 /* One operation at a time: of a volume that may be in several places, for each of them. */
@@ -57,7 +58,7 @@ static struct grounds grounds_of(struct attach *a, struct worlds_pair *p)
 static void begin_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
                          const struct grounds *g)
 {
-    bool verifies = !g->is_late && !g->is_out_of_service;
+    bool verifies = !g->is_late && !g->is_out_of_service && !MUTANT("attach-asks-no-node");
     struct error err;
     int r = attach_operate_detach(a, p, m, verifies, &err);
 
@@ -108,7 +109,7 @@ static void check_unwanted(struct attach *a, struct worlds_pair *p)
 /* Where else it is attached; NULL for nowhere. */
 static const struct worlds_pair *attached_elsewhere(const struct worlds_pair *p)
 {
-    for (size_t i = 0; i < p->volume->pairs.count; i++)
+    for (size_t i = 0; i < p->volume->pairs.count && !MUTANT("attach-gives-to-two"); i++)
         if (p->volume->pairs.items[i] != p && p->volume->pairs.items[i]->state == PAIR_ATTACHED)
             return p->volume->pairs.items[i];
     return NULL;

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "api/pod_claims.h"
+#include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "controllers/binder/ops.h"
@@ -154,10 +156,10 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
     work_key_format(k, key);
     s = calloc(1, sizeof *s + strlen(key) + 1);
     if (!s)
-        abort();
+        die("no memory for the binder's state of a key: it would never be processed again");
     memcpy(s->key, key, strlen(key));
     if (map_put(&b->states, str_of(s->key), s, NULL) < 0)
-        abort();
+        die("no memory for the binder's state of a key: it would never be processed again");
     return s;
 }
 
@@ -234,7 +236,7 @@ void binder_remember(struct binder *b, struct binder_key claim, const char *volu
     free((void *)(uintptr_t)s->offered);
     s->offered = strdup(volume);
     if (!s->offered)
-        abort(); /* nobody else would be woken for the volume */
+        die("no memory to remember an assumed volume: nothing would wake its claim");
 }
 
 bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid)
@@ -248,7 +250,7 @@ bool binder_promise(struct binder *b, struct binder_key claim, const char *volum
     assert(!s->promised_to); /* a sync begins by ending the last one */
     s->promised_to = strdup(claim_uid);
     if (!s->promised_to)
-        abort(); /* the hold would never end */
+        die("no memory to remember an assumed volume: its hold would never end");
     return true;
 }
 
@@ -259,7 +261,7 @@ void binder_end_promise(struct binder *b, struct binder_key claim)
 
     if (!uid)
         return;
-    volume_index_let_go(b->index, s->offered, uid);
+    volume_index_release(b->index, s->offered, uid);
     free((void *)(uintptr_t)uid);
 }
 
@@ -304,8 +306,9 @@ static void on_volume(struct binder *b, const struct object *o)
     struct error err;
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
-        abort(); /* a volume that is not in the index would never be matched */
-    binder_expect(b, o->name);
+        die("no memory to index a volume: it would never be matched");
+    if (!MUTANT("binder-waits-for-available"))
+        binder_expect(b, o->name);
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
     binder_offer(b, o->name);

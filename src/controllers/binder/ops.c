@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/die.h"
 #include "plugins/work.h"
 
 /* The operation has been told its end. */
@@ -44,7 +45,7 @@ void op_start(struct round *r, const struct object *about, const char *name,
     struct error err;
 
     if (!x)
-        abort();
+        die("no memory for an operation of the binder: its claim or volume would never be processed again");
     x->binder = b;
     x->plugin = plugin;
     x->about = object_ref(about);
