@@ -1,16 +1,10 @@
-#include "cli/usage.h"
+#include "why/usage.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/node.h"
-#include "cli/cli.h"
-
-#define STATS_PATH "/stats/volumes"
-/* Of nodes that did not answer, one by one. */
-#define SILENT_SHOWN_MAX 5
 
 const struct usage usage_none = {
     .ns = "",
@@ -97,7 +91,7 @@ int usages_read(struct usages *u, struct str text, const char **ret_node, struct
     const char *name;
     int r;
 
-    json_init(&d, SESSION_BYTES_MAX);
+    json_init(&d, INVENTORY_BYTES_MAX);
     r = json_parse(&d, text, &answer, err);
     if (r < 0)
         return error_wrap(err, "its statistics cannot be read");
@@ -131,64 +125,11 @@ void usages_sort(struct usages *u)
         qsort(u->items.items, u->items.count, sizeof *u->items.items, compare);
 }
 
-/* --- Asking --- */
-
-static int add_silent(struct usages *u, const char *node, struct str why, struct error *err)
+int usages_add_silent(struct usages *u, const char *node, struct str why, struct error *err)
 {
     struct silent_node x = { arena_dup(&u->texts, str_of(node)), arena_dup(&u->texts, why) };
 
     return !x.name || !x.why || vec_push(&u->silent, x) < 0 ? error_no_memory(err) : 0;
-}
-
-static int ask_node(struct usages *u, struct session *s, const struct node *n, struct reply *reply,
-                    struct error *err)
-{
-    _cleanup_(buf_done_p) struct buf path = BUF_INIT(1024);
-    struct client_request q = { .verb = CLIENT_RAW };
-    const char *ignored;
-    int r;
-
-    if (!node_is_ready(n))
-        return add_silent(u, n->obj.name, STR_LIT("it is not ready"), err);
-    buf_addf(&path, "/api/v1/nodes/%s/proxy/stats/summary", n->obj.name);
-    q.path = buf_cstr(&path);
-    if (session_ask(s, &q, reply) < 0)
-        return add_silent(u, n->obj.name, str_trim(buf_str(&reply->text)), err);
-    r = usages_read(u, buf_str(&reply->text), &ignored, err);
-    if (r < 0 && r != -ERR_NO_MEMORY)
-        return add_silent(u, n->obj.name, str_of(err->msg), err);
-    return r;
-}
-
-int usages_load(struct usages *u, struct session *s, const struct inventory *nodes, struct reply *reply,
-                struct error *err)
-{
-    struct client_request q = { .verb = CLIENT_RAW, .path = STATS_PATH };
-    const char *own = ""; /* the node that the server itself is */
-    int r = 0;
-
-    if (session_ask(s, &q, reply) == 0)
-        r = usages_read(u, buf_str(&reply->text), &own, err);
-    if (r < 0 && r != -ERR_NO_MEMORY)
-        r = add_silent(u, "of this server", str_of(err->msg), err);
-    for (size_t i = 0; i < nodes->kinds[KIND_NODE].list.count && r == 0; i++) {
-        const struct node *n = node_of(nodes->kinds[KIND_NODE].list.items[i]);
-
-        if (strcmp(n->obj.name, own) != 0)
-            r = ask_node(u, s, n, reply, err);
-    }
-    usages_sort(u);
-    return r;
-}
-
-void usages_complain(const struct usages *u)
-{
-    size_t shown = u->silent.count > SILENT_SHOWN_MAX + 1 ? SILENT_SHOWN_MAX : u->silent.count;
-
-    for (size_t i = 0; i < shown; i++)
-        (void)cli_fail("no statistics from node %s: %s", u->silent.items[i].name, u->silent.items[i].why);
-    if (shown < u->silent.count)
-        (void)cli_fail("no statistics from %zu more nodes", u->silent.count - shown);
 }
 
 /* --- Numbers --- */

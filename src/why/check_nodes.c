@@ -1,5 +1,5 @@
 /* Attachments, nodes, and what nodes say of their volumes. */
-#include "cli/check.h"
+#include "why/check.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -2,13 +2,13 @@
  *
  * Rules are functions over the inventory; each adds findings, in any order. A rule says nothing where a list
  * it needs could not be had. Nothing here asks anybody anything but whether a path on this machine exists. */
-#ifndef BERTH_CLI_CHECK_H
-#define BERTH_CLI_CHECK_H
+#ifndef BERTH_WHY_CHECK_H
+#define BERTH_WHY_CHECK_H
 
 #include "base/arena.h"
-#include "cli/inventory.h"
-#include "cli/usage.h"
-#include "cli/why.h"
+#include "why/causes.h"
+#include "why/inventory.h"
+#include "why/usage.h"
 
 enum severity {
     SEVERITY_ERROR,   /* data cannot be reached, or is gone */
@@ -16,6 +16,8 @@ enum severity {
     SEVERITY_HINT,    /* it may be meant so */
     SEVERITY_COUNT,
 };
+
+extern const char *const severity_names[];
 
 struct finding {
     enum severity severity;
@@ -48,10 +50,10 @@ struct checkup {
 void checkup_done(struct checkup *x);
 /* Runs every rule; what was found is sorted: the worst first, then by rule and object. */
 int checkup_run(struct checkup *x, struct error *err);
-/* whole: not a few of each rule alone. paint as in struct columns. */
-void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(size_t line, struct str word),
-                  struct buf *out);
-int checkup_show_json(const struct checkup *x, struct buf *out, struct error *err);
+/* The findings and their numbers, as `berth check -o json` prints them; 0 when d has failed. */
+json_ref checkup_as_json(const struct checkup *x, struct json *d);
+/* The object as it is typed: "pvc/db -n shop". */
+void finding_write_object(const struct finding *f, struct buf *out);
 
 /* --- For the rules --- */
 

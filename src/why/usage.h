@@ -2,12 +2,12 @@
  * summary through the API. Numbers that a node does not tell are UNKNOWN, never 0.
  *
  * A node that does not answer is remembered with the reason; the rest is shown. */
-#ifndef BERTH_CLI_USAGE_H
-#define BERTH_CLI_USAGE_H
+#ifndef BERTH_WHY_USAGE_H
+#define BERTH_WHY_USAGE_H
 
 #include "base/arena.h"
 #include "base/vec.h"
-#include "cli/inventory.h"
+#include "why/inventory.h"
 
 #define USAGE_UNKNOWN (-1)
 
@@ -45,7 +45,7 @@ struct usages {
     VEC(struct silent_node) silent;
 };
 
-#define USAGES_INIT ((struct usages){ .texts = ARENA_INIT(SESSION_BYTES_MAX) })
+#define USAGES_INIT ((struct usages){ .texts = ARENA_INIT(INVENTORY_BYTES_MAX) })
 
 void usages_done(struct usages *u);
 
@@ -57,12 +57,8 @@ static inline void usages_done_p(struct usages *u)
 /* Adds what one answer says, of either form; *ret_node is the node that says it, "" when it does not say. */
 int usages_read(struct usages *u, struct str text, const char **ret_node, struct error *err);
 void usages_sort(struct usages *u);
-/* Asks all nodes: the inventory's. Fails for lack of memory alone. */
-int usages_load(struct usages *u, struct session *s, const struct inventory *nodes, struct reply *reply,
-                struct error *err);
-/* Those who did not answer, a line each, on standard error; many are counted. */
-void usages_complain(const struct usages *u);
-
+/* Remembers that a node did not answer, and why. */
+int usages_add_silent(struct usages *u, const char *node, struct str why, struct error *err);
 /* How much of the whole, rounded up; USAGE_UNKNOWN when either is not known. More than 100 is possible: a
  * driver may count so. */
 int64_t usage_percent(int64_t used, int64_t whole);

@@ -1,20 +1,14 @@
 /* What is found, how it is put, and all rules in a row. */
-#include "cli/check.h"
+#include "why/check.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/columns.h"
-#include "cli/print.h"
-
-/* Of one rule, one by one: more are counted. */
-#define SHOWN_MAX 20
 /* Of an object's finalizers. */
 #define FINALIZERS_MAX 5
 
-static const char *const severity_names[] = {
+const char *const severity_names[] = {
     [SEVERITY_ERROR] = "error",
     [SEVERITY_WARNING] = "warning",
     [SEVERITY_HINT] = "hint",
@@ -35,8 +29,7 @@ void checkup_done(struct checkup *x)
 
 /* --- Finding --- */
 
-/* As it is typed: "pvc/db -n shop". */
-static void write_object(const struct finding *f, struct buf *out)
+void finding_write_object(const struct finding *f, struct buf *out)
 {
     buf_add_cstr(out, words[f->kind]);
     if (f->name[0])
@@ -53,7 +46,7 @@ __attribute__((format(printf, 3, 0))) static void find(struct checkup *x, struct
     buf_addv(&text, fmt, args);
     buf_add_cstr(&advice, f.advice ? f.advice : "see 'berth why ");
     if (!f.advice) {
-        write_object(&f, &advice);
+        finding_write_object(&f, &advice);
         buf_add_char(&advice, '\'');
     }
     f.text = arena_dup(&x->texts, buf_str(&text));
@@ -221,107 +214,7 @@ int checkup_run(struct checkup *x, struct error *err)
     return 0;
 }
 
-/* --- Showing --- */
-
-static void add_safely(struct buf *out, const char *text)
-{
-    _cleanup_(columns_done_p) struct columns c;
-
-    columns_init_text(&c);
-    columns_add_cell(&c, str_of(text));
-    buf_add_str(out, buf_str(&c.text));
-}
-
-static void show_finding(const struct finding *f, const char *(*paint)(size_t line, struct str word),
-                         struct buf *out)
-{
-    static const char *const like[] = { "Error", "Warning", "Ready" }; /* words that have a colour */
-    _cleanup_(buf_done_p) struct buf object = BUF_INIT(4096);
-    const char *colour = paint ? paint(/* line= */ 1, str_of(like[f->severity])) : NULL;
-
-    if (colour)
-        buf_add_cstr(out, colour);
-    buf_addf(out, "%s", severity_names[f->severity]);
-    if (colour)
-        buf_add_cstr(out, "\x1b[0m");
-    write_object(f, &object);
-    buf_add_cstr(out, ": ");
-    add_safely(out, buf_cstr(&object));
-    buf_add_cstr(out, ": ");
-    add_safely(out, f->text);
-    buf_add_cstr(out, "; ");
-    add_safely(out, f->advice);
-    buf_add_char(out, '\n');
-}
-
-static void add_count(struct buf *out, size_t n, const char *what)
-{
-    buf_addf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
-}
-
-/* "5 pods and 3 claims are waiting …": what was passed over. */
-static void show_waiting(const struct checkup *x, struct buf *out)
-{
-    size_t sum = x->waiting_pods + x->waiting_claims;
-
-    if (sum == 0)
-        return;
-    if (x->waiting_pods)
-        add_count(out, x->waiting_pods, "pod");
-    if (x->waiting_pods && x->waiting_claims)
-        buf_add_cstr(out, " and ");
-    if (x->waiting_claims)
-        add_count(out, x->waiting_claims, "claim");
-    buf_addf(out, " waiting less than %" PRId64 " min; --stuck-after 0 lists %s\n", x->stuck_seconds / 60,
-             sum == 1 ? "it" : "them");
-}
-
-static void show_summary(const struct checkup *x, struct buf *out)
-{
-    static const struct {
-        enum kind kind;
-        const char *word;
-    } seen[] = { { KIND_CLASS, "class" },
-                 { KIND_VOLUME, "volume" },
-                 { KIND_CLAIM, "claim" },
-                 { KIND_POD, "pod" },
-                 { KIND_NODE, "node" } };
-
-    for (unsigned i = 0; i < SEVERITY_COUNT; i++) {
-        buf_add_cstr(out, i ? ", " : "");
-        add_count(out, x->counts[i], severity_names[i]);
-    }
-    buf_add_cstr(out, " in");
-    for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
-        size_t n = x->all->kinds[seen[i].kind].list.count;
-
-        buf_add_cstr(out, i == 0 ? " " : i + 1 < ARRAY_LEN(seen) ? ", " : " and ");
-        add_count(out, n, seen[i].kind == KIND_CLASS && n != 1 ? "classe" : seen[i].word);
-    }
-    buf_add_cstr(out, ".\n");
-}
-
-void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(size_t line, struct str word),
-                  struct buf *out)
-{
-    for (size_t i = 0, end; i < x->findings.count; i = end) {
-        const struct finding *first = &x->findings.items[i];
-        size_t shown;
-
-        for (end = i; end < x->findings.count && x->findings.items[end].severity == first->severity &&
-                      strcmp(x->findings.items[end].rule, first->rule) == 0;
-             end++)
-            ;
-        shown = is_whole || end - i <= SHOWN_MAX + 1 ? end - i : SHOWN_MAX;
-        for (size_t k = 0; k < shown; k++)
-            show_finding(&x->findings.items[i + k], paint, out);
-        if (shown < end - i)
-            buf_addf(out, "%s: %zu more like these (%s); see 'berth check --all'\n",
-                     severity_names[first->severity], end - i - shown, first->rule);
-    }
-    show_waiting(x, out);
-    show_summary(x, out);
-}
+/* --- As JSON --- */
 
 static json_ref finding_as_json(struct json *d, const struct finding *f)
 {
@@ -339,26 +232,17 @@ static json_ref finding_as_json(struct json *d, const struct finding *f)
     return o;
 }
 
-int checkup_show_json(const struct checkup *x, struct buf *out, struct error *err)
+json_ref checkup_as_json(const struct checkup *x, struct json *d)
 {
-    _cleanup_(json_done_p) struct json d = { 0 };
-    json_ref root, findings;
-    int r;
+    json_ref root = json_new_object(d), findings = json_new_array(d);
 
-    json_init(&d, SESSION_BYTES_MAX);
-    root = json_new_object(&d);
-    findings = json_new_array(&d);
     for (size_t i = 0; i < x->findings.count; i++)
-        json_append(&d, findings, finding_as_json(&d, &x->findings.items[i]));
-    json_set(&d, root, "errors", json_new_int(&d, (int64_t)x->counts[SEVERITY_ERROR]));
-    json_set(&d, root, "warnings", json_new_int(&d, (int64_t)x->counts[SEVERITY_WARNING]));
-    json_set(&d, root, "hints", json_new_int(&d, (int64_t)x->counts[SEVERITY_HINT]));
-    json_set(&d, root, "waitingPods", json_new_int(&d, (int64_t)x->waiting_pods));
-    json_set(&d, root, "waitingClaims", json_new_int(&d, (int64_t)x->waiting_claims));
-    json_set(&d, root, "findings", findings);
-    r = json_check(&d, err);
-    if (r < 0)
-        return r;
-    print_json(&d, root, out);
-    return buf_check(out, "output", err);
+        json_append(d, findings, finding_as_json(d, &x->findings.items[i]));
+    json_set(d, root, "errors", json_new_int(d, (int64_t)x->counts[SEVERITY_ERROR]));
+    json_set(d, root, "warnings", json_new_int(d, (int64_t)x->counts[SEVERITY_WARNING]));
+    json_set(d, root, "hints", json_new_int(d, (int64_t)x->counts[SEVERITY_HINT]));
+    json_set(d, root, "waitingPods", json_new_int(d, (int64_t)x->waiting_pods));
+    json_set(d, root, "waitingClaims", json_new_int(d, (int64_t)x->waiting_claims));
+    json_set(d, root, "findings", findings);
+    return root;
 }

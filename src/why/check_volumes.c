@@ -1,5 +1,5 @@
 /* Volumes and classes. */
-#include "cli/check.h"
+#include "why/check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,15 +5,17 @@
  * not concluded.
  *
  * Costs: each list is sorted once, each question is a binary search. */
-#ifndef BERTH_CLI_INVENTORY_H
-#define BERTH_CLI_INVENTORY_H
+#ifndef BERTH_WHY_INVENTORY_H
+#define BERTH_WHY_INVENTORY_H
 
 #include "api/claim.h"
 #include "api/class.h"
 #include "api/pod.h"
 #include "api/volume.h"
 #include "base/vec.h"
-#include "cli/session.h"
+
+/* Ceiling of what an answer may take. */
+#define INVENTORY_BYTES_MAX ((size_t)1 << 30)
 
 /* A pod that has the claim among its volumes. */
 struct claim_user {
@@ -39,12 +41,10 @@ static inline void inventory_done_p(struct inventory *v)
     inventory_done(v);
 }
 
-/* Lists a kind, page by page. ns: NULL for all namespaces. Returns reply->r: what went wrong is in there, and
- * the kind is not known then. Objects that cannot be read are passed over. */
-int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns,
-                   struct reply *reply);
-/* One object, which is consumed. The kind counts as known, and as whole. */
+/* One object, which is consumed. */
 int inventory_add_take(struct inventory *v, struct object *o, struct error *err);
+/* All objects of the kind were added; is_whole: of every namespace. */
+void inventory_set_known(struct inventory *v, enum kind kind, bool is_whole);
 /* After the last object and before the first question. */
 int inventory_tie(struct inventory *v, struct error *err);
 

@@ -4,12 +4,12 @@
  * none; below claims their pods, below pods their nodes. What is named and not there has a twig, too, that
  * says so. The last root has the pods without claims, and those whose claims are not there. Why something
  * waits is what `berth why` says. */
-#ifndef BERTH_CLI_TREE_H
-#define BERTH_CLI_TREE_H
+#ifndef BERTH_WHY_TREE_H
+#define BERTH_WHY_TREE_H
 
 #include "base/arena.h"
-#include "cli/inventory.h"
-#include "cli/why.h"
+#include "why/causes.h"
+#include "why/inventory.h"
 
 /* Of the twigs below one that are alike in kind and state: more are counted. */
 #define TREE_ALIKE_MAX 10
@@ -31,7 +31,7 @@ struct tree {
     struct twig root; /* what is below it are the classes, and of kind KIND_POD "": what has none */
 };
 
-#define TREE_INIT ((struct tree){ .memory = ARENA_INIT(SESSION_BYTES_MAX) })
+#define TREE_INIT ((struct tree){ .memory = ARENA_INIT(INVENTORY_BYTES_MAX) })
 
 void tree_done(struct tree *t);
 
@@ -53,14 +53,7 @@ struct tree_selection {
 int tree_build(const struct inventory *v, const struct tree_selection *what, struct tree *ret,
                struct error *err);
 
-struct tree_look {
-    bool is_ascii;
-    bool is_whole; /* nothing is summed up */
-    /* The escape sequence for a state; NULL: no colours. */
-    const char *(*paint)(size_t line, struct str state);
-};
-
-void tree_show(const struct tree *t, const struct tree_look *how, struct buf *out);
-int tree_show_json(const struct tree *t, struct buf *out, struct error *err);
+/* The tree as `berth tree -o json` prints it; 0 when d has failed. */
+json_ref tree_as_json(const struct tree *t, struct json *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* Claims and the pods that wait for them. */
-#include "cli/check.h"
+#include "why/check.h"
 
 #include <string.h>
 

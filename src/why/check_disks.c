@@ -3,7 +3,7 @@
  *
  * Of volumes that a discovery created the node says what it sees (api/local_volume.h); of all that are
  * mounted the node's statistics do. */
-#include "cli/check.h"
+#include "why/check.h"
 
 #include <string.h>
 

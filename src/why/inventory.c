@@ -1,9 +1,7 @@
-#include "cli/inventory.h"
+#include "why/inventory.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "api/list.h"
 
 void inventory_done(struct inventory *v)
 {
@@ -15,78 +13,20 @@ void inventory_done(struct inventory *v)
     vec_done(&v->users);
 }
 
-/* --- Loading --- */
-
-static int take(struct inventory *v, struct object *o)
-{
-    int r = vec_push(&v->kinds[o->kind->kind].list, o);
-
-    if (r < 0)
-        (void)object_unref(o);
-    return r;
-}
+/* --- Adding --- */
 
 int inventory_add_take(struct inventory *v, struct object *o, struct error *err)
 {
-    v->kinds[o->kind->kind].is_known = v->kinds[o->kind->kind].is_whole = true;
-    return take(v, o) < 0 ? error_no_memory(err) : 0;
+    if (vec_push(&v->kinds[o->kind->kind].list, o) == 0)
+        return 0;
+    (void)object_unref(o);
+    return error_no_memory(err);
 }
 
-/* One page of a list; the token of the next in *ret_token, "" at the end. */
-static int read_page(struct inventory *v, const struct kind_info *k, struct reply *reply, struct json *d,
-                     struct buf *ret_token, struct error *err)
+void inventory_set_known(struct inventory *v, enum kind kind, bool is_whole)
 {
-    struct list_reader l;
-    struct object *o;
-    json_ref answer;
-    int r;
-
-    json_clear(d);
-    if (json_parse(d, buf_str(&reply->text), &answer, err) < 0 || list_open(d, answer, k, &l, err) < 0)
-        return -(int)err->code;
-    buf_clear(ret_token);
-    buf_add_str(ret_token, l.meta.continue_token);
-    while ((r = list_next(&l, &o, err)) != 0) {
-        if (r == -ERR_NO_MEMORY)
-            return r;
-        if (r > 0 && take(v, o) < 0)
-            return error_no_memory(err);
-    }
-    return buf_check(ret_token, "continue token", err);
-}
-
-static void reply_set_error(struct reply *reply, const struct error *err)
-{
-    reply->r = -(int)err->code;
-    reply->reason[0] = '\0';
-    buf_clear(&reply->text);
-    buf_addf(&reply->text, "the server's answer cannot be read: %s", err->msg);
-}
-
-int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns,
-                   struct reply *reply)
-{
-    _cleanup_(json_done_p) struct json d = { 0 };
-    _cleanup_(buf_done_p) struct buf token = BUF_INIT(65536);
-    const struct kind_info *k = kind_info(kind);
-    struct client_request q = {
-        .verb = CLIENT_LIST, .kind = k, .ns = k->is_namespaced ? ns : NULL, .limit = SESSION_PAGE
-    };
-    struct error err;
-
-    json_init(&d, SESSION_BYTES_MAX);
-    do {
-        q.continue_token = token.len ? buf_cstr(&token) : NULL;
-        if (session_ask(s, &q, reply) < 0)
-            return reply->r;
-        if (read_page(v, k, reply, &d, &token, &err) < 0) {
-            reply_set_error(reply, &err);
-            return reply->r;
-        }
-    } while (token.len);
     v->kinds[kind].is_known = true;
-    v->kinds[kind].is_whole = !q.ns;
-    return 0;
+    v->kinds[kind].is_whole = is_whole;
 }
 
 /* --- Order --- */
