@@ -209,8 +209,10 @@ static int open_attach(struct manager *m, const struct part_options *part, struc
         return r;
     m->flex = open_flex(m, m->attach_pool);
     r = registry_new(plugins_attachable, m->flex ? flex_prober_of(m->flex) : NULL, &m->attachable, err);
-    if (r == 0 && err->code != ERR_NONE)
-        return error_wrap(err, "could not initialize volume plugins for Attach/Detach Controller");
+    if (r == 0 && registry_complaint(m->attachable)[0])
+        return error_set(err, ERR_INVALID,
+                         "could not initialize volume plugins for Attach/Detach Controller: %s",
+                         registry_complaint(m->attachable));
     o.pool = m->attach_pool;
     o.registry = m->attachable;
     return r < 0 ? r : attach_new(&o, &m->attach, err);

@@ -21,7 +21,8 @@ struct plugin_registry {
     VEC(const struct volume_plugin *) fixed; /* ends with NULL, which counts */
     VEC(const struct volume_plugin *) found; /* the same; references */
     struct plugin_prober *prober;
-    struct error complaint;
+    struct error left_out;  /* of those that are compiled in */
+    struct error complaint; /* the same and of the last probe */
 };
 
 /* Stands for a FlexVolume driver that is not on this machine: its volumes grow on their nodes alone. */
@@ -198,15 +199,14 @@ int registry_new(const struct volume_plugin *const *all, struct plugin_prober *p
                  struct plugin_registry **ret, struct error *err)
 {
     _cleanup_(registry_free_p) struct plugin_registry *g = calloc(1, sizeof *g);
-    struct error complaints = { 0 };
 
     if (!g || vec_push(&g->fixed, NULL) < 0 || vec_push(&g->found, NULL) < 0)
         return error_no_memory(err);
     g->prober = prober;
     for (; *all; all++)
-        if (add_fixed(g, *all, &complaints) < 0)
+        if (add_fixed(g, *all, &g->left_out) < 0)
             return error_no_memory(err);
-    *err = complaints;
+    g->complaint = g->left_out;
     *ret = TAKE(g);
     return 0;
 }
@@ -287,7 +287,7 @@ static void refresh(struct plugin_registry *g)
 
     if (!g->prober)
         return;
-    g->complaint = (struct error){ 0 };
+    g->complaint = g->left_out;
     if (g->prober->probe(g->prober, &events, &count, &err) < 0)
         add_complaint(&g->complaint, &err);
     for (size_t i = 0; i < count; i++)

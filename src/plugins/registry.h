@@ -57,9 +57,8 @@ struct plugin_prober {
     int (*probe)(struct plugin_prober *self, struct plugin_event **ret, size_t *ret_count, struct error *err);
 };
 
-/* Plugins whose name is no qualified name or is there already are left out, the others load; err then says
- * all of it, and *ret is set nevertheless: the return code is 0, and err->code tells. prober: NULL for none;
- * borrowed. */
+/* Plugins whose name is no qualified name or is there already are left out, which registry_complaint() says;
+ * the others load. prober: NULL for none; borrowed. */
 int registry_new(const struct volume_plugin *const *all, struct plugin_prober *prober,
                  struct plugin_registry **ret, struct error *err);
 /* One more that is not compiled in as a constant: kept until registry_free(). ERR_INVALID, ERR_EXISTS. */
@@ -75,7 +74,8 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
 /* Calls fn with the limits of all plugins that have any. */
 void registry_each_limit(struct plugin_registry *g, void (*fn)(void *ctx, const char *key, uint32_t count),
                          void *ctx);
-/* What the last probe complained of; "" for nothing. */
+/* Which plugins cannot be used and why: of those that are compiled in, and of the last probe. "" for nothing;
+ * lives until the next search. */
 const char *registry_complaint(const struct plugin_registry *g);
 
 /* `PLUGIN/NAME`: for attachable and device-mountable plugins what the plugin calls the volume, else the pod's
