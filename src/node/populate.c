@@ -172,7 +172,7 @@ static int want(struct populate_round *r, struct held_spec *h, struct error *err
     e = check_mode(outer, &h->spec, is_mounted, is_block, err);
     if (e < 0)
         return e;
-    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, PLUGIN_ANY, &plugin, &why);
+    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, &plugin, &why);
     if (e < 0)
         return error_set(err, why.code, "failed to get Plugin from volumeSpec for volume \"%s\" err=%s",
                          spec_name(&h->spec), why.msg);

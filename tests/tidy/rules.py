@@ -133,6 +133,8 @@ FOR_TESTS = {
     "object_field": "reads a field of any object by its path, for tables of tests",
     "omap_check": "checks the invariants of the map, after every step of its test",
     "quantity_sub": "proves quantity_add() by undoing it",
+    "registry_expandable_by_spec": "a part of the plugin contract: the expand controller has a table of its own",
+    "registry_persistent_by_spec": "a part of the plugin contract that nothing here needs yet",
     "volume_index_count": "shows how much is in the index",
     "volume_index_free_count": "shows how much of it is free",
     "yaml_parse": "reads one document, for tests of the reader of streams",
