@@ -432,8 +432,8 @@ static void reclaim_recycle(struct round *r, const struct volume *v)
     struct error err;
 
     round_rest(r, volume_rest_names[VOLUME_REST_RECLAIMING]);
-    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin,
-                          &err) < 0)
+    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, &plugin, &err) < 0 ||
+        !plugin->recycle)
         fail_volume(r, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
     else
         op_start(r, &v->obj, "recycle", plugin, start_recycle);
