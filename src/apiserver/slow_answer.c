@@ -23,7 +23,7 @@ struct slow_stream {
 };
 
 struct slow_answers {
-    TAILQ_HEAD(, slow_stream) streams; /* the next slice is the first one's */
+    TAILQ_HEAD(slow_streams, slow_stream) streams; /* the next slice is the first one's */
     size_t count;
     struct deferred turn;
 };
