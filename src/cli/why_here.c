@@ -202,11 +202,6 @@ int explainer_ask(struct explainer *e, const struct why_question *q, struct buf 
 
 /* --- In one sentence --- */
 
-bool causes_find(const struct causes *causes, const struct object *o, struct cause *ret)
-{
-    return causes && causes->find(causes->ctx, o, ret);
-}
-
 bool explainer_find_cause(void *explainer, const struct object *o, struct cause *ret)
 {
     struct explainer *e = explainer;

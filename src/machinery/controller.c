@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
-#include "machinery/merge_patch.h"
-
 #include "base/mutant.h"
+#include "machinery/merge_patch.h"
 
 #define CONTROLLER_IN_FLIGHT_MAX 256
 #define CONTROLLER_TURN_MAX 64
@@ -176,7 +176,7 @@ struct sync *sync_begin(struct controller *c, struct str key)
     struct sync *s = calloc(1, sizeof *s + key.len + 1);
 
     if (!s)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a key of a controller: it would never be processed again");
     s->controller = c;
     s->ctx = c->options.ctx;
     s->is_syncing = true;
