@@ -376,6 +376,21 @@ static void on_got(void *ctx, const struct client_answer *a)
 
 /* --- What owners call --- */
 
+/* What the write before made of it is in the cache. */
+static void on_late(struct api_write *w)
+{
+    const struct object *now =
+        w->o.informer ? informer_get(w->o.informer, w->object->ns, w->object->name) : NULL;
+    struct client_answer a;
+    struct error e;
+
+    (void)error_set(&e, ERR_CONFLICT, "another write of the object went before");
+    a = request_failed(&e);
+    a.object = now ? object_ref(now) : NULL;
+    write_end(w, API_CONFLICT, &a);
+    (void)object_unref(a.object);
+}
+
 /* The next try, or what could not be told at once. */
 static void on_round(void *ctx)
 {
@@ -385,12 +400,8 @@ static void on_round(void *ctx)
     if (w->failed) {
         (void)error_set(&e, w->failed, "the request cannot be kept");
         write_fail(w, &e);
-    } else if (w->was_late && w->o.patience == API_ONCE) {
-        struct client_answer a;
-
-        (void)error_set(&e, ERR_CONFLICT, "another write of the object went before");
-        a = request_failed(&e);
-        write_end(w, API_CONFLICT, &a);
+    } else if (w->was_late && w->object && w->o.patience == API_ONCE) {
+        on_late(w);
     } else if (w->wants_read || w->was_late) {
         w->was_late = false;
         send_read(w);
