@@ -242,7 +242,7 @@ static void on_looked(struct api_write *w, const struct client_answer *a)
         write_end(w, API_REFUSED, a); /* nothing is left that could have been changed */
     else if ((a->r == 0 || a->r == -ERR_NOT_FOUND) && w->o.request.verb == CLIENT_DELETE &&
              is_deleted(w, a->object))
-        write_succeed(w, NULL);
+        write_succeed(w, a->object);
     else
         write_end(w, outcome, failure);
     free(failure);
@@ -349,7 +349,9 @@ static void on_written(void *ctx, const struct client_answer *a)
     struct api_write *w = ctx;
     bool goes_on = wants_another_round(w, a);
 
-    if (a->r == 0 && a->object && w->o.informer && w->o.request.verb != CLIENT_DELETE)
+    /* Of a deleted object, only one that stays for a while: without it "not there" would say nothing. */
+    if (a->r == 0 && a->object && w->o.informer &&
+        (w->o.request.verb != CLIENT_DELETE || (a->object->is_deleting && a->object->finalizers.count > 0)))
         informer_observe(w->o.informer, a->object);
     if (a->r < 0)
         count(w, a);
