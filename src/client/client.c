@@ -17,6 +17,7 @@
 #include "base/bucket.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mutant.h"
 #include "client/client_warnings.h"
 #include "client/request.h"
 #include "client/target.h"
@@ -449,7 +450,7 @@ static void call_begin(struct client *c, struct client_call *call, const struct 
         call_fail_later(call, &e);
         return;
     }
-    if (q->verb != CLIENT_WATCH)
+    if (q->verb != CLIENT_WATCH && !MUTANT("client-waits-forever"))
         timer_arm(&call->timer, call_deadline_ns(call));
     call_try(call);
 }

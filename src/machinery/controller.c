@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
+#include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/merge_patch.h"
 
 #define CONTROLLER_IN_FLIGHT_MAX 256
@@ -25,7 +28,7 @@ struct controller {
 /* The end of a sync in whatever way; key may be gone afterwards. */
 static void controller_settle(struct controller *c, struct str key, enum sync_result result)
 {
-    if (result == SYNC_AGAIN)
+    if (result == SYNC_AGAIN && !MUTANT("controller-gives-up"))
         workqueue_add_limited(c->queue, key);
     else if (result == SYNC_OVERTAKEN)
         workqueue_add_overtaken(c->queue, key);
@@ -174,7 +177,7 @@ struct sync *sync_begin(struct controller *c, struct str key)
     struct sync *s = calloc(1, sizeof *s + key.len + 1);
 
     if (!s)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a key of a controller: it would never be processed again");
     s->controller = c;
     s->ctx = c->options.ctx;
     s->is_syncing = true;

@@ -19,7 +19,9 @@
 
 #include "base/bucket.h"
 #include "base/clock.h"
+#include "base/die.h"
 #include "base/map.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "io/timer_heap.h"
 #include "machinery/metrics.h"
@@ -241,12 +243,12 @@ static struct entry *entry_get(struct workqueue *q, struct str key)
         return e;
     e = calloc(1, sizeof *e + key.len);
     if (!e)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a key in a work queue: it would never be processed again");
     e->len = key.len;
     if (key.len)
         memcpy(e->key, key.s, key.len);
     if (map_put(&q->entries, entry_key(e), e, NULL) < 0)
-        abort();
+        die("no memory for a key in a work queue: it would never be processed again");
     return e;
 }
 
@@ -285,7 +287,7 @@ static void entry_make_ready(struct workqueue *q, struct entry *e)
 
 static void entry_make_dirty(struct workqueue *q, struct entry *e)
 {
-    if (e->is_dirty)
+    if (e->is_dirty || (e->is_processing && MUTANT("workqueue-loses-adds")))
         return;
     count(q, QUEUE_ADDS);
     e->is_dirty = true;
@@ -346,7 +348,7 @@ void workqueue_done(struct workqueue *q, struct str key)
     q->working_since_ns -= e->got_at_ns;
     e->is_processing = false;
     observe(q, QUEUE_WORK_SECONDS, loop_now_ns(q->options.loop) - e->got_at_ns);
-    if (e->is_dirty)
+    if (e->is_dirty && !MUTANT("workqueue-keeps-dirty-keys"))
         entry_make_ready(q, e);
     entry_settle(q, e);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/mutant.h"
 #include "client/request.h"
 #include "machinery/informer.h"
 #include "machinery/metrics.h"
@@ -97,7 +98,8 @@ static void write_unlock(struct api_write *w)
         TAILQ_REMOVE(&w->waiters, next, link);
         next->waits_for = NULL;
         next->was_late = true;
-        timer_arm_after(&next->timer, 0);
+        if (!MUTANT("binder-forgets-waiters"))
+            timer_arm_after(&next->timer, 0);
     }
 }
 
@@ -180,7 +182,8 @@ static void send_body(struct api_write *w, struct str body)
 
     if (!write_lock(w))
         return;
-    assert(q.verb != CLIENT_PATCH || str_has_prefix(body, PRECONDITION));
+    assert(q.verb != CLIENT_PATCH || str_has_prefix(body, PRECONDITION) ||
+           MUTANT("binder-writes-without-version") || MUTANT("attach-reports-on-any-version"));
     q.body = body;
     if (q.verb != CLIENT_DELETE)
         q.field_manager = w->o.api.manager;

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "io/job.h"
 #include "machinery/merge_patch.h"
 #include "machinery/resize_patch.h"
 #include "machinery/write.h"
 #include "node/expand_int.h"
 #include "node/node_int.h"
-#include "plugins/job.h"
 
 #define FIELD_MANAGER "berth-node"
 
@@ -37,7 +37,7 @@ struct expand_run {
 
 /* What the worker sees. */
 struct growth_job {
-    struct job job; /* the first member */
+    struct job job;
     struct volume_env env;
     const struct volume_plugin *plugin; /* a reference */
     struct held_spec spec;
@@ -285,7 +285,7 @@ static void on_called(void *ctx, struct job *j, int r, const struct error *err)
 
 static int growth_run(struct job *j, struct error *err)
 {
-    struct growth_job *g = (struct growth_job *)(void *)j;
+    struct growth_job *g = CONTAINER_OF(j, struct growth_job, job);
     struct expand_request q = { .spec = g->spec.spec,
                                 .device_path = g->device_path,
                                 .mount_path = g->mount_path,
@@ -299,7 +299,7 @@ static int growth_run(struct job *j, struct error *err)
 
 static void growth_free(struct job *j)
 {
-    struct growth_job *g = (struct growth_job *)(void *)j;
+    struct growth_job *g = CONTAINER_OF(j, struct growth_job, job);
 
     g->plugin = plugin_unref(g->plugin);
     held_spec_clear(&g->spec);
@@ -310,12 +310,12 @@ static void growth_free(struct job *j)
     free(g);
 }
 
-static const struct job_type growth_type = { growth_run, growth_free };
+static const struct job_type growth_type = { "growth of a volume", growth_run, growth_free };
 
 static void run_begin_call(struct expand_run *x)
 {
     x->is_called = true;
-    job_begin(&x->job->job, x->agent->o.part.loop, x->agent->o.pool, on_called, x);
+    job_begin(&x->job->job, x->agent->o.pool, on_called, x);
 }
 
 static void on_csi_fetched(struct csi_fetch *f, int r, const struct error *err)
@@ -339,7 +339,8 @@ static void run_call(struct expand_run *x)
         g->plugin = plugin_ref(v->plugin);
         held_spec_copy(&g->spec, &x->spec);
         g->device_path = strdup(v->device_path);
-        g->mount_path = strdup(v->device_mount_path[0] ? v->device_mount_path : x->mount->path);
+        g->job.about = g->mount_path =
+            strdup(v->device_mount_path[0] ? v->device_mount_path : x->mount->path);
         g->pod_path = strdup(x->mount->path);
     }
     if (!g || !g->device_path || !g->mount_path || !g->pod_path) {

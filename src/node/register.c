@@ -194,7 +194,7 @@ static void on_beat(void *ctx)
     struct registration *r = ctx;
 
     if (!r->reading && loop_now_ns(r->o.part.loop) >= r->written_ns + STATUS_PERIOD_NS)
-        r->reading = node_facts_begin(r->root, r->o.part.loop, r->o.pool, on_facts, r);
+        r->reading = node_facts_begin(r->root, r->o.pool, on_facts, r);
     r->is_due = true;
     loop_defer(&r->look);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_metrics.h"
 
 static bool refers_to(const struct volume *v, const struct claim *c)
@@ -36,7 +37,8 @@ static void on_reserved(const struct sync_request *x, enum api_outcome outcome, 
     struct binder *b = x->sync->ctx;
 
     note_result(x, outcome);
-    volume_index_let_go(b->index, x->about->name, /* claim_uid= */ NULL);
+    if (!MUTANT("binder-keeps-holds"))
+        volume_index_release(b->index, x->about->name, /* claim_uid= */ NULL);
     if (a->r < 0)
         binder_remember(b, claim_key(str_of(x->sync->key)), x->about->name);
     else
@@ -52,10 +54,11 @@ static void reserve(struct sync *s, const struct volume *v, const struct claim *
     if (sync_await_writer(s, &v->obj)) {
         /* Its own until then, where it is nobody else's: of all claims that it is the best match of, one
          * waits for it. */
-        (void)binder_promise(b, claim_key(str_of(s->key)), v->obj.name, c->obj.uid);
+        if (!MUTANT("binder-shares-busy-volumes"))
+            (void)binder_promise(b, claim_key(str_of(s->key)), v->obj.name, c->obj.uid);
         return;
     }
-    merge_patch_begin(&p, &body, &v->obj);
+    merge_patch_begin(&p, &body, MUTANT("binder-writes-without-version") ? NULL : &v->obj);
     /* A volume that somebody kept for the claim was not chosen by us. */
     if (!volume_is_for(v, c))
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
@@ -68,7 +71,7 @@ static void reserve(struct sync *s, const struct volume *v, const struct claim *
         return;
     }
     if (!binder_patch(s, &v->obj, NULL, &p, API_STEP_CLAIM_REF, on_reserved, NULL))
-        volume_index_let_go(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
+        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
 }
 
 /* --- W3 --- */

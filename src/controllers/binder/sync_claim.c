@@ -5,6 +5,7 @@
 
 #include "api/pod.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "base/vec.h"
 #include "controllers/binder/binder_metrics.h"
 
@@ -248,6 +249,8 @@ static enum sync_result sync_bound(struct sync *s, const struct claim *c, const 
         lose(s, c, &lost_reference);
     else if (has_volume && (!is_lost || !d->volume->claim.is_set))
         return bind_pair(s, d->volume, c); /* as a rule there is nothing to write */
+    else if (has_volume == is_lost && MUTANT("binder-cries-lost"))
+        is_lost ? bind_steps(s, d->volume, c) : lose(s, c, d->volume ? &misbound : &lost_volume);
     else if (has_volume == is_lost)
         sync_read(s, KIND_VOLUME, "", c->volume_name, &c->obj, on_volume);
     return sync_end(s);

@@ -7,6 +7,7 @@
 
 #include "api/class.h"
 #include "api/node_selector.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "controllers/local/local_int.h"
 #include "host/mount_watch.h"
@@ -63,7 +64,7 @@ static bool know_node(struct local *l)
     if (asprintf(&identity, "local-volume-provisioner-%s%s%s", n->obj.name,
                  l->o.config->uses_node_name_only ? "" : "-",
                  l->o.config->uses_node_name_only ? "" : n->obj.uid) < 0)
-        abort();
+        die("no memory for the identity of the local provisioner: its volumes would not be recognised");
     free(l->identity);
     l->identity = identity;
     return true;
@@ -288,7 +289,7 @@ static void tell_failures(struct local *l, struct buf *failures)
 
 static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct scan *s = (struct scan *)j;
+    struct scan *s = CONTAINER_OF(j, struct scan, job);
     struct local *l = ctx;
 
     l->scan = NULL;
@@ -354,7 +355,7 @@ static void pass(void *ctx)
         return;
     }
     l->scan = &s->job;
-    job_begin(&s->job, l->o.part.loop, l->o.pool, on_scanned, l);
+    job_begin(&s->job, l->o.pool, on_scanned, l);
 }
 
 void local_wake(struct local *l)

@@ -14,8 +14,8 @@
 #include "host/disk.h"
 #include "host/files.h"
 #include "host/wipe.h"
+#include "io/job.h"
 #include "machinery/write.h"
-#include "plugins/job.h"
 #include "plugins/reclaim_guard.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"
@@ -56,7 +56,7 @@ const struct found *finds_get(const struct finds *f, const struct local_class *k
 bool finds_has_class(const struct finds *f, const struct local_class *k);
 
 struct scan {
-    struct job job; /* first: freed by it */
+    struct job job;
     const struct local_config *config;
     struct finds finds;
     struct buf failures; /* a line each */
@@ -123,7 +123,7 @@ void local_drop_cleanings(struct local *l);
 void local_collect_wipes(void *local, struct metric_sink *to);
 /* The inside of a directory or a device, on a worker. */
 struct clean_job {
-    struct job job; /* first: freed by it */
+    struct job job;
     const struct local_class *class;
     struct object *volume;
     struct host_guard *guard;

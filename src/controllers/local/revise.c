@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "api/node_selector.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 
@@ -277,7 +278,7 @@ void local_revise_all(struct local *l)
         if (local_owner_of(volume_of(o), l->o.node_name, l->identity) == LOCAL_OWNER_NONE)
             continue;
         if (vec_push(&l->revised, object_ref(o)) < 0)
-            abort(); /* as a queue without memory does */
+            die("no memory for a local volume to be examined: it would never be processed again");
     }
     revise_next(l);
 }
