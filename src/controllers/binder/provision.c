@@ -192,7 +192,8 @@ static void begin_cleaning(struct binder_op *x)
                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
                    x->failure.msg);
     /* The deleter wants to see the volume that never was. */
-    if (plugins_by_name(x->binder->o.plugins, x->plugin->name, PLUGIN_DELETES, &deleter, &err) < 0 ||
+    if (plugins_by_name(x->binder->o.plugins, x->plugin->name, &deleter, &err) < 0 ||
+        plugin_require(deleter->remove, "deletable", &err) < 0 ||
         object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &x->binder->doc, &x->fresh, &err) < 0) {
         leave_behind(x, &err);
         return;

@@ -395,8 +395,8 @@ static void reclaim_recycle(struct sync *s, const struct volume *v)
     struct error err;
 
     s->rest = volume_rest_names[VOLUME_REST_RECLAIMING];
-    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin,
-                          &err) < 0)
+    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, &plugin, &err) < 0 ||
+        !plugin->recycle)
         fail_volume(s, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
     else
         op_start(s, &v->obj, "recycle", plugin, start_recycle);
