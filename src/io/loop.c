@@ -40,6 +40,7 @@ struct loop {
     struct deferred_list deferred;
     uint64_t round; /* of step 3; starts at 1, so that 0 can mean "not queued" */
     struct hook_list hooks;
+    struct job_list jobs;
     _Atomic(pthread_t) thread; /* that runs it */
 };
 
@@ -59,6 +60,7 @@ int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
     l->clock = clock ? clock : clock_system();
     TAILQ_INIT(&l->deferred);
     TAILQ_INIT(&l->hooks);
+    TAILQ_INIT(&l->jobs);
     l->round = 1;
     atomic_store(&l->thread, pthread_self());
     *ret = l;
@@ -80,6 +82,7 @@ struct loop *loop_free(struct loop *l)
     assert(!timer_heap_first(&l->timers));
     assert(TAILQ_EMPTY(&l->deferred));
     assert(TAILQ_EMPTY(&l->hooks));
+    assert(TAILQ_EMPTY(&l->jobs));
     uv_close((uv_handle_t *)&l->alarm, NULL);
     for (size_t i = 0; i < l->signals_count; i++)
         uv_close((uv_handle_t *)&l->signals[i].handle, NULL);
@@ -93,6 +96,11 @@ struct loop *loop_free(struct loop *l)
 uv_loop_t *loop_uv(struct loop *l)
 {
     return &l->uv;
+}
+
+struct job_list *loop_jobs(struct loop *l)
+{
+    return &l->jobs;
 }
 
 /* Turns */

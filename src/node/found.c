@@ -203,7 +203,9 @@ void found_take(struct agent *a, const struct found *found)
     for (size_t i = 0; i < found->pods_count; i++) {
         struct node_pod *p = agent_add_pod(a, found->pods[i].uid);
 
-        if (p)
+        if (p && found->pods[i].state_error)
+            pod_life_restore_unreadable(p, found->pods[i].state_error);
+        else if (p)
             pod_life_restore(p, found->pods[i].state);
     }
     log_debug("pod directories scanned", LOG_UINT("pods", found->pods_count),

@@ -466,7 +466,7 @@ bool operate_mount(struct node_mount *m)
 {
     struct node_volume *v = m->volume;
     bool is_shared = v->is_attachable || v->has_device;
-    struct nested_key key = volume_key(v, is_shared ? NULL : m->pod);
+    struct operation_key key = volume_key(v, is_shared ? NULL : m->pod);
     struct node_op *op =
         node_op_begin(m->pod->agent, v, m, &key, m->is_block ? "map_volume" : "volume_mount");
     const char *prefix;
@@ -504,7 +504,7 @@ static void on_grown_in_use(void *ctx, enum expand_end end, const struct error *
 
 void operate_grow(struct node_mount *m)
 {
-    struct nested_key key = volume_key(m->volume, NULL);
+    struct operation_key key = volume_key(m->volume, NULL);
     struct node_op *op = node_op_begin(m->pod->agent, m->volume, m, &key, "volume_fs_resize");
     struct error err;
 

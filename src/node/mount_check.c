@@ -44,7 +44,7 @@ static void begin_when_due(struct mount_check *c);
 
 static bool is_pending(const struct agent *a, const struct node_volume *v, const struct node_pod *p)
 {
-    return nested_is_pending(a->ops, &(struct nested_key){ v->name, p ? p->uid : "", "" });
+    return operations_is_pending(a->ops, &(struct operation_key){ v->name, p ? p->uid : "", "" });
 }
 
 static void report_lost(struct node_pod *p, const char *name, const char *path)
@@ -223,7 +223,7 @@ static void begin(struct mount_check *c)
     c->began_ns = loop_now_ns(a->o.part.loop);
     c->number = ++a->looks_begun;
     c->job = j;
-    job_begin(j, a->o.part.loop, a->o.pool, on_looked, c);
+    job_begin(j, a->o.pool, on_looked, c);
 }
 
 static void begin_when_due(struct mount_check *c)

@@ -6,11 +6,13 @@
 #ifndef BERTH_NODE_OPERATE_H
 #define BERTH_NODE_OPERATE_H
 
+#include "io/job.h"
 #include "node/csi.h"
 #include "node/expand.h"
 #include "node/node_int.h"
 #include "plugins/block.h"
-#include "plugins/job.h"
+
+#define STAGE_ABOUT_BYTES 512
 
 struct op_warning;
 struct stage;
@@ -18,7 +20,7 @@ struct stage;
 struct node_op {
     TAILQ_ENTRY(node_op) link;
     struct agent *agent;
-    struct nested_op *nested;
+    struct operation *pending;
     const char *name;           /* "volume_mount": a literal */
     struct node_volume *volume; /* NULL: it is not in the world */
     struct node_mount *mount;   /* NULL: of the volume as a whole */
@@ -32,7 +34,7 @@ struct node_op {
 
 /* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */
 struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
-                              const struct nested_key *key, const char *name);
+                              const struct operation_key *key, const char *name);
 /* Its end: err says why when r < 0. Frees op. */
 void node_op_end(struct node_op *op, int r, const struct error *err);
 /* The same with an event for the pod's people: `PREFIX for volume "NAME" : ERROR`. */
@@ -43,7 +45,8 @@ typedef void stage_done_fn(struct node_op *op, struct stage *s, int r, const str
 
 /* What a worker sees. */
 struct stage {
-    struct job job; /* the first member */
+    struct job job;
+    char about[STAGE_ABOUT_BYTES];
     struct node_op *op;
     stage_fn *fn;
     stage_done_fn *done;

@@ -74,20 +74,24 @@ void pod_life_look(struct node_pod *p)
     loop_defer(&p->life.look);
 }
 
+/* A teardown too many does no harm; one too few may leave something running. */
+void pod_life_restore_unreadable(struct node_pod *p, const char *why)
+{
+    log_warn("cannot read the state file of a pod, taking its hook as called", LOG_STR("uid", p->uid),
+             LOG_STR("error", why));
+    p->life.has_lost_state = p->life.is_set_up = true;
+}
+
 void pod_life_restore(struct node_pod *p, struct str state)
 {
     struct pod_life *l = &p->life;
     struct error err = { 0 };
 
-    if (!state.len)
-        return;
-    if (pod_state_parse(&l->state, state, &err) < 0) {
-        /* A teardown too many does no harm; one too few may leave something running. */
-        log_warn("cannot read the state file of a pod, taking its hook as called", LOG_STR("uid", p->uid),
-                 LOG_ERR(&err));
-        l->is_set_up = true;
+    if (state.len && pod_state_parse(&l->state, state, &err) < 0) {
+        pod_life_restore_unreadable(p, err.msg);
         return;
     }
+    l->has_lost_state = false;
     l->is_set_up = hook_is_owed(l->state.hook);
 }
 
@@ -121,10 +125,10 @@ void life_try_later(struct node_pod *p)
     timer_arm_after(&p->life.timer, pod_retry_ns(++p->life.failures));
 }
 
-void life_begin_job(struct node_pod *p, struct job *j, life_job_fn *done)
+void life_begin_job(struct node_pod *p, struct job *j, job_done_fn *done)
 {
     p->life.job = j;
-    job_begin(j, life_loop(p), p->agent->o.pool, done, p);
+    job_begin(j, p->agent->o.pool, done, p);
 }
 
 /* It runs no longer, or must not. */
@@ -138,7 +142,7 @@ static bool is_ending(const struct node_pod *p)
 
 /* --- The state file --- */
 
-bool life_begin_write(struct node_pod *p, life_job_fn *done, struct error *err)
+bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
     char dir[PATH_MAX];

@@ -57,11 +57,12 @@ enum pod_stage {
 
 struct pod_life {
     enum pod_stage stage;
-    bool is_over;   /* nothing runs any more: its volumes may be taken away */
-    bool is_set_up; /* the hook's setup was begun, now or before a restart: its teardown is owed */
-    bool is_clean;  /* its directory is gone */
-    bool is_sent;   /* the server was asked to remove it, and agreed */
-    bool has_asked; /* its pod.json was looked for */
+    bool is_over;        /* nothing runs any more: its volumes may be taken away */
+    bool is_set_up;      /* the hook's setup was begun, now or before a restart: its teardown is owed */
+    bool is_clean;       /* its directory is gone */
+    bool is_sent;        /* the server was asked to remove it, and agreed */
+    bool has_asked;      /* its files were read again for the teardown */
+    bool has_lost_state; /* its state file cannot be read */
 
     struct job *job; /* prepares, writes, or cleans up; NULL */
     struct process *hook;
@@ -99,7 +100,10 @@ void pod_life_init(struct node_pod *p);
 void pod_life_done(struct node_pod *p);
 /* Something of the pod or its volumes changed: looked at once this turn is over. */
 void pod_life_look(struct node_pod *p);
-/* What its state file said before a restart; "" for none. */
+/* What its state file said before a restart; "" for none. One that is damaged counts as unreadable. */
 void pod_life_restore(struct node_pod *p, struct str state);
+/* There is a state file that cannot be read: the hook counts as called, so that the volumes stay until its
+ * teardown went well. */
+void pod_life_restore_unreadable(struct node_pod *p, const char *why);
 
 #endif

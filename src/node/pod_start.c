@@ -145,6 +145,7 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
         return;
     }
     pod_prepare_take_state(j, &p->life.state);
+    p->life.has_lost_state = false;
     free(p->life.missing);
     p->life.missing = strdup(pod_prepare_missing(j)); /* without memory it is not told */
     if (!pod_prepare_take_parts(j, &p->life.parts))

@@ -81,7 +81,7 @@ static void on_torn_down(struct node_op *op, struct stage *s, int r, const struc
 void operate_unmount(struct node_mount *m)
 {
     struct node_volume *v = m->volume;
-    struct nested_key key = volume_key(v, m->pod);
+    struct operation_key key = volume_key(v, m->pod);
     struct node_op *op =
         node_op_begin(m->pod->agent, v, m, &key, m->was_block ? "unmap_volume" : "volume_unmount");
     const char *name = spec_name(&m->spec.spec);
@@ -207,7 +207,7 @@ static bool is_block_volume(const struct node_volume *v)
 void operate_unmount_device(struct agent *a, struct node_volume *v)
 {
     bool is_block = is_block_volume(v);
-    struct nested_key key = volume_key(v, NULL);
+    struct operation_key key = volume_key(v, NULL);
     struct node_op *op = node_op_begin(a, v, NULL, &key, is_block ? "unmap_device" : "unmount_device");
     struct stage *s;
     struct error err;
@@ -244,7 +244,7 @@ static void on_forced(struct node_op *op, struct stage *s, int r, const struct e
 
 void operate_force_unmount(struct agent *a, const char *plugin, const char *name, const char *pod_uid)
 {
-    struct nested_key key = { .volume = name, .pod = pod_uid, .node = "" };
+    struct operation_key key = { .volume = name, .pod = pod_uid, .node = "" };
     const struct volume_plugin *p;
     struct node_op *op;
     struct stage *s;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
 #include "scheduler/explain.h"
@@ -85,7 +86,8 @@ static void give_back(struct binding *b)
  * changes, so that nobody else would tell. */
 static void break_promises(struct binding *b)
 {
-    give_back(b);
+    if (!MUTANT("scheduler-keeps-promises"))
+        give_back(b);
     nodes_forget(&b->s->nodes, b->pod->obj.uid);
     for (size_t i = 0; i < b->claims.count; i++)
         bindings_see_claim(b->s, b->claims.items[i].claim);
@@ -105,6 +107,8 @@ static int promise(struct binding *b, struct binding_claim *x)
     }
     v = assumed_volume(a, x->volume->obj.name);
     x->writes = !v && !(x->volume->claim.is_set && strcmp(x->volume->claim.uid, x->claim->obj.uid) == 0);
+    if (MUTANT("scheduler-promises-nothing"))
+        return 0;
     return x->writes ? assume_volume(a, x->volume, x->claim->obj.uid, b->pod->obj.uid) : 0;
 }
 

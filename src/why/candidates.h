@@ -1,11 +1,11 @@
 /* The volumes that a claim could have: each with the first rule that refuses it, and the one that is nearest.
  *
- * The verdict on a volume is match_volume()'s, which is what the binder asks. Costs a look at every volume;
- * words are made for examples alone. */
+ * The verdict on a volume is match_volume()'s, which is what the binder asks. Costs a look at every volume,
+ * in slices; words are made only for examples. */
 #ifndef BERTH_WHY_CANDIDATES_H
 #define BERTH_WHY_CANDIDATES_H
 
-#include "api/match.h"
+#include "volumes/match.h"
 #include "why/world.h"
 
 struct candidates {
@@ -18,7 +18,8 @@ struct candidates {
     int distance; /* of the nearest: how far it is from serving */
 };
 
-/* Counts every volume in the report. */
+/* Counts every volume in the report. Of the options is_delayed and awaits_class count. Before the walk over
+ * all volumes is done (walk.h) there is nothing. */
 void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c,
                         const struct match_options *options, struct candidates *ret);
 

@@ -48,8 +48,7 @@ static void on_event(void *ctx, const struct event *e)
 
 static void find_word(const struct why_world *w, const struct claim *c, struct word *x)
 {
-    if (w->each_event)
-        w->each_event(w->ctx, &c->obj, on_event, x);
+    why_each_event(w, &c->obj, on_event, x);
 }
 
 /* --- Operations of the binder's own --- */

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "api/pod_claims.h"
+#include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "controllers/binder/ops.h"
@@ -124,7 +126,7 @@ void binder_each_operation(const struct binder *b, const struct object *about, o
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX + 64);
 
     op_key(about, &key);
-    operations_each_of(b->operations, buf_str(&key), fn, ctx);
+    operations_each(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, fn, ctx);
     each_sync(b, about, fn, ctx);
 }
 
@@ -153,10 +155,10 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
     state_key(k, key);
     s = calloc(1, sizeof *s + strlen(key) + 1);
     if (!s)
-        abort();
+        die("no memory for the binder's state of a key: it would never be processed again");
     memcpy(s->key, key, strlen(key));
     if (map_put(&b->states, str_of(s->key), s, NULL) < 0)
-        abort();
+        die("no memory for the binder's state of a key: it would never be processed again");
     return s;
 }
 
@@ -233,7 +235,7 @@ void binder_remember(struct binder *b, struct binder_key claim, const char *volu
     free((void *)(uintptr_t)s->offered);
     s->offered = strdup(volume);
     if (!s->offered)
-        abort(); /* nobody else would be woken for the volume */
+        die("no memory to remember an assumed volume: nothing would wake its claim");
 }
 
 bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid)
@@ -247,7 +249,7 @@ bool binder_promise(struct binder *b, struct binder_key claim, const char *volum
     assert(!s->promised_to); /* a sync begins by ending the last one */
     s->promised_to = strdup(claim_uid);
     if (!s->promised_to)
-        abort(); /* the hold would never end */
+        die("no memory to remember an assumed volume: its hold would never end");
     return true;
 }
 
@@ -258,7 +260,7 @@ void binder_end_promise(struct binder *b, struct binder_key claim)
 
     if (!uid)
         return;
-    volume_index_let_go(b->index, s->offered, uid);
+    volume_index_release(b->index, s->offered, uid);
     free((void *)(uintptr_t)uid);
 }
 
@@ -303,8 +305,9 @@ static void on_volume(struct binder *b, const struct object *o)
     struct error err;
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
-        abort(); /* a volume that is not in the index would never be matched */
-    binder_expect(b, o->name);
+        die("no memory to index a volume: it would never be matched");
+    if (!MUTANT("binder-waits-for-available"))
+        binder_expect(b, o->name);
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
     binder_offer(b, o->name);
@@ -616,7 +619,11 @@ static int make_queues(struct binder *b, struct error *err)
 static int make_parts(struct binder *b, struct error *err)
 {
     struct operations_options ops = {
-        .loop = b->o.part.loop, .clock = b->o.part.clock, .on_settled = on_settled, .ctx = b
+        .loop = b->o.part.loop,
+        .clock = b->o.part.clock,
+        .has_delay_per_name = true,
+        .on_settled = on_settled,
+        .ctx = b,
     };
     uint64_t seed = part_seed(&b->o.part, "binder");
     struct hash_seed hash = { seed, ~seed };

@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "controllers/binder/decide.h"
-#include "machinery/operations.h"
 #include "machinery/parts.h"
+#include "machinery/pending_operations.h"
 #include "plugins/plugin.h"
 #include "plugins/reclaim_guard.h"
 

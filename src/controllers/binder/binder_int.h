@@ -4,16 +4,16 @@
 
 #include <sys/queue.h>
 
-#include "api/match.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "controllers/binder/binder.h"
 #include "controllers/binder/decide.h"
-#include "controllers/binder/index.h"
 #include "controllers/binder/waiting.h"
 #include "machinery/controller.h"
 #include "machinery/merge_patch.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
+#include "volumes/index.h"
+#include "volumes/match.h"
 
 #define BINDER_FIELD_MANAGER "berth-binder"
 #define BINDER_BODY_BYTES_MAX ((size_t)1 << 20)

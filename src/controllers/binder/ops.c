@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/die.h"
 #include "plugins/work.h"
 
 void op_key(const struct object *o, struct buf *out)
@@ -59,7 +60,7 @@ void op_start(struct round *r, const struct object *about, const char *name,
     struct error err;
 
     if (!x)
-        abort();
+        die("no memory for an operation of the binder: its claim or volume would never be processed again");
     x->binder = b;
     x->plugin = plugin;
     x->about = object_ref(about);
@@ -67,7 +68,7 @@ void op_start(struct round *r, const struct object *about, const char *name,
     x->work.volume = BUF_INIT(BINDER_BODY_BYTES_MAX);
     TAILQ_INSERT_TAIL(&b->ops, x, link);
     op_key(about, &key);
-    if (operations_start(b->operations, buf_str(&key), &work, &err) == 0)
+    if (operations_run(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, &work, &err) == 0)
         return;
     on_release(x);
     binder_state(b, key_of(about, &queue_key))->waits_for_operation = true;
