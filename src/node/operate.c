@@ -1,5 +1,6 @@
 #include "node/operate.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,40 @@ void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done)
         timer_arm_after(&a->warnings, WARNINGS_POLL_NS);
 }
 
+static const struct {
+    const char *prefix;
+    bool touches;
+} steps[] = {
+    [STEP_NONE] = { "", false },
+    [STEP_WAIT_FOR_ATTACH] = { "MountVolume.WaitForAttach failed", false },
+    [STEP_MAP_WAIT_FOR_ATTACH] = { "MapVolume.WaitForAttach failed", false },
+    [STEP_DEVICE_MOUNT_PATH] = { "MountVolume.GetDeviceMountPath failed", false },
+    [STEP_MOUNT_DEVICE] = { "MountVolume.MountDevice failed", true },
+    [STEP_SET_UP_DEVICE] = { "MapVolume.SetUpDevice failed", true },
+    [STEP_MAP_POD_DEVICE] = { "MapVolume.MapPodDevice failed", false },
+    [STEP_MAP_BLOCK] = { "MapVolume.MapBlockVolume failed", true },
+    [STEP_CLEAN_SUB_PATHS] = { "UnmountVolume failed", false },
+    [STEP_TEAR_DOWN] = { "UnmountVolume.TearDown failed", true },
+    [STEP_UNMAP_BLOCK] = { "UnmapVolume.UnmapBlockVolume failed", true },
+    [STEP_UNMAP_POD_DEVICE] = { "UnmapVolume.UnmapPodDevice failed", true },
+    [STEP_UNMOUNT_DEVICE_BEGIN] = { "UnmountDevice failed", false },
+    [STEP_CHECK_REFERENCES] = { "GetDeviceMountRefs check failed", false },
+    [STEP_UNMOUNT_DEVICE] = { "UnmountDevice failed", true },
+    [STEP_CHECK_UNBOUND] = { "UnmapDevice failed", false },
+    [STEP_UNMAP_DEVICE] = { "UnmapDevice failed", true },
+};
+static_assert(ARRAY_LEN(steps) == STEP_COUNT, "describe every step");
+
+bool stage_has_touched(const struct stage *s)
+{
+    return steps[s->step].touches;
+}
+
+const char *stage_prefix(const struct stage *s)
+{
+    return steps[s->step].prefix;
+}
+
 /* --- What drivers are told --- */
 
 const struct csi_request *stage_csi(const struct stage *s)
@@ -299,14 +334,4 @@ void operate_cancel_all(struct agent *a)
         next = TAILQ_NEXT(op, link);
         node_op_free(op); /* the operations go as a whole */
     }
-}
-
-/* Whether the work may still be going on, never began, or is over, is said by its code. */
-enum mount_state state_after_failure(enum mount_state state, bool is_found, int r)
-{
-    if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED)
-        return state == MOUNT_NONE ? MOUNT_UNCERTAIN : state;
-    if (r == -ERR_UNAVAILABLE)
-        return state;
-    return state == MOUNT_UNCERTAIN && !is_found ? MOUNT_NONE : state;
 }

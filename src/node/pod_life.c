@@ -97,6 +97,23 @@ void pod_life_restore(struct node_pod *p, struct str state)
 
 /* --- Stages --- */
 
+#define TO(stage) (1U << POD_STAGE_##stage)
+
+bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next)
+{
+    static const unsigned followers[] = {
+        [POD_STAGE_VOLUMES] = TO(PREPARE) | TO(TEARDOWN),
+        [POD_STAGE_PREPARE] = TO(VOLUMES) | TO(SETUP) | TO(READY) | TO(TEARDOWN),
+        [POD_STAGE_SETUP] = TO(READY) | TO(TEARDOWN),
+        [POD_STAGE_READY] = TO(VOLUMES) | TO(TEARDOWN),
+        [POD_STAGE_TEARDOWN] = TO(CLEANUP), /* there is no way back from the end */
+        [POD_STAGE_CLEANUP] = 0,
+    };
+
+    static_assert(ARRAY_LEN(followers) == POD_STAGE_COUNT, "give every stage its followers");
+    return followers[from] >> next & 1;
+}
+
 void life_set_stage(struct node_pod *p, enum pod_stage next)
 {
     static const char *const names[] = {
@@ -106,7 +123,7 @@ void life_set_stage(struct node_pod *p, enum pod_stage next)
     struct pod_life *l = &p->life;
 
     static_assert(ARRAY_LEN(names) == POD_STAGE_COUNT, "name every stage");
-    assert(l->stage < POD_STAGE_TEARDOWN || next > l->stage); /* there is no way back from the end */
+    assert(pod_stage_may_follow(l->stage, next));
     log_debug("pod's life", LOG_STR("uid", p->uid), LOG_STR("from", names[l->stage]),
               LOG_STR("to", names[next]));
     timer_disarm(&l->timer);
@@ -165,7 +182,7 @@ bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
 void life_hook_failed(struct node_pod *p, const struct error *err)
 {
     if (p->life.stage == POD_STAGE_SETUP)
-        pod_say(p, pod_hook_setup_failed, err->msg);
+        pod_say(p, POD_REASON_HOOK_FAILED, err->msg);
     pod_warn(p, "FailedPodHook", err->msg);
     life_try_later(p);
 }

@@ -54,6 +54,19 @@ enum pod_stage {
     POD_STAGE_CLEANUP,
     POD_STAGE_COUNT,
 };
+bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next);
+
+/* Why the condition volumes.berth.io/ready is as it is: True for the first, False for the others. */
+enum pod_reason {
+    POD_REASON_NONE, /* nothing is to be said yet */
+    POD_REASON_READY,
+    POD_REASON_WAITING,
+    POD_REASON_VOLUMES_FAILED,
+    POD_REASON_PREPARE_FAILED,
+    POD_REASON_HOOK_FAILED,
+    POD_REASON_LIMIT_EXCEEDED, /* the pod has failed for it */
+    POD_REASON_COUNT,
+};
 
 struct pod_life {
     enum pod_stage stage;
@@ -83,10 +96,10 @@ struct pod_life {
     struct object *manifest; /* of pod.json, where the pod's object is not known */
 
     /* What the condition says: pod_tell.c's. */
-    const char *reason; /* one of the literals there; NULL: nothing yet */
+    enum pod_reason reason;
     char *message;
-    const char *said; /* the reason that the server has */
-    bool has_written; /* the condition was written by this process */
+    enum pod_reason said; /* the one that the server has */
+    bool has_written;     /* the condition was written by this process */
     unsigned refusals;
     struct client_call call; /* of the status, or of the pod's end */
     struct timer again;      /* the next try to write it */

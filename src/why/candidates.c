@@ -157,15 +157,27 @@ void why_add_candidates(const struct why_world *w, struct report *r, const struc
     why_walk_take_candidates(w, walk, &x->counted, r);
 }
 
+enum candidate_obstacle candidates_obstacle(const struct candidates *x)
+{
+    int rank = x->first == REJECT_TAKEN ? rank_of(REJECT_TAKEN, x->nearest) : 0;
+
+    if (__builtin_popcount(faults_of(x->refusals)) > 1)
+        return OBSTACLE_SEVERAL;
+    if (x->first == REJECT_TAKEN && rank == RANK_RELEASED)
+        return x->nearest->phase == VOLUME_FAILED ? OBSTACLE_FAILED : OBSTACLE_RELEASED;
+    return x->first == REJECT_TAKEN && rank == RANK_KEPT ? OBSTACLE_KEPT : OBSTACLE_RULE;
+}
+
 const char *candidates_cause(const struct candidates *x)
 {
-    if (__builtin_popcount(faults_of(x->refusals)) > 1)
-        return "no-match";
-    if (x->first == REJECT_TAKEN && rank_of(REJECT_TAKEN, x->nearest) == RANK_RELEASED)
-        return x->nearest->phase == VOLUME_FAILED ? "failed" : "released";
-    if (x->first == REJECT_TAKEN && rank_of(REJECT_TAKEN, x->nearest) == RANK_KEPT)
-        return "kept";
-    return reject_names[x->first];
+    static const char *const names[] = {
+        [OBSTACLE_RULE] = NULL,       [OBSTACLE_SEVERAL] = "no-match", [OBSTACLE_RELEASED] = "released",
+        [OBSTACLE_FAILED] = "failed", [OBSTACLE_KEPT] = "kept",
+    };
+    enum candidate_obstacle obstacle = candidates_obstacle(x);
+
+    static_assert(ARRAY_LEN(names) == OBSTACLE_COUNT, "name every obstacle");
+    return obstacle == OBSTACLE_RULE ? reject_names[x->first] : names[obstacle];
 }
 
 void candidates_words(const struct candidates *x, const struct claim *c, struct buf *out)

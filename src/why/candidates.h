@@ -23,8 +23,17 @@ struct candidates {
 void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c,
                         const struct match_options *options, struct candidates *ret);
 
-/* "taken", "released", "too-small": what stands between the nearest and the claim; "no-match" for several
- * rules. */
+/* What stands between the nearest and the claim. */
+enum candidate_obstacle {
+    OBSTACLE_RULE,     /* the one rule that refuses it, x->first */
+    OBSTACLE_SEVERAL,  /* rules */
+    OBSTACLE_RELEASED, /* its claim is gone */
+    OBSTACLE_FAILED,   /* the same, and reclaiming it failed */
+    OBSTACLE_KEPT,     /* for another claim */
+    OBSTACLE_COUNT,
+};
+enum candidate_obstacle candidates_obstacle(const struct candidates *x);
+/* The same as the code of a cause: "taken", "released", "too-small"; "no-match" for several rules. */
 const char *candidates_cause(const struct candidates *x);
 /* All that is wrong with the nearest: "5Gi < 8Gi asked, class fast ≠ standard". */
 void candidates_words(const struct candidates *x, const struct claim *c, struct buf *out);

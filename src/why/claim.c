@@ -104,16 +104,17 @@ int why_search(const struct why_world *w, const struct claim *c, struct match_op
 static void advise_on_nearest(struct report *r, const struct claim *c, const struct candidates *x)
 {
     const char *name = x->nearest->obj.name;
+    enum candidate_obstacle obstacle = candidates_obstacle(x);
 
-    if (strcmp(candidates_cause(x), "no-match") == 0)
+    if (obstacle == OBSTACLE_SEVERAL)
         return;
-    if (strcmp(candidates_cause(x), "released") == 0)
+    if (obstacle == OBSTACLE_RELEASED)
         report_advise(
             r,
             "If nobody needs the data of %s: berth patch pv %s --type=merge -p "
             "'{\"spec\":{\"claimRef\":null}}' makes it Available. Its data is then the next claim's.",
             name, name);
-    else if (strcmp(candidates_cause(x), "kept") == 0)
+    else if (obstacle == OBSTACLE_KEPT)
         report_advise(r,
                       "If %s is not meant for %s/%s any more, take the claimRef out of it: berth patch pv %s "
                       "--type=merge -p '{\"spec\":{\"claimRef\":null}}'",
@@ -403,13 +404,6 @@ static bool is_bound(const struct claim *c, const struct volume *v)
            v->phase == VOLUME_BOUND;
 }
 
-/* The binder's last words on a sync that failed. */
-static void on_sync(void *ctx, const struct operation_state *s)
-{
-    if (strcmp(s->name, "sync") == 0)
-        buf_add_cstr(ctx, s->message);
-}
-
 /* What the discovery of local volumes says of the disk of its volume. */
 static void explain_disk(struct report *r, const struct volume *v)
 {
@@ -426,7 +420,7 @@ static void explain_disk(struct report *r, const struct volume *v)
 static void explain_bind(const struct why_world *w, struct report *r, const struct claim *c,
                          const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf failure = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct operation_state sync;
     char age[WHY_AGE_BYTES_MAX];
 
     if (is_bound(c, v)) {
@@ -435,11 +429,9 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
         why_growth(w, r, c);
         return;
     }
-    if (w->binder)
-        binder_each_operation(w->binder, &c->obj, on_sync, &failure);
-    if (failure.len)
+    if (w->binder && binder_look_at_sync(w->binder, &c->obj, &sync) && sync.message[0])
         report_cause(r, "writes-fail", "volume %s fits, and binding the two fails: %s", v->obj.name,
-                     buf_cstr(&failure));
+                     sync.message);
     report_cause(r, "binding", "volume %s fits and is about to be bound to it", v->obj.name);
     report_fact(r, "the claim is %s old", why_age(w, c->obj.created, age));
     report_advise(r, "If this lasts, nobody binds here: see that the controllers run and may write (berth "

@@ -9,6 +9,7 @@
 #include "controllers/binder/binder.h"
 #include "controllers/binder/decide.h"
 #include "controllers/binder/waiting.h"
+#include "controllers/binder/work_key.h"
 #include "machinery/controller.h"
 #include "machinery/merge_patch.h"
 #include "machinery/pending_operations.h"
@@ -17,8 +18,6 @@
 
 #define BINDER_FIELD_MANAGER "berth-binder"
 #define BINDER_BODY_BYTES_MAX ((size_t)1 << 20)
-
-enum binder_queue { BINDER_CLAIMS, BINDER_VOLUMES, BINDER_QUEUE_COUNT };
 
 struct binder_metrics;
 struct round;
@@ -51,11 +50,6 @@ struct binder {
 };
 
 /* --- Keys (binder.c) --- */
-
-struct binder_key {
-    enum binder_queue queue;
-    struct str name; /* as the queue has it */
-};
 
 static inline struct binder_key claim_key(struct str key)
 {

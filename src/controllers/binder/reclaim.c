@@ -112,7 +112,7 @@ bool reclaim_has_begun(const struct binder *b, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024);
 
-    op_key(&v->obj, &key);
+    work_key_format_operation(&v->obj, &key);
     return operations_is_pending(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }) ||
            is_reclaimed(b, v);
 }
