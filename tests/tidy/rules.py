@@ -55,7 +55,8 @@ LIBRARIES = {
     r"gnutls/.*": {"io", "client", "apiserver"},
     r"zlib\.h": {"apiserver"},
     r"libmount/.*|blkid/.*": {"host"},
-    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc"},
+    r"nghttp2/.*": {"rpc"},
+    r"protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }

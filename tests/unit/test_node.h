@@ -335,7 +335,8 @@ static struct node_bench {
     struct plugin_registry *plugins;
     struct agent_options o; /* what a test wants to be different */
     char root[TEST_PATH_BYTES * 2];
-    bool is_stopped; /* the agent does not run */
+    bool is_stopped;          /* the agent does not run */
+    bool (*is_calling)(void); /* a driver over gRPC; NULL: nobody does */
 } bench;
 
 static inline int bench_make(const struct part_options *o, void **ret, struct error *e)
@@ -395,13 +396,21 @@ static inline struct agent *bench_agent(void)
     return bench.w.part;
 }
 
+/* Waits for the workers and for drivers. Calls of drivers need the loop, which takes turns meanwhile. */
+static inline void bench_drain(void)
+{
+    while (bench.is_calling && (!pool_is_idle(bench.pool) || bench.is_calling()))
+        loop_run_once(bench.w.served.loop);
+    pool_drain(bench.pool);
+}
+
 /* Lets seconds pass; what workers do takes no time. */
 static inline void pass(unsigned seconds)
 {
     for (unsigned i = 0; i <= seconds; i++) {
         parts_pass_ns(&bench.w, i ? NS_PER_S : 0);
         for (unsigned n = 0; n < 12; n++) { /* one job leads to the next */
-            pool_drain(bench.pool);
+            bench_drain();
             parts_rest(&bench.w);
         }
     }
