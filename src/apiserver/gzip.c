@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/cleanup.h"
+
 #define GZIP_LEVEL 1
 #define GZIP_WINDOW_BITS (15 + 16) /* 16 more: the gzip format, not zlib's own */
 #define GZIP_MEMORY_LEVEL 8

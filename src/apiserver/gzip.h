@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "apiserver/call.h"
+#include "apiserver/stream.h"
 #include "base/str.h"
 
 #define GZIP_HELD_BYTES ((size_t)300 << 10)

@@ -210,7 +210,6 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     h->identify = o->identify;
     h->ctx = o->ctx;
     h->seed = o->seed;
-    h->has_no_users = o->has_no_users;
     h->stranger_ms_max = o->stranger_ms_max ? o->stranger_ms_max : HTTP_STRANGER_MS_MAX;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
     h->idle_ms_max = o->idle_ms_max ? o->idle_ms_max : HTTP_IDLE_MS_MAX;
@@ -291,7 +290,7 @@ void http_quiesce(struct http *h)
     fd = MHD_quiesce_daemon(h->daemon); /* the listening socket is ours again */
     closep(&fd);
     TAILQ_FOREACH(c, &h->conns, link)
-    if (!c->request)
+    if (!c->exchange)
         http_conn_end(c);
 }
 

@@ -1,4 +1,4 @@
-/* From a call to what the library sends. */
+/* From an answer to what the library sends. */
 #include "apiserver/http_int.h"
 
 #include <assert.h>
@@ -8,23 +8,26 @@
 
 #include "apiserver/gzip.h"
 #include "apiserver/text_stream.h"
-#include "apiserver/tls.h"
-#include "apiserver/user.h"
 
-static struct str http_header(const struct call *c, const char *name)
+static struct http_exchange *exchange_of(const struct http_request *r)
 {
-    const struct http_request *r = c->carrier_ctx;
+    return CONTAINER_OF((struct http_request *)(uintptr_t)r, struct http_exchange, request);
+}
+
+struct str http_request_header(const struct http_request *r, const char *name)
+{
+    const struct http_conn *c = exchange_of(r)->conn;
     const char *value = NULL;
     size_t len = 0;
 
-    if (!r->conn || MHD_lookup_connection_value_n(r->conn->mhd, MHD_HEADER_KIND, name, strlen(name), &value,
-                                                  &len) == MHD_NO)
+    if (!c ||
+        MHD_lookup_connection_value_n(c->mhd, MHD_HEADER_KIND, name, strlen(name), &value, &len) == MHD_NO)
         return (struct str){ NULL, 0 };
     return str_trim((struct str){ value ? value : "", len }); /* the library leaves blanks at the end */
 }
 
 struct header_visit {
-    call_header_fn *fn;
+    http_header_fn *fn;
     void *ctx;
 };
 
@@ -38,19 +41,19 @@ static enum MHD_Result visit_header(void *ctx, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-static void http_each_header(const struct call *c, call_header_fn *fn, void *ctx)
+void http_request_each_header(const struct http_request *r, http_header_fn *fn, void *ctx)
 {
-    const struct http_request *r = c->carrier_ctx;
+    const struct http_conn *c = exchange_of(r)->conn;
     struct header_visit v = { fn, ctx };
 
-    if (r->conn)
-        (void)MHD_get_connection_values_n(r->conn->mhd, MHD_HEADER_KIND, visit_header, &v);
+    if (c)
+        (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, visit_header, &v);
 }
 
-static bool answer_has_header(const struct call *c, const char *name)
+static bool answer_has_header(const struct http_answer *a, const char *name)
 {
-    for (size_t i = 0; i < c->headers.count; i++)
-        if (strcasecmp(c->headers.items[i].name, name) == 0)
+    for (size_t i = 0; i < a->headers_count; i++)
+        if (strcasecmp(a->headers[i].name, name) == 0)
             return true;
     return false;
 }
@@ -61,29 +64,28 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
     (void)MHD_add_response_header(response, name, value);
 }
 
-static void add_headers(struct MHD_Response *response, const struct http_request *r)
+static void add_headers(struct MHD_Response *response, const struct http_exchange *x,
+                        const struct http_answer *a)
 {
-    const struct call *c = &r->call;
-
-    if (c->content_type)
-        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, c->content_type);
-    if (!answer_has_header(c, MHD_HTTP_HEADER_CACHE_CONTROL))
+    if (a->content_type)
+        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, a->content_type);
+    if (!answer_has_header(a, MHD_HTTP_HEADER_CACHE_CONTROL))
         add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache, private");
-    for (size_t i = 0; i < c->headers.count; i++)
-        add_header(response, c->headers.items[i].name, c->headers.items[i].value);
-    if (r->must_close || r->conn->http->is_quiet)
+    for (size_t i = 0; i < a->headers_count; i++)
+        add_header(response, a->headers[i].name, a->headers[i].value);
+    if (x->must_close || x->conn->http->is_quiet)
         add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
-static struct MHD_Response *buffer_response(struct buf *reply)
+static struct MHD_Response *buffer_response(struct buf *body)
 {
-    size_t len = reply->len;
+    size_t len = body ? body->len : 0;
     struct MHD_Response *response;
     char *text;
 
     if (len == 0)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    text = buf_take(reply);
+    text = buf_take(body);
     if (!text)
         return NULL;
     response = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
@@ -103,85 +105,75 @@ static struct MHD_Response *gzip_response(struct http_conn *c, struct stream *so
     return response;
 }
 
-static struct MHD_Response *reply_response(struct http_conn *c, struct buf *reply, bool is_packed)
+static struct MHD_Response *body_response(struct http_conn *c, struct buf *body, bool is_packed)
 {
-    size_t len = reply->len;
+    size_t len;
     char *text;
 
     if (!is_packed) {
-        http_conn_hold(c, reply->cap);
-        return buffer_response(reply);
+        http_conn_hold(c, body ? body->cap : 0);
+        return buffer_response(body);
     }
-    text = buf_take(reply);
+    len = body->len;
+    text = buf_take(body);
     return gzip_response(c, text ? text_stream_new_take(text, len) : NULL);
 }
 
-static struct MHD_Response *make_response(struct http_request *r)
+static struct MHD_Response *make_response(const struct http_exchange *x, const struct http_answer *a)
 {
-    struct call *c = &r->call;
-    struct stream *s = TAKE(c->stream);
-    bool is_long = (s ? s->is_document : c->reply.len >= HTTP_GZIP_BYTES_MIN) &&
-                   !answer_has_header(c, MHD_HTTP_HEADER_CONTENT_ENCODING);
-    bool is_packed = is_long && c->method != HTTP_HEAD &&
-                     gzip_is_accepted(http_header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+    const struct http_request *r = &x->request;
+    struct stream *s = a->stream;
+    bool is_long = (s ? s->is_document : a->body && a->body->len >= HTTP_GZIP_BYTES_MIN) &&
+                   !answer_has_header(a, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    bool is_packed = is_long && r->method != HTTP_HEAD &&
+                     gzip_is_accepted(http_request_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING));
     struct MHD_Response *response;
 
-    if (s && c->method == HTTP_HEAD)
+    if (s && r->method == HTTP_HEAD)
         s->close(TAKE(s)); /* the library would send the last chunk of what has no body */
     if (s)
-        response = is_packed ? gzip_response(r->conn, s) : http_stream_response(r->conn, s);
+        response = is_packed ? gzip_response(x->conn, s) : http_stream_response(x->conn, s);
     else
-        response = reply_response(r->conn, &c->reply, is_packed);
+        response = body_response(x->conn, a->body, is_packed);
     if (response && is_long)
         add_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING);
     return response;
 }
 
 /* Without memory for an answer there is none: the connection ends. */
-static void http_send(struct http_request *r)
+static void answer_send(const struct http_exchange *x, const struct http_answer *a)
 {
-    struct http_conn *c = r->conn;
-    unsigned status = (unsigned)r->call.status;
-    struct MHD_Response *response = make_response(r);
+    struct MHD_Response *response = make_response(x, a);
 
     if (response) {
-        add_headers(response, r);
-        if (MHD_queue_response(c->mhd, status, response) == MHD_NO)
-            http_conn_end(c);
+        add_headers(response, x, a);
+        if (MHD_queue_response(x->conn->mhd, (unsigned)a->status, response) == MHD_NO)
+            http_conn_end(x->conn);
         MHD_destroy_response(response); /* the connection has it now */
     } else {
-        http_conn_end(c);
+        http_conn_end(x->conn);
     }
 }
 
-static void http_answer(struct call *call)
+void http_answer(struct http_request *r, const struct http_answer *a)
 {
-    struct http_request *r = call->carrier_ctx;
+    struct http_exchange *x = exchange_of(r);
 
-    assert(!r->is_answered);
-    r->is_answered = true;
-    if (r->conn && (r->conn->http->has_no_users || (call->user && call->user != &user_anonymous)))
-        http_conn_trust(r->conn);
-    if (r->conn)
-        http_send(r);
-    else if (call->stream)
-        call->stream->close(call->stream);
-    call_done(call);
-    buf_done(&r->body);
-    if (!r->conn) {
-        (void)peer_free(r->peer);
-        free(r);
-    } else if (r->conn->is_suspended) {
-        http_conn_resume(r->conn);
-    }
+    assert(!x->is_answered);
+    x->is_answered = true;
+    if (x->conn && a->client_is_known)
+        http_conn_trust(x->conn);
+    if (x->conn)
+        answer_send(x, a);
+    else if (a->stream)
+        a->stream->close(a->stream);
+    http_exchange_release(x);
+    buf_done(&x->body);
+    if (!x->conn)
+        http_exchange_free(x);
+    else if (x->conn->is_suspended)
+        http_conn_resume(x->conn);
 }
-
-const struct carrier http_carrier = {
-    .header = http_header,
-    .each_header = http_each_header,
-    .answer = http_answer,
-    .takes_documents = true,
-};
 
 enum MHD_Result http_refuse(struct http_conn *c, unsigned status, const char *text)
 {

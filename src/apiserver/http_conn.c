@@ -120,8 +120,8 @@ static void http_conn_free(struct http_conn *c)
 {
     if (!c)
         return;
-    if (c->request)
-        http_request_leave(c); /* the library forgets to tell when it runs out of memory */
+    if (c->exchange)
+        http_exchange_leave(c); /* the library forgets to tell when it runs out of memory */
     timer_disarm(&c->alarm);
     http_conn_hold(c, 0);
     http_conn_leave_strangers(c);
@@ -184,10 +184,10 @@ void http_conn_resume(struct http_conn *c)
     loop_defer(&c->http->run);
 }
 
-/* With the server or waiting for its turn: the headers must stay until the answer. */
-static bool has_call(const struct http_conn *c)
+/* With the handler or waiting for its turn: the headers must stay until the answer. */
+static bool has_request(const struct http_conn *c)
 {
-    return c->request && !c->request->is_answered;
+    return c->exchange && !c->exchange->is_answered;
 }
 
 static void http_conn_was_ended(struct http_conn *c)
@@ -198,7 +198,7 @@ static void http_conn_was_ended(struct http_conn *c)
     /* After some bad requests the library no longer looks at the socket; but it does look at the time. */
     (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
     loop_defer(&c->http->run);
-    if (c->is_suspended && !has_call(c))
+    if (c->is_suspended && !has_request(c))
         http_conn_resume(c);
 }
 
@@ -272,10 +272,11 @@ void http_on_stalled(void *ctx)
 /* Its request is complete, and has no answer yet. */
 static bool is_being_served(const struct http_conn *c)
 {
-    return has_call(c) && (c->request->is_served || c->request->turn.flow);
+    return has_request(c) && (c->exchange->is_served || c->exchange->turn.flow);
 }
 
-/* The oldest strangers, but none whose request is being served: that takes no longer than the server does. */
+/* The oldest strangers, but none whose request is being served: that takes no longer than the handler does.
+ */
 static void http_end_strangers(struct http *h)
 {
     struct http_conn *c, *next;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "apiserver/call.h"
+#include "apiserver/stream.h"
 
 /* Takes text, which came from malloc, on failure (NULL: no memory) too. */
 struct stream *text_stream_new_take(char *text, size_t len);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/http_message.h"
 #include "base/arena.h"
 #include "base/refcount.h"
 #include "base/vec.h"

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "apiserver/call_http.h"
 #include "client/http.h"
 #include "io/clock.h"
 #include "io/file.h"
@@ -11,11 +12,11 @@
 #define ADDRESS "127.0.0.1:0"
 #define PKI_FOLDER "pki" /* where pki_open() puts them */
 
-static void wire_serve(void *ctx, struct call *c)
+static void wire_serve(void *ctx, struct http_request *r)
 {
     const struct wire *x = ctx;
 
-    apiserver_serve(x->server, c);
+    call_http_serve(x->server, r);
 }
 
 /* They are in memory then: the directory goes at once. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "apiserver/authenticate.h"
+#include "apiserver/call_http.h"
 #include "apiserver/counts.h"
 #include "apiserver/http.h"
 #include "apiserver/local_client.h"
@@ -220,18 +221,18 @@ static int check_settings(struct running *r)
 
 /* --- Starting --- */
 
-static void serve_call(void *ctx, struct call *c)
+static void serve_request(void *ctx, struct http_request *q)
 {
     struct running *r = ctx;
 
-    apiserver_serve(r->server, c);
+    call_http_serve(r->server, q);
 }
 
-static const char *identify_call(void *ctx, struct call *c)
+static const char *identify_request(void *ctx, struct http_request *q)
 {
     struct running *r = ctx;
 
-    return apiserver_identify(r->server, c);
+    return call_http_identify(r->server, q);
 }
 
 static int open_store(struct running *r, struct error *err)
@@ -298,8 +299,8 @@ static int open_http(struct running *r, struct error *err)
     bool is_plain = r->settings.is_insecure;
     struct http_options o = { .loop = r->loop,
                               .address = r->settings.listen,
-                              .serve = serve_call,
-                              .identify = identify_call,
+                              .serve = serve_request,
+                              .identify = identify_request,
                               .ctx = r };
     int e = io_random(&o.seed, sizeof o.seed, err);
 
