@@ -16,13 +16,13 @@
 #include "api/object.h"
 #include "api/status.h"
 #include "api/validate.h"
-#include "apiserver/http_message.h"
-#include "apiserver/params.h"
 #include "apiserver/resource.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "http/message.h"
+#include "http/params.h"
 #include "io/socket.h"
 
 /* The most a request body may have; the carrier stops reading there and sets body_is_too_large. */

@@ -2,7 +2,7 @@
 #ifndef BERTH_APISERVER_CALL_HTTP_H
 #define BERTH_APISERVER_CALL_HTTP_H
 
-#include "apiserver/http_message.h"
+#include "http/message.h"
 
 struct apiserver;
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "apiserver/health.h"
-#include "apiserver/http.h"
-#include "apiserver/http_target.h"
+#include "http/http.h"
+#include "http/target.h"
 #include "machinery/health.h"
 #include "machinery/metrics.h"
 

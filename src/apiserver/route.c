@@ -1,6 +1,6 @@
 #include "apiserver/route.h"
 
-#include "apiserver/http_target.h"
+#include "http/target.h"
 
 /* A cursor over the segments of a path. */
 struct segments {

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "apiserver/http.h"
 #include "base/vec.h"
+#include "http/http.h"
 
 #define INPUT_BYTES_MAX 8192
 #define ANSWER_BYTES_MAX ((size_t)1 << 20)

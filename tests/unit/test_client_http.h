@@ -9,11 +9,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "apiserver/http.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "client/client.h"
 #include "client/http.h"
+#include "http/http.h"
 #include "io/clock.h"
 #include "io/poll.h"
 #include "io/socket.h"

@@ -10,9 +10,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "apiserver/http.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "http/http.h"
 #include "io/poll.h"
 #include "io/socket.h"
 

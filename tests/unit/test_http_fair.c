@@ -8,7 +8,7 @@
 /* More than a flow has in a turn, and than all queues together: one request runs in each turn. */
 #define COST_NS (2 * FAIR_ROUND_NS)
 
-#include "apiserver/fair.h"
+#include "http/fair.h"
 
 static struct manual_clock used; /* by requests */
 static unsigned greedy_served;

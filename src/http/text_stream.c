@@ -1,4 +1,4 @@
-#include "apiserver/text_stream.h"
+#include "http/text_stream.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -8,15 +8,15 @@
  * The life of an exchange: the request's line comes (http_on_target), its headers and body (http_on_request),
  * it waits for its turn (fair), it is with the handler, the answer is sent, it is over (http_on_completed).
  */
-#include "apiserver/http_int.h"
+#include "http/http_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "apiserver/http_head.h"
-#include "apiserver/tls.h"
+#include "http/head.h"
+#include "http/tls.h"
 
 /* Blanks and control characters: the library takes the last blank for the end of the target. */
 static bool target_is_clean(const char *target)

@@ -1,7 +1,7 @@
 /* What the HTTP server needs of TLS besides the library that speaks it: the key and certificates that
  * connections use, which may be replaced while the server runs, and the peer's certificate afterwards. */
-#ifndef BERTH_APISERVER_TLS_H
-#define BERTH_APISERVER_TLS_H
+#ifndef BERTH_HTTP_TLS_H
+#define BERTH_HTTP_TLS_H
 
 #include <stdbool.h>
 

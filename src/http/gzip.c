@@ -1,4 +1,4 @@
-#include "apiserver/gzip.h"
+#include "http/gzip.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -2,15 +2,15 @@
  *
  * A request is complete when the handler gets it: its body is in memory. The handler answers once, at once or
  * at any later time, and must not touch the request afterwards. An answer is either whole or a stream. */
-#ifndef BERTH_APISERVER_HTTP_MESSAGE_H
-#define BERTH_APISERVER_HTTP_MESSAGE_H
+#ifndef BERTH_HTTP_MESSAGE_H
+#define BERTH_HTTP_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "apiserver/stream.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "http/stream.h"
 #include "io/socket.h"
 
 /* Of the body of a request. */

@@ -1,13 +1,13 @@
 /* From an answer to what the library sends. */
-#include "apiserver/http_int.h"
+#include "http/http_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "apiserver/gzip.h"
-#include "apiserver/text_stream.h"
+#include "http/gzip.h"
+#include "http/text_stream.h"
 
 static struct http_exchange *exchange_of(const struct http_request *r)
 {

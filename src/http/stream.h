@@ -3,8 +3,8 @@
  * The handler of a request makes the stream; the carrier (an HTTP connection, or a client in this process)
  * pulls from it as fast as the client reads, so that a slow client holds back its own stream only. One
  * thread: every function runs on the loop. */
-#ifndef BERTH_APISERVER_STREAM_H
-#define BERTH_APISERVER_STREAM_H
+#ifndef BERTH_HTTP_STREAM_H
+#define BERTH_HTTP_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

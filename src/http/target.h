@@ -1,13 +1,13 @@
 /* The target of a request: its path taken apart, and its parameters. */
-#ifndef BERTH_APISERVER_HTTP_TARGET_H
-#define BERTH_APISERVER_HTTP_TARGET_H
+#ifndef BERTH_HTTP_TARGET_H
+#define BERTH_HTTP_TARGET_H
 
 #include <stddef.h>
 
-#include "apiserver/params.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "http/params.h"
 
 #define HTTP_SEGMENTS_MAX 64
 

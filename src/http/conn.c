@@ -16,13 +16,13 @@
  * Streams. The library pulls when the socket takes more. When there is nothing the connection is suspended
  * until wake(); since nobody reads from a suspended connection, its descriptor is watched for the client's
  * leaving. */
-#include "apiserver/http_int.h"
+#include "http/http_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apiserver/tls.h"
+#include "http/tls.h"
 
 /* The library's buffer for clients of HTTP/1.0, who know no chunks. */
 #define HTTP_STREAM_BLOCK_BYTES 1024

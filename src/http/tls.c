@@ -1,4 +1,4 @@
-#include "apiserver/tls.h"
+#include "http/tls.h"
 
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apiserver/http_message.h"
 #include "base/arena.h"
 #include "base/refcount.h"
 #include "base/vec.h"
+#include "http/message.h"
 #include "io/socket.h"
 
 /* More organizations than any certificate of a sane CA has. */

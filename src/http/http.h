@@ -11,16 +11,16 @@
  * Costs: a connection holds HTTP_MEMORY_BYTES (and 10 to 20 KiB more in TLS), all of which the library zeroes
  * after every request, so that room for longer headers is paid for by all: docs/decisions/004-http-memory.md.
  */
-#ifndef BERTH_APISERVER_HTTP_H
-#define BERTH_APISERVER_HTTP_H
+#ifndef BERTH_HTTP_HTTP_H
+#define BERTH_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apiserver/http_message.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/siphash.h"
+#include "http/message.h"
 #include "io/loop.h"
 
 /* For each connection: request line and headers, of which none may be longer, and a piece of the answer. */
@@ -51,7 +51,7 @@
 
 struct http;
 
-/* The request is the handler's from here on until it answers: http_message.h. */
+/* The request is the handler's from here on until it answers: message.h. */
 typedef void http_serve_fn(void *ctx, struct http_request *r);
 
 /* The user that makes the request, by its headers and certificate: requests of one user share a flow

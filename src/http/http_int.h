@@ -1,23 +1,23 @@
 /* What the files of the HTTP server share.
  *
- * http.c drives the library; http_conn.c has connections and their streams; http_request.c reads requests;
- * http_answer.c sends answers.
+ * http.c drives the library; conn.c has connections and their streams; request.c reads requests;
+ * answer.c sends answers.
  *
  * A request under way holds its connection in the library: it is suspended while the request waits for its
  * turn or is with the handler, and the library does not touch a suspended connection, whatever the client
  * does. So the headers of a request last until it is answered, with one exception: http_free(). */
-#ifndef BERTH_APISERVER_HTTP_INT_H
-#define BERTH_APISERVER_HTTP_INT_H
+#ifndef BERTH_HTTP_HTTP_INT_H
+#define BERTH_HTTP_HTTP_INT_H
 
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "apiserver/fair.h"
-#include "apiserver/http.h"
-#include "apiserver/http_message.h"
-#include "apiserver/tls.h"
+#include "http/fair.h"
+#include "http/http.h"
+#include "http/message.h"
+#include "http/tls.h"
 #include "io/loop.h"
 #include "io/poll.h"
 #include "io/socket.h"
@@ -101,7 +101,7 @@ struct http {
     struct fair fair;
 };
 
-/* http_conn.c */
+/* conn.c */
 
 /* The library's: a connection begins or is gone. */
 void http_on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_ctx,
@@ -128,7 +128,7 @@ void http_on_too_much(void *ctx);
 /* An answer that is pulled from s, of which it takes care from here on, on failure (NULL) too. */
 struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *s);
 
-/* http_request.c */
+/* request.c */
 
 /* The library's: a request line has come; a piece of a request has come; a request is over. */
 void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd);
@@ -144,7 +144,7 @@ void http_exchange_leave(struct http_conn *c);
 void http_exchange_release(struct http_exchange *x);
 void http_exchange_free(struct http_exchange *x);
 
-/* http_answer.c */
+/* answer.c */
 
 /* Answers a request that the handler does not get to see, and ends its connection. */
 enum MHD_Result http_refuse(struct http_conn *c, unsigned status, const char *text);

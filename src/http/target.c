@@ -1,4 +1,4 @@
-#include "apiserver/http_target.h"
+#include "http/target.h"
 
 #include <string.h>
 
