@@ -27,6 +27,7 @@ static const struct {
     [ERR_DENIED] = { 403, "Forbidden" },
     [ERR_TOO_LARGE] = { 413, "RequestEntityTooLarge" },
     [ERR_TIMEOUT] = { 504, "Timeout" },
+    [ERR_UNCERTAIN] = { 504, "Timeout" },
     [ERR_UNAVAILABLE] = { 503, "ServiceUnavailable" },
     [ERR_UNSUPPORTED] = { 501, "NotImplemented" },
     [ERR_BUSY] = { 429, "TooManyRequests" },

@@ -134,6 +134,10 @@ struct call {
     struct list_meta list;      /* of the same; texts in the arena, NUL-terminated */
 };
 
+/* A text of JSON that the server wrote, in the form asked for; and the type of that form. */
+void view_shape_json(const struct view *view, struct buf *text);
+const char *view_content_type(const struct view *view);
+
 /* A zeroed call made ready, and released with everything in it. */
 void call_init(struct call *c, const struct carrier *carrier, void *carrier_ctx);
 void call_done(struct call *c);

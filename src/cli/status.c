@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cli/inventory.h"
+#include "cli/load.h"
 #include "cli/print.h"
 #include "cli/session.h"
 #include "daemon/server_status.h"

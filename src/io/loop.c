@@ -6,6 +6,8 @@
 #include "io/loop.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <uv.h>
 
@@ -38,6 +40,8 @@ struct loop {
     struct deferred_list deferred;
     uint64_t round; /* of step 3; starts at 1, so that 0 can mean "not queued" */
     struct hook_list hooks;
+    struct job_list jobs;
+    _Atomic(pthread_t) thread; /* that runs it */
 };
 
 int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
@@ -56,7 +60,9 @@ int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
     l->clock = clock ? clock : clock_system();
     TAILQ_INIT(&l->deferred);
     TAILQ_INIT(&l->hooks);
+    TAILQ_INIT(&l->jobs);
     l->round = 1;
+    atomic_store(&l->thread, pthread_self());
     *ret = l;
     return 0;
 }
@@ -76,6 +82,7 @@ struct loop *loop_free(struct loop *l)
     assert(!timer_heap_first(&l->timers));
     assert(TAILQ_EMPTY(&l->deferred));
     assert(TAILQ_EMPTY(&l->hooks));
+    assert(TAILQ_EMPTY(&l->jobs));
     uv_close((uv_handle_t *)&l->alarm, NULL);
     for (size_t i = 0; i < l->signals_count; i++)
         uv_close((uv_handle_t *)&l->signals[i].handle, NULL);
@@ -89,6 +96,11 @@ struct loop *loop_free(struct loop *l)
 uv_loop_t *loop_uv(struct loop *l)
 {
     return &l->uv;
+}
+
+struct job_list *loop_jobs(struct loop *l)
+{
+    return &l->jobs;
 }
 
 /* Turns */
@@ -188,8 +200,14 @@ static void loop_turn(struct loop *l, bool may_sleep)
     l->in_turn = false;
 }
 
+bool loop_is_own_thread(struct loop *l)
+{
+    return pthread_equal(atomic_load(&l->thread), pthread_self());
+}
+
 void loop_run(struct loop *l)
 {
+    atomic_store(&l->thread, pthread_self());
     loop_run_hooks(l); /* for what was done before the loop ran */
     while (!l->stop)
         loop_turn(l, /* may_sleep= */ true);

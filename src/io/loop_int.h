@@ -11,4 +11,8 @@
 
 uv_loop_t *loop_uv(struct loop *l);
 
+TAILQ_HEAD(job_list, job);
+/* Begun and not ended: io/job.c's. */
+struct job_list *loop_jobs(struct loop *l);
+
 #endif

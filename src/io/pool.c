@@ -18,6 +18,7 @@
 TAILQ_HEAD(pool_list, pool_work);
 
 struct pool {
+    struct loop *loop;
     uv_async_t wakeup; /* sent by workers; uv_async_send() may be called from any thread */
     size_t queued_max;
     bool delivering; /* a done callback runs; loop thread only */
@@ -184,6 +185,7 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     p = calloc(1, sizeof *p);
     if (!p)
         return error_no_memory(err);
+    p->loop = l;
     p->queued_max = queued_max;
     p->threads_max = threads;
     TAILQ_INIT(&p->queued);
@@ -229,6 +231,11 @@ struct pool *pool_free(struct pool *p)
     (void)pthread_mutex_destroy(&p->lock);
     uv_close((uv_handle_t *)&p->wakeup, pool_on_closed);
     return NULL;
+}
+
+struct loop *pool_loop(const struct pool *p)
+{
+    return p->loop;
 }
 
 /* Under the lock. */

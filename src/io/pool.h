@@ -1,4 +1,4 @@
-/* Worker threads for what blocks: fsync, mounts, large files.
+/* Worker threads for what blocks: fsync, mounts, large files. Whoever has such work uses io/job.h.
  *
  * The loop thread submits; a worker runs the work; its end comes back to the loop thread as a callback.
  * Threads of our own instead of libuv's global pool, because that one also serves libuv itself with four
@@ -49,6 +49,8 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
  * the threads. Not from a done callback of this pool. Takes NULL. */
 struct pool *pool_free(struct pool *p);
 DEFINE_CLEANUP(struct pool, pool_free)
+
+struct loop *pool_loop(const struct pool *p);
 
 /* ERR_BUSY when queued_max works wait already: try later. ERR_CANCELLED while the pool is being freed. What
  * kept the first thread from being started. On failure done is not called. */

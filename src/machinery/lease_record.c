@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/json_out.h"
+#include "base/mutant.h"
 #include "machinery/informer.h"
 
 static int64_t bounded(int64_t n)
@@ -55,7 +56,8 @@ void lease_record_write_patch(const struct lease_record *r, const struct lease *
     json_out_object(out, NULL);
     json_out_object(out, "metadata");
     json_out_text(out, "uid", seen->obj.uid);
-    json_out_str(out, "resourceVersion", object_version(&seen->obj));
+    if (!MUTANT("leader-writes-over-others"))
+        json_out_str(out, "resourceVersion", object_version(&seen->obj));
     json_out_end_object(out);
     write_spec(r, out);
     json_out_end_object(out);

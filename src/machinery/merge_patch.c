@@ -111,10 +111,16 @@ void merge_patch_member(struct merge_patch *p, const char *key)
     json_out_key(p->out, key);
 }
 
-int merge_patch_end(struct merge_patch *p, struct error *err)
+enum err merge_patch_finish(struct merge_patch *p)
 {
     enter(p, MERGE_PATCH_BODY);
     json_out_end_object(p->out);
+    return p->failed ? p->failed : p->out->failed;
+}
+
+int merge_patch_end(struct merge_patch *p, struct error *err)
+{
+    (void)merge_patch_finish(p);
     if (p->failed)
         return error_set(err, p->failed, "patch: the object has no uid and version that can be read");
     return buf_check(p->out, "patch", err);

@@ -55,5 +55,7 @@ void merge_patch_member(struct merge_patch *p, const char *key);
 
 /* ERR_INVALID when the object, as it came from its server, had nothing to base a patch on. */
 int merge_patch_end(struct merge_patch *p, struct error *err);
+/* The same without words, for a write that tells its end later: ERR_NONE when all is well. */
+enum err merge_patch_finish(struct merge_patch *p);
 
 #endif

@@ -42,11 +42,9 @@ static void facts_free(struct job *j)
     free(x);
 }
 
-struct job *node_facts_begin(const char *root, struct loop *l, struct pool *pool,
-                             void (*done)(void *ctx, struct job *j, int r, const struct error *err),
-                             void *ctx)
+struct job *node_facts_begin(const char *root, struct pool *pool, job_done_fn *done, void *ctx)
 {
-    static const struct job_type type = { facts_run, facts_free };
+    static const struct job_type type = { "facts about the machine", facts_run, facts_free };
     struct facts_job *x = calloc(1, sizeof *x);
 
     if (x)
@@ -56,13 +54,12 @@ struct job *node_facts_begin(const char *root, struct loop *l, struct pool *pool
         return NULL;
     }
     x->job.type = &type;
-    job_begin(&x->job, l, pool, done, ctx);
+    x->job.about = x->root;
+    job_begin(&x->job, pool, done, ctx);
     return &x->job;
 }
 
-const struct node_facts *node_facts_of(const struct job *j)
+const struct node_facts *node_facts_of(struct job *j)
 {
-    const struct facts_job *x = (const void *)((const char *)j - offsetof(struct facts_job, job));
-
-    return &x->facts;
+    return &CONTAINER_OF(j, struct facts_job, job)->facts;
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "host/system.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 struct node_facts {
     struct host_system system;
@@ -17,10 +17,8 @@ struct node_facts {
 int node_facts_read(const char *root, struct node_facts *ret, struct error *err);
 
 /* The same as a job, which is begun; NULL without memory. */
-struct job *node_facts_begin(const char *root, struct loop *l, struct pool *pool,
-                             void (*done)(void *ctx, struct job *j, int r, const struct error *err),
-                             void *ctx);
+struct job *node_facts_begin(const char *root, struct pool *pool, job_done_fn *done, void *ctx);
 /* For its done: what it found. */
-const struct node_facts *node_facts_of(const struct job *j);
+const struct node_facts *node_facts_of(struct job *j);
 
 #endif

@@ -147,12 +147,12 @@ struct mount_look *mount_look_free(struct mount_look *k)
 static void look_job_free(struct job *j)
 {
     (void)mount_look_free(look_job_of(j)->look);
-    free(j);
+    free(look_job_of(j));
 }
 
 struct job *mount_look_job(const char *root, struct hash_seed seed)
 {
-    static const struct job_type type = { look_run, look_job_free };
+    static const struct job_type type = { "look at mounts", look_run, look_job_free };
     struct look_job *j = calloc(1, sizeof *j);
     struct mount_look *k = calloc(1, sizeof *k);
 
@@ -165,6 +165,7 @@ struct job *mount_look_job(const char *root, struct hash_seed seed)
     k->root = arena_dup(&k->arena, str_of(root));
     map_init(&k->by_path, seed);
     j->job.type = &type;
+    j->job.about = k->root;
     j->look = k;
     if (!k->root) {
         look_job_free(&j->job);

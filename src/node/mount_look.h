@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/siphash.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 struct mount_look;
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "host/mount_table.h"
 #include "io/file.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 #define LOOK_NS (2 * NS_PER_S)
 #define RETRY_MAX_NS (120 * NS_PER_S)
@@ -71,7 +71,7 @@ static struct look_job *look_job_of(struct job *j)
 static void look_job_free(struct job *j)
 {
     (void)look_free(look_job_of(j)->look);
-    free(j);
+    free(look_job_of(j));
 }
 
 /* On a worker. */
@@ -172,8 +172,7 @@ static void give_up(struct orphans *o, const struct error *err)
     end_look(o, /* has_failed= */ true);
 }
 
-static void begin_job(struct orphans *o, const struct job_type *type, struct look *k,
-                      void (*done)(void *ctx, struct job *j, int r, const struct error *err))
+static void begin_job(struct orphans *o, const struct job_type *type, struct look *k, job_done_fn *done)
 {
     struct look_job *j = calloc(1, sizeof *j);
     struct error err = { 0 };
@@ -187,8 +186,9 @@ static void begin_job(struct orphans *o, const struct job_type *type, struct loo
     j->job.type = type;
     j->look = k;
     k->env.stop = k->env.tools.stop = &j->job.stop;
+    j->job.about = k->env.root;
     o->job = &j->job;
-    job_begin(&j->job, o->o.part.loop, o->o.pool, done, o);
+    job_begin(&j->job, o->o.pool, done, o);
 }
 
 static void finish(struct orphans *o, struct look *k)
@@ -222,7 +222,7 @@ static void judge(const struct orphans *o, struct look *k, struct orphan *at)
 
 static void on_listed(void *ctx, struct job *j, int r, const struct error *err)
 {
-    static const struct job_type remove_type = { remove_run, look_job_free };
+    static const struct job_type remove_type = { "removal of pods' directories", remove_run, look_job_free };
     struct orphans *o = ctx;
     struct look *k;
 
@@ -248,7 +248,7 @@ static void on_listed(void *ctx, struct job *j, int r, const struct error *err)
 
 static void begin_look(void *ctx)
 {
-    static const struct job_type list_type = { list_run, look_job_free };
+    static const struct job_type list_type = { "search for pods' directories", list_run, look_job_free };
     _cleanup_(look_free_p) struct look *k = calloc(1, sizeof *k);
     struct orphans *o = ctx;
     struct error err = { 0 };

@@ -2,9 +2,9 @@
 #ifndef BERTH_NODE_POD_LIFE_INT_H
 #define BERTH_NODE_POD_LIFE_INT_H
 
+#include "io/job.h"
 #include "io/process.h"
 #include "node/pod_life.h"
-#include "plugins/job.h"
 
 /* --- pod_life.c --- */
 
@@ -16,11 +16,10 @@ bool life_is_busy(const struct pod_life *l);
 /* The stage's timer comes after a delay that grows with each failure in a row. */
 void life_try_later(struct node_pod *p);
 
-typedef void life_job_fn(void *ctx, struct job *j, int r, const struct error *err);
 /* done gets the pod, and has to forget life.job. */
-void life_begin_job(struct node_pod *p, struct job *j, life_job_fn *done);
+void life_begin_job(struct node_pod *p, struct job *j, job_done_fn *done);
 /* Writes the state file as it is in memory; false, and err, when that could not be begun. */
-bool life_begin_write(struct node_pod *p, life_job_fn *done, struct error *err);
+bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err);
 
 /* False when it could not be started: that is told, and tried later. done has to forget life.hook. */
 bool life_start_hook(struct node_pod *p, bool is_teardown, process_done_fn done);

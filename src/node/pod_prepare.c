@@ -394,7 +394,7 @@ static void find_missing(struct prepare *x)
 static int prepare_run(struct job *j, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
-    struct prepare *x = (struct prepare *)j;
+    struct prepare *x = CONTAINER_OF(j, struct prepare, job);
     int r = bind_all(x, err);
 
     find_missing(x);
@@ -411,7 +411,7 @@ static int prepare_run(struct job *j, struct error *err)
 
 static void prepare_free(struct job *j)
 {
-    struct prepare *x = (struct prepare *)j;
+    struct prepare *x = CONTAINER_OF(j, struct prepare, job);
 
     vec_done(&x->subs);
     buf_done(&x->old);
@@ -422,7 +422,7 @@ static void prepare_free(struct job *j)
     free(x);
 }
 
-static const struct job_type prepare_type = { prepare_run, prepare_free };
+static const struct job_type prepare_type = { "preparation of a pod", prepare_run, prepare_free };
 
 static struct prepare *prepare_alloc(const struct node_pod *p)
 {
@@ -431,6 +431,7 @@ static struct prepare *prepare_alloc(const struct node_pod *p)
     if (!x)
         return NULL;
     x->job.type = &prepare_type;
+    x->job.about = x->dir;
     x->arena = ARENA_INIT(PREPARE_BYTES_MAX);
     buf_init(&x->old, STATE_BYTES_MAX);
     buf_init(&x->missing, STATE_BYTES_MAX);
@@ -469,16 +470,16 @@ int pod_prepare_new(const struct node_pod *p, enum hook_state hook, bool writes_
 
 void pod_prepare_take_state(struct job *j, struct pod_state *s)
 {
-    struct prepare *x = (struct prepare *)j;
+    struct prepare *x = CONTAINER_OF(j, struct prepare, job);
 
     pod_state_done(s);
     *s = x->state;
     pod_state_init(&x->state);
 }
 
-bool pod_prepare_take_parts(const struct job *j, struct pod_parts *p)
+bool pod_prepare_take_parts(struct job *j, struct pod_parts *p)
 {
-    const struct prepare *x = (const struct prepare *)j;
+    const struct prepare *x = CONTAINER_OF(j, struct prepare, job);
     struct pod_parts new = { .items = calloc(x->subs.count + 1, sizeof *new.items) };
     bool is_whole = new.items;
 
@@ -502,16 +503,16 @@ bool pod_prepare_take_parts(const struct job *j, struct pod_parts *p)
     return is_whole;
 }
 
-const char *pod_prepare_missing(const struct job *j)
+const char *pod_prepare_missing(struct job *j)
 {
-    const struct prepare *x = (const struct prepare *)j;
+    const struct prepare *x = CONTAINER_OF(j, struct prepare, job);
 
     return buf_cstr(&x->missing);
 }
 
-const char *pod_prepare_detail(const struct job *j)
+const char *pod_prepare_detail(struct job *j)
 {
-    return ((const struct prepare *)j)->detail.msg;
+    return CONTAINER_OF(j, struct prepare, job)->detail.msg;
 }
 
 /* --- The end --- */
@@ -525,20 +526,20 @@ struct removal {
 
 static int removal_run(struct job *j, struct error *err)
 {
-    struct removal *x = (struct removal *)j;
+    struct removal *x = CONTAINER_OF(j, struct removal, job);
 
     return pod_dir_remove(&x->env, x->pod_uid, err);
 }
 
 static void removal_free(struct job *j)
 {
-    struct removal *x = (struct removal *)j;
+    struct removal *x = CONTAINER_OF(j, struct removal, job);
 
     arena_done(&x->arena);
     free(x);
 }
 
-static const struct job_type removal_type = { removal_run, removal_free };
+static const struct job_type removal_type = { "removal of a pod's directory", removal_run, removal_free };
 
 struct job *pod_remove_new(const struct node_pod *p)
 {
@@ -549,7 +550,7 @@ struct job *pod_remove_new(const struct node_pod *p)
     x->job.type = &removal_type;
     x->arena = ARENA_INIT(PREPARE_BYTES_MAX);
     x->env = volume_env_copy(&p->agent->env, &x->job.stop, &x->arena);
-    x->pod_uid = arena_dup(&x->arena, str_of(p->uid));
+    x->pod_uid = x->job.about = arena_dup(&x->arena, str_of(p->uid));
     if (x->arena.failed) {
         removal_free(&x->job);
         return NULL;

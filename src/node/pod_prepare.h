@@ -3,8 +3,8 @@
 #ifndef BERTH_NODE_POD_PREPARE_H
 #define BERTH_NODE_POD_PREPARE_H
 
+#include "io/job.h"
 #include "node/pod_life.h"
-#include "plugins/job.h"
 
 struct node_pod;
 
@@ -18,11 +18,11 @@ int pod_prepare_new(const struct node_pod *p, enum hook_state hook, bool writes_
 void pod_prepare_take_state(struct job *j, struct pod_state *s);
 /* From the job's done: the parts of volumes that are bound, in place of what is in *p. False without memory:
  * some are left out. */
-bool pod_prepare_take_parts(const struct job *j, struct pod_parts *p);
+bool pod_prepare_take_parts(struct job *j, struct pod_parts *p);
 /* From the job's done: what is not there although the pod is ready, for its condition; "" for nothing. */
-const char *pod_prepare_missing(const struct job *j);
+const char *pod_prepare_missing(struct job *j);
 /* What is behind a failure, for the log; "" when the failure says it all. */
-const char *pod_prepare_detail(const struct job *j);
+const char *pod_prepare_detail(struct job *j);
 
 /* A job that removes the pod's directory (orphans.h). NULL without memory. */
 struct job *pod_remove_new(const struct node_pod *p);

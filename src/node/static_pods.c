@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "base/omap.h"
 #include "io/dirwatch.h"
+#include "io/job.h"
 #include "node/manifest.h"
-#include "plugins/job.h"
 
 #define RETRY_NS (10 * NS_PER_S)
 #define RETRY_NS_MAX (300 * NS_PER_S)
@@ -249,20 +249,20 @@ static void look(void *ctx)
 
 static int scan_run(struct job *j, struct error *err)
 {
-    struct scan *x = (struct scan *)j;
+    struct scan *x = CONTAINER_OF(j, struct scan, job);
 
     return manifest_read_dir(&x->arena, x->dir, x->node_name, &x->files, &x->count, err);
 }
 
 static void scan_free(struct job *j)
 {
-    struct scan *x = (struct scan *)j;
+    struct scan *x = CONTAINER_OF(j, struct scan, job);
 
     arena_done(&x->arena);
     free(x);
 }
 
-static const struct job_type scan_type = { scan_run, scan_free };
+static const struct job_type scan_type = { "manifests of static pods", scan_run, scan_free };
 
 /* What was wrong with the file when it was last read; NULL for nothing. */
 static const char *complaint_of(const struct static_pods *s, const char *file)
@@ -333,7 +333,7 @@ static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
         return;
     }
     s->trouble = (struct error){ 0 };
-    take_files(s, (struct scan *)j);
+    take_files(s, CONTAINER_OF(j, struct scan, job));
     loop_defer(&s->look);
     if (s->wants_scan)
         begin_scan(s);
@@ -355,7 +355,7 @@ static void begin_scan(struct static_pods *s)
     }
     x->job.type = &scan_type;
     x->arena = ARENA_INIT(TEXTS_BYTES_MAX);
-    x->dir = arena_dup(&x->arena, str_of(s->o.dir)); /* the worker may outlive us */
+    x->job.about = x->dir = arena_dup(&x->arena, str_of(s->o.dir)); /* the worker may outlive us */
     x->node_name = arena_dup(&x->arena, str_of(s->o.node_name));
     if (x->arena.failed) {
         scan_free(&x->job);
@@ -364,7 +364,7 @@ static void begin_scan(struct static_pods *s)
         return;
     }
     s->scan = &x->job;
-    job_begin(s->scan, s->o.part.loop, s->o.pool, on_scanned, s);
+    job_begin(s->scan, s->o.pool, on_scanned, s);
 }
 
 static void on_dir(void *ctx, enum dirwatch_event event, const char *name)

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "host/device.h"
+#include "io/job.h"
 #include "node/stats_int.h"
-#include "plugins/job.h"
 
 /* What the worker sees. */
 struct stats_job {
-    struct job job; /* the first member */
+    struct job job;
     struct stats *stats;
     struct stats_record *record;
     struct volume_env env;
@@ -87,7 +87,7 @@ const struct node_mount *stats_mount(const struct stats *s, const struct stats_r
 
 static int ask(struct job *j, struct error *err)
 {
-    struct stats_job *x = (struct stats_job *)(void *)j;
+    struct stats_job *x = CONTAINER_OF(j, struct stats_job, job);
 
     if (x->is_block)
         return device_size(x->path, &x->usage.capacity, err);
@@ -96,20 +96,20 @@ static int ask(struct job *j, struct error *err)
 
 static void stats_job_free(struct job *j)
 {
-    struct stats_job *x = (struct stats_job *)(void *)j;
+    struct stats_job *x = CONTAINER_OF(j, struct stats_job, job);
 
     x->plugin = plugin_unref(x->plugin);
     free(x->path);
     free(x);
 }
 
-static const struct job_type ask_type = { ask, stats_job_free };
+static const struct job_type ask_type = { "usage of a volume", ask, stats_job_free };
 
 static void stats_go_on(void *ctx);
 
 static void on_asked(void *ctx, struct job *j, int r, const struct error *err)
 {
-    const struct stats_job *x = (const struct stats_job *)(const void *)j;
+    const struct stats_job *x = CONTAINER_OF(j, struct stats_job, job);
     struct stats *s = ctx;
     struct stats_record *record = x->record;
     const struct part_options *part = &s->agent->o.part;
@@ -146,7 +146,7 @@ static void stats_ask(struct stats *s, struct stats_record *r)
     x->stats = s;
     x->record = r;
     x->plugin = plugin_ref(p);
-    x->path = strdup(m->path);
+    x->job.about = x->path = strdup(m->path);
     x->is_block = m->was_block;
     x->env = s->agent->env;
     x->env.stop = &x->job.stop;
@@ -158,7 +158,7 @@ static void stats_ask(struct stats *s, struct stats_record *r)
     }
     r->job = x;
     s->jobs++;
-    job_begin(&x->job, s->agent->o.part.loop, s->agent->o.pool, on_asked, s);
+    job_begin(&x->job, s->agent->o.pool, on_asked, s);
 }
 
 /* --- The round --- */

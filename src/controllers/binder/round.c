@@ -7,6 +7,7 @@
 
 #include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_metrics.h"
 
 /* Conflicts that are answered by looking again at once; then the key's delay holds. */
@@ -70,7 +71,8 @@ static void step_wake_waiters(struct step *s)
     map_done(&s->waiting);
     while ((w = TAILQ_FIRST(&s->waiters))) {
         TAILQ_REMOVE(&s->waiters, w, link);
-        binder_add(s->round->binder, w->queue, str_of(w->key + 2));
+        if (!MUTANT("binder-forgets-waiters"))
+            binder_add(s->round->binder, w->queue, str_of(w->key + 2));
         free(w);
     }
 }

@@ -158,7 +158,7 @@ static int clean_device(struct clean_job *c, const char *path, struct error *err
 
 static int clean_run(struct job *j, struct error *err)
 {
-    struct clean_job *c = (struct clean_job *)j;
+    struct clean_job *c = CONTAINER_OF(j, struct clean_job, job);
     const struct volume *v = volume_of(c->volume);
     enum file_kind kind = FILE_MISSING;
     char path[PATH_MAX];
@@ -182,7 +182,7 @@ static int clean_run(struct job *j, struct error *err)
 
 static void clean_free(struct job *j)
 {
-    struct clean_job *c = (struct clean_job *)j;
+    struct clean_job *c = CONTAINER_OF(j, struct clean_job, job);
 
     (void)object_unref(c->volume);
     c->guard = host_guard_free(c->guard);
@@ -190,7 +190,7 @@ static void clean_free(struct job *j)
     free(c);
 }
 
-static const struct job_type clean_type = { clean_run, clean_free };
+static const struct job_type clean_type = { "cleaning of a volume", clean_run, clean_free };
 
 /* --- On the loop --- */
 
@@ -293,10 +293,11 @@ static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
 /* False when nothing is wiped, or nobody knows yet how much there is. */
 static bool find_progress(const struct cleaning *c, uint64_t *ret_done, uint64_t *ret_total)
 {
-    struct clean_job *j = (struct clean_job *)c->job;
+    struct clean_job *j;
 
-    if (!j)
+    if (!c->job)
         return false;
+    j = CONTAINER_OF(c->job, struct clean_job, job);
     *ret_total = atomic_load(&j->where.total_bytes);
     *ret_done = atomic_load(&j->where.done_bytes);
     return *ret_total > 0;
@@ -373,6 +374,7 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
     j->job.type = &clean_type;
     j->class = k;
     j->volume = object_ref(&v->obj);
+    j->job.about = v->obj.name;
     j->guard = guard;
     j->state_dir = l->o.state_dir ? strdup(l->o.state_dir) : NULL;
     j->commands_path = l->o.commands_path;
@@ -386,7 +388,7 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
     c->pace = (struct pace){ 0 };
     timer_init(&c->timer, l->o.part.loop, on_tell, c);
     timer_arm_after(&c->timer, TELL_NS);
-    job_begin(&j->job, l->o.part.loop, l->o.pool, on_cleaned, c);
+    job_begin(&j->job, l->o.pool, on_cleaned, c);
 }
 
 static void on_looked(void *ctx, const struct volume *v, const struct error *err)

@@ -189,7 +189,7 @@ static int scan_class(struct scan *s, const struct local_class *k, const struct 
 static int scan_run(struct job *j, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *table = NULL;
-    struct scan *s = (struct scan *)j;
+    struct scan *s = CONTAINER_OF(j, struct scan, job);
     struct error failed = { 0 };
     int r = mount_table_read(&table, err);
 
@@ -237,14 +237,14 @@ void finds_done(struct finds *f)
 
 static void scan_free(struct job *j)
 {
-    struct scan *s = (struct scan *)j;
+    struct scan *s = CONTAINER_OF(j, struct scan, job);
 
     finds_done(&s->finds);
     buf_done(&s->failures);
     free(s);
 }
 
-static const struct job_type scan_type = { scan_run, scan_free };
+static const struct job_type scan_type = { "search for local disks", scan_run, scan_free };
 
 struct scan *scan_new(const struct local_config *config)
 {

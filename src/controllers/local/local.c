@@ -286,7 +286,7 @@ static void tell_failures(struct local *l, struct buf *failures)
 
 static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct scan *s = (struct scan *)j;
+    struct scan *s = CONTAINER_OF(j, struct scan, job);
     struct local *l = ctx;
 
     l->scan = NULL;
@@ -352,7 +352,7 @@ static void pass(void *ctx)
         return;
     }
     l->scan = &s->job;
-    job_begin(&s->job, l->o.part.loop, l->o.pool, on_scanned, l);
+    job_begin(&s->job, l->o.pool, on_scanned, l);
 }
 
 void local_wake(struct local *l)
@@ -434,6 +434,9 @@ static int local_open(struct local *l, struct error *err)
     if (!l->nodes)
         return -(int)err->code;
     rng_init(&l->rng, part_seed(&l->o.part, "local-volume-provisioner"));
+    l->api = (struct api){
+        .client = l->o.part.client, .loop = l->o.part.loop, .manager = LOCAL_FIELD_MANAGER, .rng = &l->rng
+    };
     l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
     if (!l->watches)
@@ -483,7 +486,7 @@ struct local *local_free(struct local *l)
         metric_set_collector(l->wipes, NULL, NULL);
     timer_disarm(&l->timer);
     client_cancel(&l->call);
-    write_cancel(&l->untaint);
+    api_write_cancel(&l->untaint);
     l->scan = job_drop(l->scan);
     local_drop_cleanings(l);
     for (uint32_t i = 0; l->watches && i < l->o.config->classes_count; i++)

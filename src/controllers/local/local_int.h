@@ -15,8 +15,8 @@
 #include "host/disk.h"
 #include "host/files.h"
 #include "host/wipe.h"
+#include "io/job.h"
 #include "machinery/write.h"
-#include "plugins/job.h"
 #include "plugins/reclaim_guard.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"
@@ -57,7 +57,7 @@ const struct found *finds_get(const struct finds *f, const struct local_class *k
 bool finds_has_class(const struct finds *f, const struct local_class *k);
 
 struct scan {
-    struct job job; /* first: freed by it */
+    struct job job;
     const struct local_config *config;
     struct finds finds;
     struct buf failures; /* a line each */
@@ -124,7 +124,7 @@ void local_drop_cleanings(struct local *l);
 void local_collect_wipes(void *local, struct metric_sink *to);
 /* The inside of a directory or a device, on a worker. */
 struct clean_job {
-    struct job job; /* first: freed by it */
+    struct job job;
     const struct local_class *class;
     struct object *volume;
     struct host_guard *guard;
@@ -155,8 +155,9 @@ struct local {
     struct mount_watch *mounts;
     struct buf failures; /* of the last scan: told when they change */
     struct rng rng;
+    struct api api;
     LIST_HEAD(, cleaning) cleanings;
-    struct write untaint;
+    struct api_write untaint;
     bool is_untainted;
     bool is_awake;           /* the timer fires soon */
     bool is_dirty;           /* something happened during the pass */

@@ -77,7 +77,7 @@ static void leave_progress(struct provisioner_op *x)
 /* --- The work on the pool --- */
 
 struct provision_work {
-    struct job job; /* first: freed by it */
+    struct job job;
     const struct provisioner_type *type;
     const void *ctx;
     char name[320];
@@ -88,7 +88,7 @@ struct provision_work {
 
 static int work_run(struct job *j, struct error *err)
 {
-    struct provision_work *w = (struct provision_work *)j;
+    struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
     struct provision_job q = { .volume_name = w->name,
                                .claim = claim_of(w->claim),
                                .class = class_of(w->class),
@@ -99,7 +99,7 @@ static int work_run(struct job *j, struct error *err)
 
 static void work_free(struct job *j)
 {
-    struct provision_work *w = (struct provision_work *)j;
+    struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
 
     (void)object_unref(w->claim);
     (void)object_unref(w->class);
@@ -108,7 +108,7 @@ static void work_free(struct job *j)
     free(w);
 }
 
-static const struct job_type work_type = { work_run, work_free };
+static const struct job_type work_type = { "provisioning", work_run, work_free };
 
 /* --- The volume --- */
 
@@ -367,7 +367,7 @@ static void save(void *ctx)
 
 static void on_made(void *ctx, struct job *j, int r, const struct error *err)
 {
-    const struct provision_work *w = (const struct provision_work *)j;
+    const struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
     struct provisioner_op *x = ctx;
     struct error failed;
 
@@ -394,13 +394,14 @@ static void make(struct provisioner_op *x)
     w->type = p->o.type;
     w->ctx = p->o.ctx;
     memcpy(w->name, x->name, sizeof w->name);
+    w->job.about = w->name;
     w->claim = object_ref(x->about);
     w->class = object_ref(x->class);
     w->node = x->node ? object_ref(x->node) : NULL;
     w->source = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     w->state = PROVISION_FINISHED;
     x->job = &w->job;
-    job_begin(&w->job, p->o.part.loop, p->o.pool, on_made, x);
+    job_begin(&w->job, p->o.pool, on_made, x);
 }
 
 /* The node that was selected, if one was. */

@@ -6,7 +6,7 @@
 
 #include "controllers/last_look.h"
 #include "controllers/provisioner/provisioner.h"
-#include "plugins/job.h"
+#include "io/job.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
 #define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)
@@ -64,7 +64,6 @@ struct in_progress *provisioner_in_progress(const struct provisioner *p, struct 
 enum sync_result provisioner_sync_volume(void *ctx, struct str key);
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v);
 /* Storage of a volume that could not be saved: a job for the op; done as for any. */
-void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume,
-                               void (*done)(void *ctx, struct job *j, int r, const struct error *err));
+void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/log.h"
 
 struct removal_work {
-    struct job job; /* first: freed by it */
+    struct job job;
     const struct provisioner_type *type;
     const void *ctx;
     struct object *volume, *class;
@@ -20,7 +20,7 @@ struct removal_work {
 
 static int removal_run(struct job *j, struct error *err)
 {
-    struct removal_work *w = (struct removal_work *)j;
+    struct removal_work *w = CONTAINER_OF(j, struct removal_work, job);
 
     if (w->refusal.code != ERR_NONE) {
         *err = w->refusal;
@@ -32,7 +32,7 @@ static int removal_run(struct job *j, struct error *err)
 
 static void removal_free(struct job *j)
 {
-    struct removal_work *w = (struct removal_work *)j;
+    struct removal_work *w = CONTAINER_OF(j, struct removal_work, job);
 
     (void)object_unref(w->volume);
     (void)object_unref(w->class);
@@ -40,10 +40,9 @@ static void removal_free(struct job *j)
     free(w);
 }
 
-static const struct job_type removal_type = { removal_run, removal_free };
+static const struct job_type removal_type = { "removal of storage", removal_run, removal_free };
 
-void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume,
-                               void (*done)(void *ctx, struct job *j, int r, const struct error *err))
+void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done)
 {
     struct provisioner *p = x->provisioner;
     const char *class = volume_of(volume)->class;
@@ -57,11 +56,12 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
     w->type = p->o.type;
     w->ctx = p->o.ctx;
     w->volume = object_ref(volume);
+    w->job.about = volume->name;
     w->class = k ? object_ref(k) : NULL;
     (void)reclaim_guard_new(&p->o.reclaim, p->volumes_cache, p->nodes, volume_of(volume), &w->guard,
                             &w->refusal); /* told by the job */
     x->job = &w->job;
-    job_begin(&w->job, p->o.part.loop, p->o.pool, done, x);
+    job_begin(&w->job, p->o.pool, done, x);
 }
 
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define GET_INFO_LIMIT_NS (1 * NS_PER_S)
@@ -67,23 +68,62 @@ bool registrar_has_other(const struct registrar *x)
 
 /* --- Calls on the pool --- */
 
-static void on_call(void *ctx, int r, ProtobufCMessage **answer, const struct error *err);
+struct registrar_call {
+    struct job job;
+    enum csi_method method; /* one without a request of its own, or CSI_REGISTRATION_NOTIFY */
+    struct csi_conn conn;
+    bool is_good;
+    char refusal[ERROR_MSG_BYTES_MAX + 1024];
+    ProtobufCMessage *answer;
+};
 
+static int call_run(struct job *j, struct error *err)
+{
+    struct registrar_call *c = CONTAINER_OF(j, struct registrar_call, job);
+    Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
+    Pluginregistration__RegistrationStatus status;
+    const ProtobufCMessage *request = &nothing.base;
+
+    if (c->method == CSI_REGISTRATION_NOTIFY) {
+        pluginregistration__registration_status__init(&status);
+        status.plugin_registered = c->is_good;
+        status.error = c->refusal;
+        request = &status.base;
+    }
+    return csi_call(&c->conn, c->method, request, &c->answer, err);
+}
+
+static void call_free(struct job *j)
+{
+    struct registrar_call *c = CONTAINER_OF(j, struct registrar_call, job);
+
+    csi_message_free(&c->answer);
+    free(c);
+}
+
+static void on_call(void *ctx, struct job *j, int r, const struct error *err);
+
+/* refusal: of a notification: why not; NULL: all is well. */
 static int call_begin(struct registrar *x, enum csi_method method, const char *socket, uint64_t limit_ns,
                       const char *refusal, struct error *err)
 {
-    const struct csi_pooled_options o = {
-        .pool = x->owner->o.pool,
-        .method = method,
-        .socket = socket,
-        .limit_ns = limit_ns,
-        .refusal = refusal,
-        .done = on_call,
-        .ctx = x,
-    };
+    static const struct job_type type = { "registration of a CSI driver", call_run, call_free };
+    struct registrar_call *c = calloc(1, sizeof *c);
 
     assert(!x->call);
-    return csi_pooled_begin(&o, &x->call, err);
+    if (!c)
+        return error_no_memory(err);
+    (void)snprintf(c->conn.endpoint.socket, sizeof c->conn.endpoint.socket, "%s", socket);
+    (void)snprintf(c->refusal, sizeof c->refusal, "%s", refusal ? refusal : "");
+    c->method = method;
+    c->conn.limit_ns = limit_ns;
+    c->conn.stop = &c->job.stop;
+    c->is_good = !refusal;
+    c->job.type = &type;
+    c->job.about = c->conn.endpoint.socket;
+    x->call = &c->job;
+    job_begin(x->call, x->owner->o.pool, on_call, x);
+    return 0;
 }
 
 /* --- The steps: each begins, and names the state --- */
@@ -240,8 +280,9 @@ static void on_confirmed(struct registrar *x, int r)
         g->o.on_change(g->o.ctx, x->driver, true);
 }
 
-static void on_call(void *ctx, int r, ProtobufCMessage **answer, const struct error *err)
+static void on_call(void *ctx, struct job *j, int r, const struct error *err)
 {
+    ProtobufCMessage **answer = &CONTAINER_OF(j, struct registrar_call, job)->answer;
     struct registrar *x = ctx;
 
     x->call = NULL;
@@ -328,7 +369,7 @@ struct registrar *registrar_free(struct registrar *x)
 {
     if (!x)
         return NULL;
-    x->call = csi_pooled_drop(x->call);
+    x->call = job_drop(x->call);
     timer_disarm(&x->retry);
     drop_info(x);
     free(x);

@@ -4,8 +4,9 @@
 
 #include "base/rng.h"
 #include "base/vec.h"
+#include "io/job.h"
+#include "plugins/csi/csi_int.h"
 #include "plugins/csi/install.h"
-#include "plugins/csi/pooled_call.h"
 #include "plugins/csi/registration.h"
 #include "plugins/csi/socket_watch.h"
 
@@ -29,7 +30,7 @@ struct registrar {
     bool must_begin_anew;      /* its place in the table is lost */
     struct host_socket there;  /* that one */
     struct host_socket served; /* the one that is being registered */
-    struct csi_pooled *call;
+    struct job *call;
     struct timer retry;
     uint64_t backoff_ns; /* 0: nothing has failed */
     char refusal[ERROR_MSG_BYTES_MAX + 1024];

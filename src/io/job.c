@@ -1,0 +1,161 @@
+#include "io/job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "io/loop_int.h"
+
+/* What is told: the function's own failure, unless it was our doing. */
+static int job_result(struct job *j, int r)
+{
+    if (r < 0 && atomic_load(&j->stop) == JOB_LIMIT_OVER)
+        return error_set(&j->err, ERR_TIMEOUT, "not done within %" PRIu64 " s", j->limit_ns / NS_PER_S);
+    if (r == -ERR_CANCELLED && j->err.code == ERR_NONE)
+        return error_set(&j->err, ERR_CANCELLED, "stopped before it began");
+    return r;
+}
+
+static void job_end(struct job *j, int r)
+{
+    timer_disarm(&j->limit);
+    TAILQ_REMOVE(loop_jobs(pool_loop(j->pool)), j, link);
+    j->state = JOB_ENDING;
+    if (j->done)
+        j->done(j->ctx, j, job_result(j, r), &j->err);
+    j->type->free(j);
+}
+
+static int job_run(void *ctx)
+{
+    struct job *j = ctx;
+
+    return j->type->run(j, &j->err);
+}
+
+static void job_on_done(void *ctx, int result)
+{
+    job_end(ctx, result);
+}
+
+static void job_on_refused(void *ctx)
+{
+    struct job *j = ctx;
+
+    job_end(j, -(int)j->err.code);
+}
+
+/* The first reason stays, but for the owner that goes. */
+static void job_tell_stop(struct job *j, enum job_stop why)
+{
+    int none = JOB_GOES_ON;
+
+    if (atomic_compare_exchange_strong(&j->stop, &none, why))
+        j->stopped_ns = loop_now_ns(pool_loop(j->pool));
+    else if (why == JOB_DROPPED)
+        atomic_store(&j->stop, why);
+    if (j->state == JOB_POOLED)
+        (void)pool_cancel(j->pool, &j->pooled); /* what runs sees stop */
+}
+
+static void job_on_limit(void *ctx)
+{
+    job_tell_stop(ctx, JOB_LIMIT_OVER);
+}
+
+void job_begin(struct job *j, struct pool *pool, job_done_fn *done, void *ctx)
+{
+    struct loop *l = pool_loop(pool);
+
+    assert(j->type && done && j->state == JOB_IDLE);
+    j->done = done;
+    j->ctx = ctx;
+    j->pool = pool;
+    j->began_ns = loop_now_ns(l);
+    timer_init(&j->limit, l, job_on_limit, j);
+    deferred_init(&j->refused, l, job_on_refused, j);
+    TAILQ_INSERT_TAIL(loop_jobs(l), j, link);
+    j->state = JOB_POOLED;
+    if (pool_submit(pool, &j->pooled, job_run, job_on_done, j, &j->err) < 0) {
+        j->err.code = ERR_UNAVAILABLE; /* whatever the reason: it never began */
+        j->state = JOB_REFUSED;
+        loop_defer(&j->refused);
+    } else if (j->limit_ns > 0) {
+        timer_arm_after(&j->limit, j->limit_ns);
+    }
+}
+
+void job_stop(struct job *j)
+{
+    job_tell_stop(j, JOB_STOPPED);
+}
+
+struct job *job_drop(struct job *j)
+{
+    if (!j || j->state == JOB_ENDING)
+        return NULL;
+    j->done = NULL;
+    timer_disarm(&j->limit);
+    job_tell_stop(j, JOB_DROPPED);
+    if (j->state == JOB_REFUSED) {
+        loop_undefer(&j->refused);
+        job_end(j, 0);
+    }
+    return NULL;
+}
+
+/* --- The end of the process --- */
+
+static void on_time_over(void *ctx)
+{
+    bool *is_over = ctx;
+
+    *is_over = true;
+}
+
+/* Until the last of them was told to stop JOB_END_NS ago. */
+static void job_await_all(struct loop *l)
+{
+    struct job_list *jobs = loop_jobs(l);
+    bool is_over = TAILQ_EMPTY(jobs);
+    uint64_t until_ns = 0;
+    struct timer timer;
+    struct job *j;
+
+    TAILQ_FOREACH(j, jobs, link)
+    until_ns = j->stopped_ns + JOB_END_NS > until_ns ? j->stopped_ns + JOB_END_NS : until_ns;
+    timer_init(&timer, l, on_time_over, &is_over);
+    timer_arm(&timer, until_ns);
+    while (!is_over && !TAILQ_EMPTY(jobs))
+        loop_run_once(l);
+    timer_disarm(&timer);
+}
+
+size_t job_abandon_all(struct loop *l)
+{
+    struct job_list *jobs = loop_jobs(l);
+    struct job *j, *next;
+    size_t count = 0;
+
+    for (j = TAILQ_FIRST(jobs); j; j = next) {
+        next = TAILQ_NEXT(j, link);
+        (void)job_drop(j);
+    }
+    job_await_all(l);
+    TAILQ_FOREACH(j, jobs, link)
+    {
+        log_warn("job abandoned: it still runs", LOG_STR("job", j->type->name),
+                 LOG_STR("about", j->about ? j->about : ""),
+                 LOG_UINT("seconds", (loop_now_ns(l) - j->began_ns) / NS_PER_S));
+        count++;
+    }
+    return count;
+}
+
+_Noreturn void job_exit(int status)
+{
+    (void)fflush(NULL);
+    _exit(status);
+}
