@@ -63,19 +63,21 @@ static struct call *call_http_of(struct http_request *r)
     return c;
 }
 
-const char *call_http_identify(struct apiserver *s, struct http_request *r)
+const char *call_http_identify(void *ctx, struct http_request *r)
 {
+    struct apiserver *const *server = ctx;
     struct call *c = call_http_of(r);
 
-    return c ? apiserver_identify(s, c) : user_anonymous.name;
+    return c ? apiserver_identify(*server, c) : user_anonymous.name;
 }
 
-void call_http_serve(struct apiserver *s, struct http_request *r)
+void call_http_serve(void *ctx, struct http_request *r)
 {
+    struct apiserver *const *server = ctx;
     struct call *c = call_http_of(r);
 
     if (c)
-        apiserver_serve(s, c);
+        apiserver_serve(*server, c);
     else
         http_answer(r, &(struct http_answer){ .status = 500 });
 }

@@ -14,20 +14,6 @@
 #include "io/random.h"
 #include "store/store.h"
 
-static void serve_request(void *ctx, struct http_request *r)
-{
-    struct daemon *d = ctx;
-
-    call_http_serve(d->embedded.server, r);
-}
-
-static const char *identify_request(void *ctx, struct http_request *r)
-{
-    struct daemon *d = ctx;
-
-    return call_http_identify(d->embedded.server, r);
-}
-
 /* --- Store and identity --- */
 
 static int open_store(struct daemon *d, struct error *err)
@@ -84,9 +70,9 @@ static int open_http(struct daemon *d, struct error *err)
     bool is_plain = d->settings->is_insecure;
     struct http_options o = { .loop = d->loop,
                               .address = d->settings->address,
-                              .serve = serve_request,
-                              .identify = identify_request,
-                              .ctx = d };
+                              .serve = call_http_serve,
+                              .identify = call_http_identify,
+                              .ctx = &s->server };
     int r = io_random(&o.seed, sizeof o.seed, err);
 
     o.key_pem = is_plain ? NULL : buf_cstr(&s->pki.server_key);

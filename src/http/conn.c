@@ -1,14 +1,14 @@
-/* Connections: who is there, how long they may take, and streams.
+/* Connections: their peers, deadlines, limits and streams.
  *
- * Deadlines. The library counts inactivity alone, so that a client that sends a byte a minute stays for ever.
- * Here each request has an end by which it must be complete: the first one stranger_ms_max after the
- * connection began, others request_ms_max after their line, and idle_ms_max after the last answer. Every
- * request sets and lifts it, so the timer is moved only when it would come too late; when it comes too early
- * it looks and goes on.
+ * Deadlines. The library limits inactivity only, so that a client that sends one byte per minute is never
+ * disconnected. Here each request has a deadline by which it must be complete: the first one stranger_ms_max
+ * after the connection began, others request_ms_max after their line, and idle_ms_max after the last answer.
+ * Every request sets and clears the deadline, so the timer is moved only when it would fire too late; when it
+ * fires too early it is armed again.
  *
- * Strangers. A client that has not shown who it is (by a request of a known user; without identities, by any)
- * belongs to a share of the connections that is limited. A new connection is always accepted: the oldest
- * stranger's that waits for no answer ends for it.
+ * Strangers. A client is a stranger until an answer says that it is known. Strangers have a limited share of
+ * the connections. A new connection is always accepted: above the limit the oldest stranger that waits for no
+ * answer is disconnected.
  *
  * Ending. The library has no call for it, but sees a socket that has been shut down, whatever state it is in;
  * a suspended connection is resumed for it.

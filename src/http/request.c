@@ -198,9 +198,9 @@ void http_on_turn(void *ctx, struct fair_item *item)
     h->serve(h->ctx, &x->request);
 }
 
-/* The body of this one is not worth waiting for: it is too large, and the client either has not begun to send
- * it or would not come to an end soon. */
-static bool body_is_hopeless(const struct head_facts *f)
+/* The request is answered without its body: that is too large, and the client either has not begun to send it
+ * or would send more than is read and dropped. */
+static bool body_exceeds_limit(const struct head_facts *f)
 {
     return f->length > HTTP_BODY_BYTES_MAX && (f->expects_continue || f->length > HTTP_DROP_BYTES_MAX);
 }
@@ -232,7 +232,7 @@ static enum MHD_Result request_begin(struct http_exchange *x, const char *url, c
     status = find_fault(x, &facts, version, &text);
     if (status != 0)
         return http_refuse(c, status, text);
-    if (!body_is_hopeless(&facts))
+    if (!body_exceeds_limit(&facts))
         return MHD_YES;
     x->request.body_is_too_large = true;
     x->must_close = true;
