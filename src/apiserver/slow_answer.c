@@ -23,7 +23,7 @@ struct slow_stream {
 };
 
 struct slow_answers {
-    TAILQ_HEAD(, slow_stream) streams; /* the next slice is the first one's */
+    TAILQ_HEAD(slow_streams, slow_stream) streams; /* the next slice is the first one's */
     size_t count;
     struct deferred turn;
 };
@@ -141,6 +141,7 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
     if (!s) {
         a->free(a);
         (void)error_set(&err, ERR_BUSY, "too many explanations are under way, please try again later");
+        call_add_header(c, "Retry-After", "1");
         call_fail(c, &err, /* about= */ NULL);
         return;
     }

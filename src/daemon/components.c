@@ -173,19 +173,17 @@ static struct flex_prober *open_flex(const struct components *c, struct pool *po
 
 static int open_plugins(const struct components *c, struct running *x, struct error *err)
 {
-    struct error said = { 0 };
+    const char *complaint;
     int r;
 
     x->flex = open_flex(c, x->env.pool);
-    r = registry_new(x->row->plugins, x->flex ? flex_prober_of(x->flex) : NULL, &x->env.plugins, &said);
-    if (r == 0 && said.code == ERR_NONE)
-        return 0;
-    if (r == 0 && !x->row->plugins_failure) {
-        log_warn("going on without a volume plugin", LOG_STR("component", x->row->name), LOG_ERR(&said));
-        return 0;
-    }
-    *err = said;
-    return r < 0 ? r : error_wrap(err, "%s", x->row->plugins_failure);
+    r = registry_new(x->row->plugins, x->flex ? flex_prober_of(x->flex) : NULL, &x->env.plugins, err);
+    if (r < 0)
+        return r;
+    complaint = registry_complaint(x->env.plugins); /* the node agent reports its own */
+    if (complaint[0] && x->row->plugins_failure)
+        return error_set(err, ERR_INVALID, "%s: %s", x->row->plugins_failure, complaint);
+    return 0;
 }
 
 static int open_component(struct components *c, struct running *x, struct error *err)

@@ -124,7 +124,7 @@ void daemon_reached(struct daemon *d, const struct server_status *status)
 
 static int open_process(struct daemon *d, struct error *err)
 {
-    struct hash_seed seed;
+    struct hash_seed seed = { 0 };
     int r = loop_new(NULL, &d->loop, err);
 
     if (r < 0)

@@ -100,12 +100,12 @@ static void on_started(void *ctx)
 static void on_stopped(void *ctx, bool is_lost)
 {
     struct daemon *d = ctx;
-    struct remote *e = &d->remote;
-    const char *trouble = leader_trouble(e->leader);
+    struct remote *c = &d->remote;
+    const char *trouble = leader_trouble(c->leader);
 
-    e->flush_until_ns = loop_now_ns(d->loop) + FLUSH_NS;
+    c->flush_until_ns = loop_now_ns(d->loop) + FLUSH_NS;
     if (is_lost) {
-        log_error("the lease is lost, ending", LOG_STR("identity", e->identity), LOG_STR("reason", trouble));
+        log_error("the lease is lost, ending", LOG_STR("identity", c->identity), LOG_STR("reason", trouble));
         d->has_failed = true;
         daemon_stop(d);
     } else if (trouble[0]) {
@@ -125,53 +125,53 @@ static bool is_news(char kept[REMOTE_SAID_BYTES], const char *text)
 static void watch_lease(void *ctx)
 {
     struct daemon *d = ctx;
-    struct remote *e = &d->remote;
-    bool is_leading = leader_state(e->leader) == LEADER_LEADING;
-    const char *holder = leader_holder(e->leader), *trouble = leader_trouble(e->leader);
+    struct remote *c = &d->remote;
+    bool is_leading = leader_state(c->leader) == LEADER_LEADING;
+    const char *holder = leader_holder(c->leader), *trouble = leader_trouble(c->leader);
 
-    if (is_news(e->said_holder, holder) && !is_leading && holder[0])
+    if (is_news(c->said_holder, holder) && !is_leading && holder[0])
         log_info("another leads", LOG_STR("holder", holder));
-    if (is_news(e->said_trouble, trouble) && trouble[0])
+    if (is_news(c->said_trouble, trouble) && trouble[0])
         log_warn(is_leading ? "the lease could not be renewed" : "the lease could not be taken",
                  LOG_STR("reason", trouble));
-    timer_arm_after(&e->look_timer, LOOK_NS);
+    timer_arm_after(&c->look_timer, LOOK_NS);
 }
 
 void remote_begin(struct daemon *d)
 {
-    struct remote *e = &d->remote;
+    struct remote *c = &d->remote;
 
-    if (!e->leader) {
+    if (!c->leader) {
         on_started(d);
         return;
     }
-    leader_start(e->leader);
+    leader_start(c->leader);
     log_info("waiting for the lease", LOG_STR("lease", daemon_lease(d->settings->parts)),
-             LOG_STR("identity", e->identity));
-    timer_arm_after(&e->look_timer, LOOK_NS);
+             LOG_STR("identity", c->identity));
+    timer_arm_after(&c->look_timer, LOOK_NS);
 }
 
-void remote_stop(struct remote *e)
+void remote_stop(struct remote *c)
 {
-    timer_disarm(&e->look_timer);
-    if (e->leader && !e->flush_until_ns)
-        leader_stop(e->leader); /* on_stopped() follows */
+    timer_disarm(&c->look_timer);
+    if (c->leader && !c->flush_until_ns)
+        leader_stop(c->leader); /* on_stopped() follows */
 }
 
 bool remote_is_over(const struct daemon *d)
 {
-    const struct remote *e = &d->remote;
+    const struct remote *c = &d->remote;
 
-    return !e->leader || (e->flush_until_ns &&
-                          (recorder_is_idle(e->recorder) || loop_now_ns(d->loop) >= e->flush_until_ns));
+    return !c->leader || (c->flush_until_ns &&
+                          (recorder_is_idle(c->recorder) || loop_now_ns(d->loop) >= c->flush_until_ns));
 }
 
-void remote_describe(const struct remote *e, char *ret, size_t ret_bytes)
+void remote_describe(const struct remote *c, char *ret, size_t ret_bytes)
 {
-    const char *holder = e->leader ? leader_holder(e->leader) : "";
-    bool is_leading = e->leader && leader_state(e->leader) == LEADER_LEADING;
+    const char *holder = c->leader ? leader_holder(c->leader) : "";
+    bool is_leading = c->leader && leader_state(c->leader) == LEADER_LEADING;
 
-    if (!e->leader || is_leading)
+    if (!c->leader || is_leading)
         (void)snprintf(ret, ret_bytes, "%s", is_leading ? "leading" : "working");
     else
         (void)snprintf(ret, ret_bytes, "standing by%s%s", holder[0] ? ": leader is " : "",
@@ -206,7 +206,7 @@ static const char *host_of(struct remote *c)
 static int open_leader(struct daemon *d, struct error *err)
 {
     const struct daemon_settings *s = d->settings;
-    struct remote *e = &d->remote;
+    struct remote *c = &d->remote;
     struct recorder_options events = { .loop = d->loop,
                                        .clock = clock_system(),
                                        .client = d->remote.own,
@@ -222,20 +222,20 @@ static int open_leader(struct daemon *d, struct error *err)
                                 .seed = d->seed,
                                 .ns = s->lease_ns ? s->lease_ns : DAEMON_LEASE_NAMESPACE,
                                 .name = daemon_lease(s->parts),
-                                .identity = e->identity,
+                                .identity = c->identity,
                                 .lease_ns = s->lease_duration_ns,
                                 .renew_ns = s->renew_deadline_ns,
                                 .retry_ns = s->retry_period_ns,
                                 .on_started = on_started,
                                 .on_stopped = on_stopped,
                                 .ctx = d };
-    int r = recorder_new(&events, &e->recorder, err);
+    int r = recorder_new(&events, &c->recorder, err);
 
-    o.recorder = e->recorder;
+    o.recorder = c->recorder;
     if (r == 0)
-        r = leader_new(&o, &e->leader, err);
+        r = leader_new(&o, &c->leader, err);
     if (r == 0)
-        client_set_gate(d->remote.client, leader_gate, e->leader);
+        client_set_gate(d->remote.client, leader_gate, c->leader);
     return r;
 }
 

@@ -69,8 +69,11 @@ static void tell_pods(const struct node_op *op, enum event_type type, const char
 
 static int stage_attach(struct stage *s, struct error *err)
 {
-    return s->plugin->attach->attach(s->plugin, &s->env, &s->spec.spec, s->env.node_name, s->device_path,
-                                     err);
+    int r = plugin_check_name(s->plugin, &s->env, &s->spec.spec, err);
+
+    return r < 0 ? r
+                 : s->plugin->attach->attach(s->plugin, &s->env, &s->spec.spec, s->env.node_name,
+                                             s->device_path, err);
 }
 
 /* Also when nobody wants it any more: it has to be detached again. */

@@ -49,7 +49,7 @@ static void take_in_use(struct agent *a, const struct node *n)
         if (unique_name_split(unique, &plugin, &volume, &err) < 0 || plugin.len >= sizeof name)
             continue;
         (void)snprintf(name, sizeof name, "%.*s", STR_ARG(plugin));
-        if (registry_by_name(a->o.plugins, name, PLUGIN_ATTACHES, &p, &err) < 0 || !p) {
+        if (registry_by_name(a->o.plugins, name, &p, &err) < 0 || !p->attach) {
             log_warn("a volume may stay attached: it has no plugin", LOG_STR("volume", unique));
             continue;
         }

@@ -53,7 +53,7 @@ static const struct volume_plugin *lookup(struct world *w, const char *name)
     const struct volume_plugin *p = NULL;
     struct error e = { 0 };
 
-    return registry_by_name(w->registry, name, PLUGIN_ANY, &p, &e) == 0 ? p : NULL;
+    return registry_by_name(w->registry, name, &p, &e) == 0 ? p : NULL;
 }
 
 /* Lets the loop hear of what changed, and drivers answer. */
@@ -254,12 +254,12 @@ TEST(flex_forgets_removed_drivers)
         install(w->f, "acme~d", SUCCESS);
         world_start(w);
         settle(w);
-        ASSERT_OK(registry_by_spec(w->registry, &spec, PLUGIN_ANY, &p, &err));
+        ASSERT_OK(registry_by_spec(w->registry, &spec, &p, &err));
         run_in(w, ways[i]);
         while (loop_poll(w->loop))
             ;
         (void)loop_poll(w->loop);
-        ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, PLUGIN_ANY, &p, &err));
+        ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, &p, &err));
         ASSERT_STR("no volume plugin matched", err.msg);
         ASSERT_STR("", registry_complaint(w->registry));
         install(w->f, "acme~d", SUCCESS);

@@ -111,6 +111,7 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     if (!a)
         return error_no_memory(err);
     a->o = *o;
+    a->api = (struct api){ .client = o->part.client, .loop = o->part.loop, .manager = ATTACH_MANAGER };
     TAILQ_INIT(&a->ops);
     TAILQ_INIT(&a->verifications);
     TAILQ_INIT(&a->waiting_turns);

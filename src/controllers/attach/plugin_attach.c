@@ -112,8 +112,10 @@ static int run_attach(struct plugin_call *c, const struct volume_env *env, struc
 {
     struct plugin_work *x = work_of(c);
     char device[PATH_MAX] = "";
-    int r = c->plugin->attach->attach(c->plugin, env, &x->spec.spec, x->node, device, err);
+    int r = plugin_check_name(c->plugin, env, &x->spec.spec, err);
 
+    if (r == 0)
+        r = c->plugin->attach->attach(c->plugin, env, &x->spec.spec, x->node, device, err);
     if (device[0])
         x->device = strdup(device);
     return device[0] && !x->device ? error_no_memory(err) : r;

@@ -43,8 +43,8 @@ static void op_free(struct provisioner_op *x)
     LIST_REMOVE(x, link);
     x->job = job_drop(x->job);
     timer_disarm(&x->timer);
-    client_cancel(&x->call);
-    last_look_cancel(&x->look);
+    api_write_cancel(&x->write);
+    (void)object_unref(x->fresh);
     (void)object_unref(x->about);
     (void)object_unref(x->class);
     (void)object_unref(x->node);
@@ -191,6 +191,8 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     if (!p)
         return error_no_memory(err);
     p->o = *o;
+    p->api =
+        (struct api){ .client = o->part.client, .loop = o->part.loop, .manager = PROVISIONER_FIELD_MANAGER };
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
     r = provisioner_open(p, err);
