@@ -9,7 +9,6 @@
 #include "tests/unit/test_served.h"
 
 #include "apiserver/local_client.h"
-#include "apiserver/peer.h"
 #include "client/client.h"
 #include "client/target.h"
 #include "io/pool.h"
