@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apiserver/http.h"
 #include "apiserver/slow_answer.h"
 #include "base/log.h"
 #include "daemon/server_status.h"
+#include "http/http.h"
 #include "io/path.h"
 #include "node/agent.h"
 #include "why/explanation.h"
