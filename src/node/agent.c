@@ -371,7 +371,6 @@ static int open_metrics(struct agent *a, struct error *err)
 static int open_csi(struct agent *a, struct error *err)
 {
     const struct node_csi_options o = { .part = a->o.part,
-                                        .pool = a->o.pool,
                                         .plugins = a->o.plugins,
                                         .contents = a->contents,
                                         .root = a->root,

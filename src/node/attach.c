@@ -97,7 +97,7 @@ static void on_attached(struct node_op *op, struct stage *s, int r, const struct
         (void)error_set(&words, err->code, "AttachVolume.Attach failed for volume \"%s\" : %s", s->name,
                         (const char *)err->msg);
         tell_pods(op, EVENT_WARNING, "FailedAttachVolume", words.msg);
-        if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED) /* it may come yet: attached again or detached then */
+        if (plugin_is_uncertain(r)) /* it may come yet: attached again or detached then */
             mark_attached(op->volume, s, ATTACH_UNCERTAIN);
         node_op_end(op, r, &words);
         return;

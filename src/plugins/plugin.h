@@ -35,13 +35,20 @@
 #include "io/pool.h"
 
 /* How failed work left things is said by the code, wherever it is wrapped:
- *   ERR_TIMEOUT       it may still be going on, or be done: the state is uncertain
+ *   ERR_UNCERTAIN     it may still be going on, or be done: the state is uncertain
+ *   ERR_TIMEOUT       the same
  *   ERR_CANCELLED     the same
  *   ERR_UNAVAILABLE   it never began: the state is what it was
  *   ERR_BUSY          still in use, later; of a delete a Normal event; of an expansion "only when offline"
  *   ERR_INVALID       of an expansion: never at this size
  *   ERR_UNSUPPORTED   the driver has no such call
  * all others: it is over, and not done. */
+
+/* True for a code that leaves open what happened. */
+static inline bool plugin_is_uncertain(int r)
+{
+    return r == -ERR_UNCERTAIN || r == -ERR_TIMEOUT || r == -ERR_CANCELLED;
+}
 
 /* --- Volumes --- */
 

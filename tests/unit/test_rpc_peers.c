@@ -1,18 +1,11 @@
 /* gRPC calls: against a driver that works, and against peers that do not. */
 #include "tests/unit/test_csi_drivers.h"
+#include "tests/unit/test_rpc.h"
 
-#include <pthread.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include "io/clock.h"
 #include "plugins/csi/csi_int.h"
-#include "plugins/csi/grpc.h"
-
-static struct error err;
+#include "rpc/rpc_int.h"
 
 #define METHOD "/csi.v1.Node/NodeGetInfo"
-#define LIMIT_NS (20 * NS_PER_S)
 
 TEST(words_are_unescaped)
 {
@@ -23,14 +16,14 @@ TEST(words_are_unescaped)
         { "100%", "100%" },       { "%2", "%2" },     { "%zz", "%zz" },   { "%C3%BC", "\xc3\xbc" },
         { "%c3%bc", "\xc3\xbc" }, { "a%00b", "a b" },
     };
-    char out[64], small[4];
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(64), small = BUF_INIT(3);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        grpc_unescape(str_of(rows[i].sent), out, sizeof out);
-        ASSERT_STR(rows[i].expected, out);
+        rpc_words_read(str_of(rows[i].sent), &out);
+        ASSERT_STR(rows[i].expected, buf_cstr(&out));
     }
-    grpc_unescape(str_of("abcdef"), small, sizeof small);
-    ASSERT_STR("abc", small);
+    rpc_words_read(str_of("abcdef"), &small);
+    ASSERT_INT(ERR_TOO_LARGE, small.failed); /* beyond the bound of headers */
 }
 
 /* Section 13.4: which codes leave it open what happened. */
@@ -41,27 +34,27 @@ TEST(codes_say_what_is_left)
         enum err expected;
         const char *words;
     } rows[] = {
-        { 1, ERR_CANCELLED, "rpc error: code = Canceled desc = w" },
+        { 1, ERR_UNCERTAIN, "rpc error: code = Canceled desc = w" },
         { 2, ERR_IO, "rpc error: code = Unknown desc = w" },
         { 3, ERR_INVALID, "rpc error: code = InvalidArgument desc = w" },
-        { 4, ERR_TIMEOUT, "rpc error: code = DeadlineExceeded desc = w" },
+        { 4, ERR_UNCERTAIN, "rpc error: code = DeadlineExceeded desc = w" },
         { 5, ERR_NOT_FOUND, "rpc error: code = NotFound desc = w" },
         { 6, ERR_EXISTS, "rpc error: code = AlreadyExists desc = w" },
         { 7, ERR_DENIED, "rpc error: code = PermissionDenied desc = w" },
-        { 8, ERR_TIMEOUT, "rpc error: code = ResourceExhausted desc = w" },
+        { 8, ERR_UNCERTAIN, "rpc error: code = ResourceExhausted desc = w" },
         { 9, ERR_BUSY, "rpc error: code = FailedPrecondition desc = w" },
-        { 10, ERR_TIMEOUT, "rpc error: code = Aborted desc = w" },
+        { 10, ERR_UNCERTAIN, "rpc error: code = Aborted desc = w" },
         { 11, ERR_INVALID, "rpc error: code = OutOfRange desc = w" },
         { 12, ERR_UNSUPPORTED, "rpc error: code = Unimplemented desc = w" },
         { 13, ERR_INTERNAL, "rpc error: code = Internal desc = w" },
-        { 14, ERR_TIMEOUT, "rpc error: code = Unavailable desc = w" },
+        { 14, ERR_UNCERTAIN, "rpc error: code = Unavailable desc = w" },
         { 15, ERR_IO, "rpc error: code = DataLoss desc = w" },
         { 16, ERR_UNAUTHORIZED, "rpc error: code = Unauthenticated desc = w" },
         { 17, ERR_IO, "rpc error: code = Unknown desc = w" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        ASSERT_ERR(rows[i].expected, grpc_failure(rows[i].code, "w", &err));
+        ASSERT_ERR(rows[i].expected, rpc_failure(rows[i].code, "w", &err));
         ASSERT_STR(rows[i].words, err.msg);
     }
 }
@@ -69,40 +62,60 @@ TEST(codes_say_what_is_left)
 /* --- Against the driver --- */
 
 struct bench {
-    struct test_dir d;
+    struct rpc_bench rpc;
     struct test_driver driver;
+    struct test_call call;
+    struct test_worker worker;
     struct buf answer;
-    host_stop stop;
 };
 
 static void bench_done(struct bench *b)
 {
     driver_stop(&b->driver);
     buf_done(&b->answer);
-    test_dir_done(&b->d);
+    rpc_bench_done(&b->rpc);
 }
 
 static void bench_init(struct bench *b)
 {
-    *b = (struct bench){ .d = test_dir_new(), .answer = BUF_INIT(1) };
-    driver_init(&b->driver, b->d.path, "driver", "");
+    memset(b, 0, sizeof *b);
+    b->answer = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
+    rpc_bench_init(&b->rpc);
+    driver_init(&b->driver, b->rpc.d.path, "driver", "");
 }
 
+/* On the loop. */
 static int call(struct bench *b, const char *socket, uint64_t limit_ns)
 {
-    const struct grpc_call c = { socket, METHOD, limit_ns, &b->stop };
+    test_call_start(&b->rpc, &b->call, socket, METHOD, STR_LIT(""), limit_ns);
+    (void)test_call_await(&b->rpc, &b->call);
+    buf_clear(&b->answer);
+    buf_add_str(&b->answer, buf_str(&b->call.answer));
+    test_call_done(&b->call);
+    return b->call.r;
+}
 
-    return grpc_call(&c, STR_LIT(""), &b->answer, &err);
+static int call_by_worker(struct bench *b, const char *socket, uint64_t limit_ns)
+{
+    int r;
+
+    test_worker_start(&b->rpc, &b->worker, socket, METHOD, STR_LIT(""), limit_ns);
+    r = test_worker_await(&b->worker, /* with_loop= */ true);
+    buf_clear(&b->answer);
+    if (r == 0)
+        buf_add_str(&b->answer, buf_str(&b->worker.answer));
+    test_worker_done(&b->worker);
+    return r;
 }
 
 TEST(call_brings_the_answer)
 {
     _cleanup_(bench_done) struct bench b;
-    _cleanup_(csi_message_free) ProtobufCMessage *m = NULL;
+    _cleanup_(rpc_message_free) ProtobufCMessage *m = NULL;
 
     bench_init(&b);
     driver_set(&b.driver, "node-info", "n1 7 zone=a");
-    ASSERT_OK(call(&b, b.driver.socket, LIMIT_NS));
+    ASSERT_OK(call_by_worker(&b, b.driver.socket, LIMIT_NS));
     ASSERT_OK(csi_answer_read(CSI_NODE_INFO, buf_str(&b.answer), &m, &err));
     ASSERT_STR("n1", ((const Csi__V1__NodeGetInfoResponse *)(const void *)m)->node_id);
     ASSERT_STR("NodeGetInfo:0", driver_calls(&b.driver));
@@ -129,7 +142,7 @@ TEST(call_goes_through_a_long_path)
 
     bench_init(&b);
     (void)snprintf(
-        dir, sizeof dir, "%s/%s", b.d.path,
+        dir, sizeof dir, "%s/%s", b.rpc.d.path,
         "a-directory-whose-name-is-so-long-that-no-address-of-a-socket-has-room-for-it-and-more-than-"
         "a-hundred-bytes");
     (void)snprintf(path, sizeof path, "%s/csi.sock", dir);
@@ -144,10 +157,12 @@ TEST(call_ends_at_its_limit_and_when_stopped)
 
     bench_init(&b);
     driver_set(&b.driver, "hold-NodeGetInfo", "");
-    ASSERT_ERR(ERR_TIMEOUT, call(&b, b.driver.socket, 50 * NS_PER_MS));
+    ASSERT_ERR(ERR_UNCERTAIN, call(&b, b.driver.socket, 50 * NS_PER_MS));
     ASSERT_STR("rpc error: code = DeadlineExceeded desc = context deadline exceeded", err.msg);
-    atomic_store(&b.stop, 1);
-    ASSERT_ERR(ERR_CANCELLED, call(&b, b.driver.socket, LIMIT_NS));
+    ASSERT_ERR(ERR_UNCERTAIN, call_by_worker(&b, b.driver.socket, 50 * NS_PER_MS));
+    ASSERT_STR("rpc error: code = DeadlineExceeded desc = context deadline exceeded", err.msg);
+    atomic_store(&b.rpc.stop, 1);
+    ASSERT_ERR(ERR_UNCERTAIN, call_by_worker(&b, b.driver.socket, LIMIT_NS));
     ASSERT_STR("rpc error: code = Canceled desc = context canceled", err.msg);
 }
 
@@ -157,12 +172,12 @@ TEST(call_without_a_peer_is_unavailable)
     char path[PATH_MAX];
 
     bench_init(&b);
-    (void)snprintf(path, sizeof path, "%s/nobody", b.d.path);
-    ASSERT_ERR(ERR_TIMEOUT, call(&b, path, LIMIT_NS));
+    (void)snprintf(path, sizeof path, "%s/nobody", b.rpc.d.path);
+    ASSERT_ERR(ERR_UNCERTAIN, call(&b, path, LIMIT_NS));
     assert_non_null(strstr(err.msg, "rpc error: code = Unavailable desc = cannot connect to '"));
     driver_stop(&b.driver);
-    ASSERT_ERR(ERR_TIMEOUT, call(&b, b.driver.socket, LIMIT_NS)); /* the socket is there, nobody listens */
-    ASSERT_ERR(ERR_TIMEOUT, call(&b, "", LIMIT_NS));
+    ASSERT_ERR(ERR_UNCERTAIN, call(&b, b.driver.socket, LIMIT_NS)); /* the socket is there, nobody listens */
+    ASSERT_ERR(ERR_UNCERTAIN, call(&b, "", LIMIT_NS));
 }
 
 /* --- Against peers that do not work --- */
@@ -175,13 +190,11 @@ struct bad_peer {
     size_t len;
     size_t times;
     bool stays;
-    char path[TEST_PATH_BYTES];
+    char path[TEST_PATH_BYTES + 64];
 };
 
-static void *bad_peer_run(void *ctx)
+static void bad_peer_serve(const struct bad_peer *p, int fd)
 {
-    struct bad_peer *p = ctx;
-    int fd = accept(p->listener, NULL, NULL);
     char in[4096];
 
     (void)recv(fd, in, sizeof in, 0);
@@ -193,24 +206,32 @@ static void *bad_peer_run(void *ctx)
     while (recv(fd, in, sizeof in, 0) > 0) /* closed with bytes unread, the connection would be reset */
         ;
     (void)close(fd);
+}
+
+/* One connection after the other: a call that the peer took back is made again. */
+static void *bad_peer_run(void *ctx)
+{
+    const struct bad_peer *p = ctx;
+    int fd;
+
+    while ((fd = accept(p->listener, NULL, NULL)) >= 0)
+        bad_peer_serve(p, fd);
     return NULL;
 }
 
 static void bad_peer_start(struct bad_peer *p, const struct test_dir *d)
 {
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-    assert_true(snprintf(p->path, sizeof p->path, "%s/bad", d->path) < (int)sizeof a.sun_path);
-    memcpy(a.sun_path, p->path, strlen(p->path) + 1);
-    (void)unlink(p->path);
-    p->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(p->listener, (const struct sockaddr *)&a, sizeof a), 0);
-    assert_int_equal(listen(p->listener, 4), 0);
+    (void)snprintf(p->path, sizeof p->path, "%s/bad", d->path);
+    p->listener = listen_at(p->path, 4);
     assert_int_equal(pthread_create(&p->thread, NULL, bad_peer_run, p), 0);
 }
 
-static void bad_peer_end(struct bad_peer *p)
+/* It waits for the end of the connection, which is the client's to close. */
+static void bad_peer_end(struct bench *b, struct bad_peer *p)
 {
+    b->rpc.client = rpc_client_free(b->rpc.client);
+    ASSERT_OK(rpc_client_new(b->rpc.loop, &b->rpc.client, &err));
+    (void)shutdown(p->listener, SHUT_RDWR); /* which ends accept() */
     (void)pthread_join(p->thread, NULL);
     (void)close(p->listener);
 }
@@ -255,11 +276,11 @@ TEST(bad_peers_leave_it_open_what_happened)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct bad_peer p = { .bytes = rows[i].bytes, .len = rows[i].len, .times = 1 };
 
-        bad_peer_start(&p, &b.d);
-        ASSERT_ERR(ERR_TIMEOUT, call(&b, p.path, LIMIT_NS));
+        bad_peer_start(&p, &b.rpc.d);
+        ASSERT_ERR(ERR_UNCERTAIN, call(&b, p.path, LIMIT_NS));
         if (!strstr(err.msg, "code = Unavailable") || !strstr(err.msg, rows[i].words))
             fail_msg("row %zu: %s", i, err.msg);
-        bad_peer_end(&p);
+        bad_peer_end(&b, &p);
     }
 }
 
@@ -271,10 +292,10 @@ TEST(good_bytes_from_a_peer_are_an_answer)
     struct bad_peer p = { .bytes = bytes, .len = sizeof bytes - 1, .times = 1, .stays = true };
 
     bench_init(&b);
-    bad_peer_start(&p, &b.d);
+    bad_peer_start(&p, &b.rpc.d);
     ASSERT_OK(call(&b, p.path, LIMIT_NS));
     ASSERT_STR("hi", buf_cstr(&b.answer));
-    bad_peer_end(&p);
+    bad_peer_end(&b, &p);
 }
 
 TEST(peer_that_stalls_ends_at_the_limit)
@@ -283,10 +304,10 @@ TEST(peer_that_stalls_ends_at_the_limit)
     struct bad_peer p = { .bytes = SETTINGS, .len = sizeof SETTINGS - 1, .times = 1, .stays = true };
 
     bench_init(&b);
-    bad_peer_start(&p, &b.d);
-    ASSERT_ERR(ERR_TIMEOUT, call(&b, p.path, 50 * NS_PER_MS));
+    bad_peer_start(&p, &b.rpc.d);
+    ASSERT_ERR(ERR_UNCERTAIN, call(&b, p.path, 50 * NS_PER_MS));
     ASSERT_STR("rpc error: code = DeadlineExceeded desc = context deadline exceeded", err.msg);
-    bad_peer_end(&p);
+    bad_peer_end(&b, &p);
 }
 
 /* It minds no window, and would send a gigabyte. */
@@ -297,18 +318,22 @@ TEST(peer_that_floods_is_cut_off)
     struct bad_peer p = { .bytes = bytes, .len = sizeof bytes, .times = 65536 };
 
     bench_init(&b);
-    bad_peer_start(&p, &b.d);
-    ASSERT_ERR(ERR_TIMEOUT, call(&b, p.path, LIMIT_NS));
-    bad_peer_end(&p);
+    bad_peer_start(&p, &b.rpc.d);
+    ASSERT_ERR(ERR_UNCERTAIN, call(&b, p.path, LIMIT_NS));
+    bad_peer_end(&b, &p);
 }
 
 TEST(request_beyond_the_bound_is_not_sent)
 {
     _cleanup_(bench_done) struct bench b;
-    const struct grpc_call c = { "/nowhere", METHOD, LIMIT_NS, NULL };
+    const struct rpc_request q = { .socket = "/nowhere",
+                                   .method = METHOD,
+                                   .message = { "", RPC_MESSAGE_BYTES_MAX + 1 },
+                                   .limit_ns = LIMIT_NS };
 
     bench_init(&b);
-    ASSERT_ERR(ERR_TOO_LARGE, grpc_call(&c, (struct str){ "", GRPC_MESSAGE_BYTES_MAX + 1 }, &b.answer, &err));
+    b.call.call.done = test_call_on_done;
+    ASSERT_ERR(ERR_TOO_LARGE, rpc_call_start(b.rpc.client, &q, &b.call.call, &err));
 }
 
 /* --- Messages from outside --- */
@@ -316,18 +341,18 @@ TEST(request_beyond_the_bound_is_not_sent)
 TEST(answers_are_bounded_and_checked)
 {
     _cleanup_(buf_done_p) struct buf many = BUF_INIT((size_t)32 << 20);
-    _cleanup_(csi_message_free) ProtobufCMessage *m = NULL;
+    _cleanup_(rpc_message_free) ProtobufCMessage *m = NULL;
 
-    ASSERT_ERR(ERR_TIMEOUT, csi_answer_read(CSI_NODE_INFO, STR_LIT("\xff\xff\xff"), &m, &err));
+    ASSERT_ERR(ERR_UNCERTAIN, csi_answer_read(CSI_NODE_INFO, STR_LIT("\xff\xff\xff"), &m, &err));
     ASSERT_STR("the answer to /csi.v1.Node/NodeGetInfo cannot be read", err.msg);
-    ASSERT_ERR(ERR_TIMEOUT, csi_answer_read(CSI_NODE_INFO,
-                                            STR_LIT("\x0a\x7f"
-                                                    "a"),
-                                            &m, &err));
+    ASSERT_ERR(ERR_UNCERTAIN, csi_answer_read(CSI_NODE_INFO,
+                                              STR_LIT("\x0a\x7f"
+                                                      "a"),
+                                              &m, &err));
     /* Two bytes each on the wire, a struct each in memory. */
     for (size_t i = 0; i < (size_t)4 << 20; i++)
         buf_add(&many, "\x0a", 2);
-    ASSERT_ERR(ERR_TIMEOUT, csi_answer_read(CSI_NODE_CAPABILITIES, buf_str(&many), &m, &err));
+    ASSERT_ERR(ERR_UNCERTAIN, csi_answer_read(CSI_NODE_CAPABILITIES, buf_str(&many), &m, &err));
     assert_null(m);
     /* What a newer driver says besides is passed over. */
     ASSERT_OK(csi_answer_read(CSI_NODE_INFO, STR_LIT("\x0a\x01n\xfa\x01\x02hi"), &m, &err));
