@@ -123,7 +123,6 @@ ALLOWED_CALLS = [
 FOR_TESTS = {
     "explanation_looks": "shows what one slice of an explanation has cost",
     "field_selector_format": "writes what was parsed: tests and a fuzz target compare the two",
-    "grpc_read": "the reader of answers by itself, for a fuzz target",
     "http_strangers": "shows how many connections count against the limit",
     "io_replace_file_at": "the part of io_replace_file() that is tested against a descriptor",
     "kind_by_plural": "finds a kind as paths name it, for tables of tests",
@@ -135,26 +134,15 @@ FOR_TESTS = {
     "object_decode_any": "decodes an object of any kind, for tests of bad input and a fuzz target",
     "object_field": "reads a field of any object by its path, for tables of tests",
     "omap_check": "checks the invariants of the map, after every step of its test",
+    "pool_is_idle": "lets a test wait for workers that need the loop meanwhile",
     "quantity_sub": "proves quantity_add() by undoing it",
     "registry_expandable_by_spec": "a part of the plugin contract: the expand controller has its own table",
     "registry_persistent_by_spec": "a part of the plugin contract that nothing here needs yet",
     "volume_index_count": "shows how much is in the index",
     "volume_index_free_count": "shows how much of it is free",
-    **dict.fromkeys(
-        (
-            "api_count_conflicts",
-            "api_read",
-            "rpc_call_hold",
-            "rpc_call_resume",
-            "rpc_call_start",
-            "rpc_client_new",
-            "rpc_read",
-            "rpc_wait",
-            "sync_await_writer",
-            "sync_fail",
-        ),
-        "new: its users follow, and remove it from here",
-    ),
+    "rpc_call_hold": "back-pressure of a streaming answer, proved before its first user in the program",
+    "rpc_call_resume": "the same",
+    "rpc_read": "the reader of answers by itself, for a fuzz target",
     "yaml_parse": "reads one document, for tests of the reader of streams",
 }
 
