@@ -62,7 +62,7 @@ const char *call_copy(struct call *c, struct str s)
 
 void call_add_header(struct call *c, const char *name, const char *value)
 {
-    (void)vec_push(&c->headers, (struct answer_header){ name, value }); /* without memory: without it */
+    (void)vec_push(&c->headers, (struct http_header){ name, value }); /* without memory: without it */
 }
 
 void call_warn(struct call *c, struct str text)

@@ -10,7 +10,6 @@
 #include "daemon/settings.h"
 #include "io/env.h"
 #include "io/pool.h"
-#include "node/agent.h"
 #include "plugins/builtin.h"
 #include "plugins/flex/prober.h"
 #include "plugins/registry.h"
@@ -282,8 +281,7 @@ void components_start(struct components *c)
 
 /* --- What they know --- */
 
-/* Takes NULL: nothing is known then. */
-static struct why_world world_of(const struct components *c)
+struct why_world components_world(const struct components *c)
 {
     static const char *const no_provisioners[] = { NULL };
     struct why_world w = { .provisioners = no_provisioners };
@@ -300,45 +298,6 @@ static struct why_world world_of(const struct components *c)
         if (c->running[i].row->explain)
             c->running[i].row->explain(c->running[i].component, &w);
     return w;
-}
-
-int components_check_node(const struct components *c, struct error *err)
-{
-    struct why_world w = world_of(c);
-
-    return w.agent ? agent_check(w.agent, err) : 0;
-}
-
-void components_write_stats(const struct components *c, struct buf *out)
-{
-    struct why_world w = world_of(c);
-
-    if (w.agent)
-        agent_write_stats(w.agent, out);
-    else
-        buf_add_cstr(out, "{}");
-}
-
-void components_write_provisioners(const struct components *c, struct buf *out)
-{
-    struct why_world w = world_of(c);
-
-    buf_add_char(out, '[');
-    for (size_t i = 0; w.provisioners[i]; i++) {
-        buf_add_cstr(out, i ? "," : "");
-        json_write_string(out, str_of(w.provisioners[i]));
-    }
-    buf_add_char(out, ']');
-}
-
-int components_explain(const struct components *c, const struct why_question *q, struct explanation **ret,
-                       struct error *err)
-{
-    struct why_world w = world_of(c);
-
-    if (!c || !c->kinds || components_missing(c))
-        return error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
-    return explanation_new(&w, q, ret, err);
 }
 
 void components_count_waiting(const struct components *c, struct server_status *s)

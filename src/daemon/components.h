@@ -12,14 +12,12 @@
 #include <stdint.h>
 
 #include "api/json.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "host/guard.h"
 #include "machinery/parts.h"
 #include "plugins/plugin.h"
-#include "why/explanation.h"
 #include "why/world.h"
 
 struct components;
@@ -35,12 +33,7 @@ enum {
     DAEMON_CONTROLLERS = 1 << 0,
     DAEMON_SCHEDULER = 1 << 1,
     DAEMON_NODE = 1 << 2,
-    DAEMON_PART_END = 1 << 3,
 };
-
-/* "controllers" of DAEMON_CONTROLLERS, and back; 0 for a name of none. */
-const char *daemon_part_name(unsigned part);
-unsigned daemon_part_of(struct str name);
 
 /* A program is a selection of components. */
 struct daemon_program {
@@ -53,6 +46,8 @@ extern const struct daemon_program daemon_serve;
 extern const struct daemon_program daemon_controllers;
 extern const struct daemon_program daemon_scheduler;
 extern const struct daemon_program daemon_node;
+/* Those that are one part, NULL at the end; the part has the program's name. */
+extern const struct daemon_program *const daemon_parts[];
 
 /* What a component is made from. */
 struct component_env {
@@ -136,17 +131,9 @@ void components_start(struct components *c);
 
 /* The name of the first kind whose cache is not filled yet; NULL when all are. */
 const char *components_missing(const struct components *c);
-/* 0, or what the node still waits for. */
-int components_check_node(const struct components *c, struct error *err);
-
-/* The node's statistics, as JSON; an empty object without a node. Takes NULL, as on the way up and down. */
-void components_write_stats(const struct components *c, struct buf *out);
-/* The names of the provisioners in this process, as a JSON array. Takes NULL. */
-void components_write_provisioners(const struct components *c, struct buf *out);
-/* Why an object is as it is, from the caches and components of this process, which must not go before the
- * last step. ERR_UNAVAILABLE while the caches are not filled, and without them. Takes NULL. */
-int components_explain(const struct components *c, const struct why_question *q, struct explanation **ret,
-                       struct error *err);
+/* What they know, for explanations and for questions to one of them; valid until they stop. Takes NULL:
+ * nothing is known then. */
+struct why_world components_world(const struct components *c);
 /* Counts what waits, and names the CSI drivers. Nothing is counted where there are too many objects for one
  * turn of the loop. The caches must be filled. */
 void components_count_waiting(const struct components *c, struct server_status *s);

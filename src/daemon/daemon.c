@@ -3,10 +3,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include "apiserver/http.h"
 #include "base/log.h"
 #include "daemon/daemon_int.h"
 #include "daemon/server_status.h"
+#include "http/http.h"
 #include "io/clock.h"
 #include "io/job.h"
 #include "io/random.h"

@@ -5,27 +5,14 @@
 #include <string.h>
 
 #include "apiserver/authenticate.h"
-#include "apiserver/http.h"
+#include "apiserver/call_http.h"
 #include "apiserver/local_client.h"
 #include "apiserver/pki_renewal.h"
 #include "apiserver/store_facts.h"
+#include "http/http.h"
 #include "io/clock.h"
 #include "io/random.h"
 #include "store/store.h"
-
-static void serve_call(void *ctx, struct call *c)
-{
-    struct daemon *d = ctx;
-
-    apiserver_serve(d->embedded.server, c);
-}
-
-static const char *identify_call(void *ctx, struct call *c)
-{
-    struct daemon *d = ctx;
-
-    return apiserver_identify(d->embedded.server, c);
-}
 
 /* --- Store and identity --- */
 
@@ -83,9 +70,9 @@ static int open_http(struct daemon *d, struct error *err)
     bool is_plain = d->settings->is_insecure;
     struct http_options o = { .loop = d->loop,
                               .address = d->settings->address,
-                              .serve = serve_call,
-                              .identify = identify_call,
-                              .ctx = d };
+                              .serve = call_http_serve,
+                              .identify = call_http_identify,
+                              .ctx = &s->server };
     int r = io_random(&o.seed, sizeof o.seed, err);
 
     o.key_pem = is_plain ? NULL : buf_cstr(&s->pki.server_key);

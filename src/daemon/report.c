@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apiserver/http.h"
 #include "apiserver/slow_answer.h"
 #include "base/log.h"
 #include "daemon/server_status.h"
+#include "http/http.h"
 #include "io/path.h"
+#include "node/agent.h"
+#include "why/explanation.h"
 
 /* How long the components are waited for before it is said that the server is ready. */
 #define READY_NS (10 * NS_PER_S)
@@ -21,8 +23,22 @@
 void report_write_stats(void *ctx, struct buf *out)
 {
     const struct daemon *d = ctx;
+    struct why_world w = components_world(d->components);
 
-    components_write_stats(d->components, out);
+    if (w.agent)
+        agent_write_stats(w.agent, out);
+    else
+        buf_add_cstr(out, "{}");
+}
+
+static void write_provisioners(const char *const *names, struct buf *out)
+{
+    buf_add_char(out, '[');
+    for (size_t i = 0; names[i]; i++) {
+        buf_add_cstr(out, i ? "," : "");
+        json_write_string(out, str_of(names[i]));
+    }
+    buf_add_char(out, ']');
 }
 
 /* An explanation that a client waits for. */
@@ -56,17 +72,20 @@ int report_explain(void *ctx, const char *path, bool all, struct buf *out, struc
     _cleanup_(explanation_free_p) struct explanation *explanation = NULL;
     struct why_question q = { .shows_all = all };
     const struct daemon *d = ctx;
+    struct why_world w = components_world(d->components);
     char names[WHY_PATH_BYTES_MAX];
     struct why_answer *x;
     int r;
 
     if (strcmp(path, "provisioners") == 0) {
-        components_write_provisioners(d->components, out);
+        write_provisioners(w.provisioners, out);
         return 0;
     }
     r = why_read_path(path, names, &q, err);
+    if (r == 0 && (!d->components || components_missing(d->components)))
+        r = error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
     if (r == 0)
-        r = components_explain(d->components, &q, &explanation, err);
+        r = explanation_new(&w, &q, &explanation, err);
     if (r < 0)
         return r;
     x = malloc(sizeof *x);
@@ -102,9 +121,9 @@ static void fill_status(const struct daemon *d, struct server_status *ret)
                                    .kubeconfig = str_of(d->kubeconfig),
                                    .user = str_of(d->user),
                                    .may_mount = io_may_mount() };
-    for (unsigned part = 1; part < DAEMON_PART_END; part <<= 1)
-        if (s->parts & part)
-            server_status_add(&ret->parts, str_of(daemon_part_name(part)));
+    for (size_t i = 0; daemon_parts[i]; i++)
+        if (s->parts & daemon_parts[i]->parts)
+            server_status_add(&ret->parts, str_of(daemon_parts[i]->name));
     if (s->parts & DAEMON_NODE)
         ret->node = str_of(s->node.name ? s->node.name : d->host);
     fill_provisioners(s, &ret->provisioners);
@@ -131,9 +150,11 @@ static int check_caches(void *ctx, struct error *err)
 static int check_node(void *ctx, struct error *err)
 {
     const struct daemon *d = ctx;
+    struct why_world w = components_world(d->components);
 
-    return d->components ? components_check_node(d->components, err)
-                         : error_set(err, ERR_UNAVAILABLE, "waiting for the server's version");
+    if (!d->components)
+        return error_set(err, ERR_UNAVAILABLE, "waiting for the server's version");
+    return w.agent ? agent_check(w.agent, err) : 0;
 }
 
 static int check_leader(void *ctx, struct error *err)
@@ -171,18 +192,18 @@ static int check_ready(void *ctx, struct error *err)
 }
 
 /* 0, or what the components of a server still wait for. */
-static int check_components(const struct daemon *d, struct error *err)
+static int check_components(struct daemon *d, struct error *err)
 {
     const char *missing = d->components ? components_missing(d->components) : NULL;
 
     if (missing)
         return error_set(err, ERR_UNAVAILABLE, "waiting for the caches: %s", missing);
-    return d->components ? components_check_node(d->components, err) : 0;
+    return d->components ? check_node(d, err) : 0;
 }
 
 static void describe(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
 {
-    const struct daemon *d = ctx;
+    struct daemon *d = ctx;
     struct error err;
 
     if (!d->program->has_server)

@@ -146,14 +146,18 @@ static int read_without(struct daemon_settings *s, struct error *err)
 
     while (rest.s && rest.len) {
         struct str name = str_trim(str_next(&rest, ','));
-        unsigned part = daemon_part_of(name);
+        const struct daemon_program *const *part = daemon_parts;
 
-        if (!part && !str_is(name, "api"))
+        while (*part && !str_is(name, (*part)->name))
+            part++;
+        if (*part)
+            s->parts &= ~(*part)->parts;
+        else if (str_is(name, "api"))
+            has_api = false;
+        else
             return error_set(err, ERR_INVALID,
                              "--without: unknown part '%.*s'; parts are api, controllers, scheduler and node",
                              STR_ARG(name));
-        has_api = has_api && part;
-        s->parts &= ~part;
     }
     if (!has_api)
         return error_set(err, ERR_INVALID, "--without api leaves nothing to run in this version");

@@ -178,48 +178,27 @@ static bool has_local(const struct daemon_settings *s)
     (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
 
 #define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
-#define CONTROLLER(x) .part = DAEMON_CONTROLLERS, .lease = "berth-controllers", LIFE(x)
+#define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)
+#define CONTROLLER(x) .name = #x, .part = DAEMON_CONTROLLERS, .lease = "berth-controllers", LIFE(x)
+/* With workers of its own, since erasing a disk takes hours. */
+#define PROVISIONER(x)                                                                                 \
+    CONTROLLER(x), .section = "provisioners", .read_section = read_provisioners, .is_wanted = has_##x, \
+                   NEEDS_WORKERS(8, QUEUE_MAX)
 
 const struct component daemon_components[] = {
-    { .name = "binder",
-      CONTROLLER(binder),
-      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES,
-      .workers = 4,
-      .queue_max = QUEUE_MAX,
+    { CONTROLLER(binder), .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES, NEEDS_WORKERS(4, QUEUE_MAX),
       .explain = explain_binder },
-    { .name = "attach",
-      CONTROLLER(attach),
-      .kinds = VOLUMES | CLAIMS | PODS | NODES | CSI,
-      .workers = ATTACH_WORKERS,
-      .queue_max = ATTACH_QUEUE_MAX,
-      .plugins = plugins_attachable,
+    { CONTROLLER(attach), .kinds = VOLUMES | CLAIMS | PODS | NODES | CSI,
+      NEEDS_WORKERS(ATTACH_WORKERS, ATTACH_QUEUE_MAX), .plugins = plugins_attachable,
       .plugins_failure = "could not initialize volume plugins for Attach/Detach Controller",
       .explain = explain_attach },
-    { .name = "protect",
-      CONTROLLER(protect),
-      .kinds = VOLUMES | CLAIMS | PODS,
+    { CONTROLLER(protect), .kinds = VOLUMES | CLAIMS | PODS,
       .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) },
-    { .name = "expand", CONTROLLER(expand), .kinds = VOLUMES | CLAIMS },
-    { .name = "ephemeral", CONTROLLER(ephemeral), .kinds = CLAIMS | PODS },
-    { .name = "stranded", CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES },
-    /* Workers of their own, since erasing a disk takes hours. */
-    { .name = "nfs-subdir",
-      CONTROLLER(nfs),
-      .kinds = VOLUMES | CLAIMS | CLASSES | NODES,
-      .section = "provisioners",
-      .read_section = read_provisioners,
-      .workers = 8,
-      .queue_max = QUEUE_MAX,
-      .is_wanted = has_nfs,
-      .explain = explain_nfs },
-    { .name = "local",
-      CONTROLLER(local),
-      .kinds = VOLUMES | CLASSES | NODES,
-      .section = "provisioners",
-      .read_section = read_provisioners,
-      .workers = 8,
-      .queue_max = QUEUE_MAX,
-      .is_wanted = has_local },
+    { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS },
+    { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS },
+    { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES },
+    { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs },
+    { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES },
     { .name = "scheduler",
       .part = DAEMON_SCHEDULER,
       .lease = "berth-scheduler",
@@ -230,8 +209,7 @@ const struct component daemon_components[] = {
     { .name = "node",
       .part = DAEMON_NODE,
       LIFE(agent),
-      .workers = NODE_WORKERS,
-      .queue_max = QUEUE_MAX,
+      NEEDS_WORKERS(NODE_WORKERS, QUEUE_MAX),
       .plugins = plugins_of_node,
       .explain = explain_agent },
     { 0 },
@@ -239,23 +217,14 @@ const struct component daemon_components[] = {
 
 /* --- Selections --- */
 
-const struct daemon_program daemon_serve = { "serve", DAEMON_PART_END - 1, .has_server = true };
+const struct daemon_program daemon_serve = { "serve", DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_NODE,
+                                             true };
 const struct daemon_program daemon_controllers = { "controllers", DAEMON_CONTROLLERS, false };
 const struct daemon_program daemon_scheduler = { "scheduler", DAEMON_SCHEDULER, false };
 const struct daemon_program daemon_node = { "node", DAEMON_NODE, false };
 
-const char *daemon_part_name(unsigned part)
-{
-    return part == DAEMON_CONTROLLERS ? "controllers" : part == DAEMON_SCHEDULER ? "scheduler" : "node";
-}
-
-unsigned daemon_part_of(struct str name)
-{
-    for (unsigned part = 1; part < DAEMON_PART_END; part <<= 1)
-        if (str_is(name, daemon_part_name(part)))
-            return part;
-    return 0;
-}
+const struct daemon_program *const daemon_parts[] = { &daemon_controllers, &daemon_scheduler, &daemon_node,
+                                                      NULL };
 
 const char *daemon_lease(unsigned parts)
 {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/die.h"
-#include "base/die.h"
 #include "base/log.h"
 #include "base/mutant.h"
 #include "machinery/merge_patch.h"
@@ -334,7 +333,9 @@ static enum sync_result change_finalizers(struct controller *c, struct str key, 
                                           const char *finalizer, bool adds, struct informer *informer)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct api_write_options w = { .request = { .verb = CLIENT_PATCH }, .object = o, .informer = informer };
+    struct api_write_options w = {
+        .request = { .verb = CLIENT_PATCH }, .object = o, .step = API_STEP_FINALIZER, .informer = informer
+    };
     struct merge_patch p;
 
     log_info(adds ? "adding finalizer" : "removing finalizer", LOG_STR("kind", o->kind->name),

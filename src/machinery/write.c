@@ -33,12 +33,19 @@ static_assert(ARRAY_LEN(patience_table) == API_PATIENCE_COUNT, "say how for each
 
 const char *const api_step_names[] = {
     [API_STEP_OTHER] = "other",
+    [API_STEP_ATTACHMENT] = "attachment",
     [API_STEP_CLAIM_CLASS] = "claim-class",
     [API_STEP_CLAIM_REF] = "claim-ref",
     [API_STEP_CLAIM_STATUS] = "claim-status",
     [API_STEP_CLAIM_VOLUME] = "claim-volume",
+    [API_STEP_CONDITION] = "condition",
+    [API_STEP_DISK] = "disk",
+    [API_STEP_FINALIZER] = "finalizer",
     [API_STEP_MIGRATE] = "migrate",
+    [API_STEP_NODE_STATUS] = "node-status",
     [API_STEP_PROVISIONER] = "provisioner",
+    [API_STEP_RESIZE] = "resize",
+    [API_STEP_SELECTED_NODE] = "selected-node",
     [API_STEP_UNBIND] = "unbind",
     [API_STEP_VOLUME_STATUS] = "volume-status",
 };
@@ -55,7 +62,7 @@ int api_count_conflicts(struct api *a, struct metrics *m, struct error *err)
                                              .type = METRIC_COUNTER,
                                              .labels = labels };
 
-    return m ? metrics_share_family(m, &desc, &a->conflicts, err) : 0;
+    return metrics_share_family(m, &desc, &a->conflicts, err);
 }
 
 /* --- One write of an object at a time --- */

@@ -17,7 +17,7 @@ TEST(every_row_is_whole)
 {
     for (const struct component *c = daemon_components; c->name; c++) {
         assert_true(c->new && c->start && c->stop);
-        assert_non_null(daemon_part_name(c->part));
+        assert_true(c->part & daemon_serve.parts);
         assert_int_equal(c->part & (c->part - 1), 0); /* one part */
         assert_int_equal(c->kinds & c->kinds_optional, 0);
         assert_true(!c->workers == !c->queue_max);
@@ -43,17 +43,20 @@ TEST(the_components_of_a_part_share_a_lease)
 TEST(programs_select_parts)
 {
     unsigned all = 0;
+    size_t i = 0;
 
-    for (size_t i = 1; i < ARRAY_LEN(programs); i++) {
-        assert_int_equal(daemon_part_of(str_of(programs[i]->name)), programs[i]->parts);
-        ASSERT_STR(programs[i]->name, daemon_part_name(programs[i]->parts));
-        assert_false(programs[i]->has_server);
-        all |= programs[i]->parts;
+    for (; daemon_parts[i]; i++) {
+        const struct daemon_program *p = daemon_parts[i];
+
+        assert_ptr_equal(p, programs[i + 1]);
+        assert_int_equal(p->parts & (p->parts - 1), 0); /* one part */
+        assert_int_equal(p->parts & all, 0);            /* of its own */
+        assert_false(p->has_server);
+        all |= p->parts;
     }
+    assert_int_equal(i + 1, ARRAY_LEN(programs));
     assert_int_equal(daemon_serve.parts, all);
     assert_true(daemon_serve.has_server);
-    assert_int_equal(daemon_part_of(STR_LIT("api")), 0);
-    assert_int_equal(daemon_part_of(STR_LIT("")), 0);
 }
 
 /* --- Sections of a file --- */

@@ -111,7 +111,6 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     if (!a)
         return error_no_memory(err);
     a->o = *o;
-    a->api = (struct api){ .client = o->part.client, .loop = o->part.loop, .manager = ATTACH_MANAGER };
     TAILQ_INIT(&a->ops);
     TAILQ_INIT(&a->verifications);
     TAILQ_INIT(&a->waiting_turns);
@@ -119,6 +118,8 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     worlds_init(a);
     csi_attach_init(a);
     r = open_caches(a, err);
+    if (r == 0)
+        r = part_api(&o->part, ATTACH_MANAGER, &a->api, err);
     if (r == 0)
         r = part_recorder(&o->part, COMPONENT, &a->recorder, err);
     if (r == 0)

@@ -303,6 +303,7 @@ static struct api_write_options write_of(struct csi_work *c, enum client_verb ve
     return (struct api_write_options){
         .api = c->owner->attach->api,
         .request = { .verb = verb, .kind = kind_info(KIND_ATTACHMENT), .name = c->name },
+        .step = API_STEP_ATTACHMENT,
         .informer = c->owner->attach->attachments,
         .done = done,
         .ctx = c

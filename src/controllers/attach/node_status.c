@@ -244,6 +244,7 @@ static void send_status(struct attach *a, struct worlds_node *n, const struct ob
                                    .request = { .verb = CLIENT_PATCH, .subresource = "status" },
                                    .object = o,
                                    .failed = write_patch(a, n, o, &body),
+                                   .step = API_STEP_NODE_STATUS,
                                    .done = on_answer,
                                    .ctx = n };
 

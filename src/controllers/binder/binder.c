@@ -689,7 +689,7 @@ static int make_parts(struct binder *b, struct error *err)
     if (r == 0)
         r = binder_metrics_new(b, &b->metrics, err);
     if (r == 0)
-        r = api_count_conflicts(&b->api, b->o.part.metrics, err);
+        r = part_api(&b->o.part, BINDER_FIELD_MANAGER, &b->api, err);
     return r < 0 ? r : make_queues(b, err);
 }
 
@@ -701,7 +701,6 @@ int binder_new(const struct binder_options *o, struct binder **ret, struct error
     if (!b)
         return error_no_memory(err);
     b->o = *o;
-    b->api = (struct api){ .client = o->part.client, .loop = o->part.loop, .manager = BINDER_FIELD_MANAGER };
     TAILQ_INIT(&b->ops);
     json_init(&b->doc, DOC_BYTES_MAX);
     timer_init(&b->sweep, o->part.loop, sweep, b);

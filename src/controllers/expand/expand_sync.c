@@ -86,6 +86,7 @@ static void patch(struct expansion *x, const struct object *o, const char *subre
         .object = o,
         .body = buf_str(body),
         .failed = failed,
+        .step = API_STEP_RESIZE,
         .informer = cache_of(x, o),
         .done = done,
         .ctx = x

@@ -437,9 +437,9 @@ static int local_open(struct local *l, struct error *err)
     if (!l->nodes)
         return -(int)err->code;
     rng_init(&l->rng, part_seed(&l->o.part, "local-volume-provisioner"));
-    l->api = (struct api){
-        .client = l->o.part.client, .loop = l->o.part.loop, .manager = LOCAL_FIELD_MANAGER, .rng = &l->rng
-    };
+    if (part_api(&l->o.part, LOCAL_FIELD_MANAGER, &l->api, err) < 0)
+        return -(int)err->code;
+    l->api.rng = &l->rng;
     l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
     if (!l->watches)

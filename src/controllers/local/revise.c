@@ -239,6 +239,7 @@ static bool revise(struct local *l, const struct volume *v)
     struct api_write_options w = { .api = l->api,
                                    .request = { .verb = CLIENT_PATCH },
                                    .object = &v->obj,
+                                   .step = API_STEP_DISK,
                                    .informer = l->volumes,
                                    .done = on_revised,
                                    .ctx = l };

@@ -204,6 +204,7 @@ static void give_back_node(struct provisioner_op *x, const struct error *why)
     struct api_write_options w = { .api = x->provisioner->api,
                                    .request = { .verb = CLIENT_PATCH },
                                    .object = c,
+                                   .step = API_STEP_SELECTED_NODE,
                                    .informer = x->provisioner->claims_cache,
                                    .done = on_node_given_back,
                                    .ctx = x };

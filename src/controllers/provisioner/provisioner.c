@@ -175,7 +175,9 @@ static int provisioner_open(struct provisioner *p, struct error *err)
     p->nodes = p->classes ? informers_get(all, KIND_NODE, err) : NULL;
     if (!p->nodes)
         return -(int)err->code;
-    r = part_recorder(&p->o.part, p->o.name, &p->recorder, err);
+    r = part_api(&p->o.part, PROVISIONER_FIELD_MANAGER, &p->api, err);
+    if (r == 0)
+        r = part_recorder(&p->o.part, p->o.name, &p->recorder, err);
     if (r == 0)
         r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
     if (r == 0)

@@ -1,4 +1,4 @@
-#include "apiserver/http_head.h"
+#include "http/head.h"
 
 #include <string.h>
 

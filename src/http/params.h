@@ -1,6 +1,6 @@
 /* The parameters behind the question mark of a request. */
-#ifndef BERTH_APISERVER_PARAMS_H
-#define BERTH_APISERVER_PARAMS_H
+#ifndef BERTH_HTTP_PARAMS_H
+#define BERTH_HTTP_PARAMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

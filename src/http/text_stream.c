@@ -1,7 +1,10 @@
-#include "apiserver/text_stream.h"
+#include "http/text_stream.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 struct text_stream {
     struct stream stream;

@@ -9,16 +9,16 @@
  *
  * A run that resumes connections walks all suspended ones, watches included: O(connections) a turn in which
  * something is answered late. */
-#include "apiserver/http.h"
+#include "http/http.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apiserver/http_head.h"
-#include "apiserver/http_int.h"
-#include "apiserver/tls.h"
+#include "http/head.h"
+#include "http/http_int.h"
+#include "http/tls.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/poll.h"
@@ -161,7 +161,7 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
     add_option(&options, MHD_OPTION_LISTEN_SOCKET, fd, NULL);
     add_option(&options, MHD_OPTION_CONNECTION_LIMIT, http_share_connections(h, connections_max(o)), NULL);
     add_option(&options, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory_bytes, NULL);
-    /* Of inactivity; catches who does not read. The other limits are in http_conn.c. */
+    /* Of inactivity; catches who does not read. The other limits are in conn.c. */
     add_option(&options, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)((h->idle_ms_max + 999) / 1000), NULL);
     if (http_head_library_is_strict())
         add_option(&options, MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL);
@@ -210,7 +210,6 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     h->identify = o->identify;
     h->ctx = o->ctx;
     h->seed = o->seed;
-    h->has_no_users = o->has_no_users;
     h->stranger_ms_max = o->stranger_ms_max ? o->stranger_ms_max : HTTP_STRANGER_MS_MAX;
     h->request_ms_max = o->request_ms_max ? o->request_ms_max : HTTP_REQUEST_MS_MAX;
     h->idle_ms_max = o->idle_ms_max ? o->idle_ms_max : HTTP_IDLE_MS_MAX;
@@ -291,7 +290,7 @@ void http_quiesce(struct http *h)
     fd = MHD_quiesce_daemon(h->daemon); /* the listening socket is ours again */
     closep(&fd);
     TAILQ_FOREACH(c, &h->conns, link)
-    if (!c->request)
+    if (!c->exchange)
         http_conn_end(c);
 }
 

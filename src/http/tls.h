@@ -1,16 +1,17 @@
-/* What the carrier needs of TLS besides the library that speaks it: the key and certificates that connections
- * use, which may be replaced while the server runs, and the peer's certificate afterwards. */
-#ifndef BERTH_APISERVER_TLS_H
-#define BERTH_APISERVER_TLS_H
+/* What the HTTP server needs of TLS besides the library that speaks it: the key and certificates that
+ * connections use, which may be replaced while the server runs, and the peer's certificate afterwards. */
+#ifndef BERTH_HTTP_TLS_H
+#define BERTH_HTTP_TLS_H
 
 #include <stdbool.h>
 
-#include "apiserver/peer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
 /* TLS 1.2 and newer. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
+struct peer;
 
 /* A key, its certificate and the CA of clients. A session holds a reference until its end. */
 struct tls_identity;

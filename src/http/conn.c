@@ -1,14 +1,14 @@
-/* Connections: who is there, how long they may take, and streams.
+/* Connections: their peers, deadlines, limits and streams.
  *
- * Deadlines. The library counts inactivity alone, so that a client that sends a byte a minute stays for ever.
- * Here each request has an end by which it must be complete: the first one stranger_ms_max after the
- * connection began, others request_ms_max after their line, and idle_ms_max after the last answer. Every
- * request sets and lifts it, so the timer is moved only when it would come too late; when it comes too early
- * it looks and goes on.
+ * Deadlines. The library limits inactivity only, so that a client that sends one byte per minute is never
+ * disconnected. Here each request has a deadline by which it must be complete: the first one stranger_ms_max
+ * after the connection began, others request_ms_max after their line, and idle_ms_max after the last answer.
+ * Every request sets and clears the deadline, so the timer is moved only when it would fire too late; when it
+ * fires too early it is armed again.
  *
- * Strangers. A client that has not shown who it is (by a request of a known user; without identities, by any)
- * belongs to a share of the connections that is limited. A new connection is always accepted: the oldest
- * stranger's that waits for no answer ends for it.
+ * Strangers. A client is a stranger until an answer says that it is known. Strangers have a limited share of
+ * the connections. A new connection is always accepted: above the limit the oldest stranger that waits for no
+ * answer is disconnected.
  *
  * Ending. The library has no call for it, but sees a socket that has been shut down, whatever state it is in;
  * a suspended connection is resumed for it.
@@ -16,13 +16,13 @@
  * Streams. The library pulls when the socket takes more. When there is nothing the connection is suspended
  * until wake(); since nobody reads from a suspended connection, its descriptor is watched for the client's
  * leaving. */
-#include "apiserver/http_int.h"
+#include "http/http_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apiserver/tls.h"
+#include "http/tls.h"
 
 /* The library's buffer for clients of HTTP/1.0, who know no chunks. */
 #define HTTP_STREAM_BLOCK_BYTES 1024
@@ -120,8 +120,8 @@ static void http_conn_free(struct http_conn *c)
 {
     if (!c)
         return;
-    if (c->request)
-        http_request_leave(c); /* the library forgets to tell when it runs out of memory */
+    if (c->exchange)
+        http_exchange_leave(c); /* the library forgets to tell when it runs out of memory */
     timer_disarm(&c->alarm);
     http_conn_hold(c, 0);
     http_conn_leave_strangers(c);
@@ -184,10 +184,10 @@ void http_conn_resume(struct http_conn *c)
     loop_defer(&c->http->run);
 }
 
-/* With the server or waiting for its turn: the headers must stay until the answer. */
-static bool has_call(const struct http_conn *c)
+/* With the handler or waiting for its turn: the headers must stay until the answer. */
+static bool has_request(const struct http_conn *c)
 {
-    return c->request && !c->request->is_answered;
+    return c->exchange && !c->exchange->is_answered;
 }
 
 static void http_conn_was_ended(struct http_conn *c)
@@ -198,7 +198,7 @@ static void http_conn_was_ended(struct http_conn *c)
     /* After some bad requests the library no longer looks at the socket; but it does look at the time. */
     (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
     loop_defer(&c->http->run);
-    if (c->is_suspended && !has_call(c))
+    if (c->is_suspended && !has_request(c))
         http_conn_resume(c);
 }
 
@@ -272,10 +272,11 @@ void http_on_stalled(void *ctx)
 /* Its request is complete, and has no answer yet. */
 static bool is_being_served(const struct http_conn *c)
 {
-    return has_call(c) && (c->request->is_served || c->request->turn.flow);
+    return has_request(c) && (c->exchange->is_served || c->exchange->turn.flow);
 }
 
-/* The oldest strangers, but none whose request is being served: that takes no longer than the server does. */
+/* The oldest strangers, but none whose request is being served: that takes no longer than the handler does.
+ */
 static void http_end_strangers(struct http *h)
 {
     struct http_conn *c, *next;

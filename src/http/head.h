@@ -5,8 +5,8 @@
  * differently sees other headers or another end of the request. So the head is compared with what the library
  * has made of it: the library splits it in place, with NULs over line ends and colons, and keeps it until the
  * answer. Newer versions have a setting for it and another layout: there the library is told to be strict. */
-#ifndef BERTH_APISERVER_HTTP_HEAD_H
-#define BERTH_APISERVER_HTTP_HEAD_H
+#ifndef BERTH_HTTP_HEAD_H
+#define BERTH_HTTP_HEAD_H
 
 #include <microhttpd.h>
 #include <stdbool.h>

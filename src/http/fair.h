@@ -10,8 +10,8 @@
  * Flows are FAIR_FLOWS places, found by a hash of who asks: nobody's choice of names makes the table grow.
  * Two users in one place share it, which costs the quiet one its advantage and nothing else. All operations
  * are O(1) and allocate nothing. */
-#ifndef BERTH_APISERVER_FAIR_H
-#define BERTH_APISERVER_FAIR_H
+#ifndef BERTH_HTTP_FAIR_H
+#define BERTH_HTTP_FAIR_H
 
 #include <stdbool.h>
 #include <stdint.h>

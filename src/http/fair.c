@@ -1,4 +1,4 @@
-#include "apiserver/fair.h"
+#include "http/fair.h"
 
 #include <assert.h>
 #include <stddef.h>

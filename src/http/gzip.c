@@ -1,9 +1,11 @@
-#include "apiserver/gzip.h"
+#include "http/gzip.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
+
+#include "base/cleanup.h"
 
 #define GZIP_LEVEL 1
 #define GZIP_WINDOW_BITS (15 + 16) /* 16 more: the gzip format, not zlib's own */

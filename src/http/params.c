@@ -1,4 +1,4 @@
-#include "apiserver/params.h"
+#include "http/params.h"
 
 #include <strings.h>
 

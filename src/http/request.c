@@ -1,20 +1,22 @@
-/* From what the library has read to a call.
+/* From what the library has read to a request.
  *
- * The library decodes paths and takes queries apart in place; the call wants both as they were sent, so the
- * target is copied when the request line has come. It is lenient in what it accepts: what could be read in
- * more than one way (two lengths, a length and chunks, blanks in names, lines without CRLF) is refused here.
+ * The library decodes paths and takes queries apart in place; the handler wants both as they were sent, so
+ * the target is copied when the request line has come. It is lenient in what it accepts: what could be read
+ * in more than one way (two lengths, a length and chunks, blanks in names, lines without CRLF) is refused
+ * here.
  *
- * The life of a request: its line comes (http_on_target), its headers and body (http_on_request), it waits
- * for its turn (fair), it is with the server, the answer is sent, it is over (http_on_completed). */
-#include "apiserver/http_int.h"
+ * The life of an exchange: the request's line comes (http_on_target), its headers and body (http_on_request),
+ * it waits for its turn (fair), it is with the handler, the answer is sent, it is over (http_on_completed).
+ */
+#include "http/http_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "apiserver/http_head.h"
-#include "apiserver/tls.h"
+#include "http/head.h"
+#include "http/tls.h"
 
 /* Blanks and control characters: the library takes the last blank for the end of the target. */
 static bool target_is_clean(const char *target)
@@ -25,28 +27,33 @@ static bool target_is_clean(const char *target)
     return true;
 }
 
-static struct http_request *request_new(struct http_conn *c, const char *target)
+static struct http_exchange *exchange_new(struct http_conn *c, const char *target)
 {
     size_t len = strlen(target);
-    struct http_request *r = calloc(1, sizeof *r + len + 1);
+    struct http_exchange *x = calloc(1, sizeof *x + len + 1);
 
-    if (!r)
+    if (!x)
         return NULL;
-    memcpy(r->target, target, len);
-    call_init(&r->call, &http_carrier, r);
-    r->call.target = (struct str){ r->target, len };
-    buf_init(&r->body, CALL_BODY_BYTES_MAX);
-    r->conn = c;
-    return r;
+    memcpy(x->target, target, len);
+    x->request.target = (struct str){ x->target, len };
+    buf_init(&x->body, HTTP_BODY_BYTES_MAX);
+    x->conn = c;
+    return x;
 }
 
-static void request_free(struct http_request *r)
+void http_exchange_release(struct http_exchange *x)
 {
-    if (!r->is_answered)
-        call_done(&r->call);
-    buf_done(&r->body);
-    (void)peer_free(r->peer);
-    free(r);
+    if (x->request.release)
+        x->request.release(TAKE(x->request.work));
+    x->request.release = NULL;
+}
+
+void http_exchange_free(struct http_exchange *x)
+{
+    http_exchange_release(x);
+    buf_done(&x->body);
+    (void)peer_free(x->peer);
+    free(x);
 }
 
 void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd)
@@ -57,15 +64,15 @@ void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd)
 
     if (!c)
         return NULL;
-    assert(!c->request);
+    assert(!c->exchange);
     if (c->is_known) /* the first one's time has been running since the connection began */
         http_conn_set_deadline(c, h->request_ms_max);
-    c->request = request_new(c, target);
+    c->exchange = exchange_new(c, target);
     /* The library is about to make a record of each argument. A long list of them exhausts its memory, and
      * then it neither answers nor closes. The line is its own to write in: let there be no arguments. */
     if (query)
         query[1] = '\0';
-    return c->request;
+    return c->exchange;
 }
 
 static enum http_method method_of(const char *name)
@@ -133,12 +140,12 @@ static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const cha
 }
 
 /* 0, or the status of a refusal and why. */
-static unsigned find_fault(const struct http_request *r, const struct head_facts *f, const char *version,
+static unsigned find_fault(const struct http_exchange *x, const struct head_facts *f, const char *version,
                            const char **ret_text)
 {
     bool is_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 
-    if (r->call.target.len > r->conn->http->target_bytes_max) {
+    if (x->request.target.len > x->conn->http->target_bytes_max) {
         *ret_text = "414 URI Too Long\n";
         return MHD_HTTP_URI_TOO_LONG;
     }
@@ -160,24 +167,24 @@ static unsigned find_fault(const struct http_request *r, const struct head_facts
 }
 
 /* Of the user, not of the connection nor of anything else that a client can have many of. */
-static uint64_t flow_of(struct http_request *r)
+static uint64_t flow_of(struct http_exchange *x)
 {
-    const struct http *h = r->conn->http;
+    const struct http *h = x->conn->http;
 
-    return h->identify ? siphash13(h->seed, str_of(h->identify(h->ctx, &r->call))) : 0;
+    return h->identify ? siphash13(h->seed, str_of(h->identify(h->ctx, &x->request))) : 0;
 }
 
-/* Gives the request to the server, now or when its turn comes. */
-static enum MHD_Result request_submit(struct http_request *r)
+/* Gives the request to the handler, now or when its turn comes. */
+static enum MHD_Result request_submit(struct http_exchange *x)
 {
-    struct http_conn *c = r->conn;
+    struct http_conn *c = x->conn;
     struct http *h = c->http;
 
-    r->call.body = buf_str(&r->body);
+    x->request.body = buf_str(&x->body);
     http_conn_set_deadline(c, UINT64_MAX);
-    if (fair_submit(&h->fair, &r->turn, flow_of(r)))
+    if (fair_submit(&h->fair, &x->turn, flow_of(x)))
         loop_defer(&h->run_fair);
-    if (!r->is_answered)
+    if (!x->is_answered)
         http_conn_suspend(c);
     return MHD_YES;
 }
@@ -185,100 +192,99 @@ static enum MHD_Result request_submit(struct http_request *r)
 void http_on_turn(void *ctx, struct fair_item *item)
 {
     struct http *h = ctx;
-    struct http_request *r = CONTAINER_OF(item, struct http_request, turn);
+    struct http_exchange *x = CONTAINER_OF(item, struct http_exchange, turn);
 
-    r->is_served = true;
-    h->serve(h->ctx, &r->call);
+    x->is_served = true;
+    h->serve(h->ctx, &x->request);
 }
 
-/* The body of this one is not worth waiting for: it is too large, and the client either has not begun to send
- * it or would not come to an end soon. */
-static bool body_is_hopeless(const struct head_facts *f)
+/* The request is answered without its body: that is too large, and the client either has not begun to send it
+ * or would send more than is read and dropped. */
+static bool body_exceeds_limit(const struct head_facts *f)
 {
-    return f->length > CALL_BODY_BYTES_MAX && (f->expects_continue || f->length > HTTP_DROP_BYTES_MAX);
+    return f->length > HTTP_BODY_BYTES_MAX && (f->expects_continue || f->length > HTTP_DROP_BYTES_MAX);
 }
 
 /* Texts end at a NUL for the library. In its memory the version stands behind the target, a blank between. */
-static bool target_is_whole(const struct http_request *r, const char *url, const char *version)
+static bool target_is_whole(const struct http_exchange *x, const char *url, const char *version)
 {
-    return (uintptr_t)version - (uintptr_t)url == r->call.target.len + 1;
+    return (uintptr_t)version - (uintptr_t)url == x->request.target.len + 1;
 }
 
-static enum MHD_Result request_begin(struct http_request *r, const char *url, const char *method,
+static enum MHD_Result request_begin(struct http_exchange *x, const char *url, const char *method,
                                      const char *version)
 {
-    struct http_conn *c = r->conn;
+    struct http_conn *c = x->conn;
     struct head_facts facts = { 0 };
     const char *text = NULL;
     unsigned status;
 
-    r->is_begun = true;
+    x->is_begun = true;
     http_conn_know(c);
     (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, note_header, &facts);
-    r->call.method = method_of(method);
-    r->call.is_remote = true;
-    r->call.is_tls = c->identity;
-    r->call.local_ip = c->local_ip;
-    r->call.peer = c->peer;
-    r->call.peer_is_invalid = c->peer_is_invalid;
-    facts.has_bad_target = !target_is_whole(r, url, version) || !target_is_clean(r->target);
+    x->request.method = method_of(method);
+    x->request.is_tls = c->identity;
+    x->request.local_ip = c->local_ip;
+    x->request.peer = c->peer;
+    x->request.peer_is_invalid = c->peer_is_invalid;
+    facts.has_bad_target = !target_is_whole(x, url, version) || !target_is_clean(x->target);
     facts.has_bad_line = !http_head_is_clean(c->mhd, method, version);
-    status = find_fault(r, &facts, version, &text);
+    status = find_fault(x, &facts, version, &text);
     if (status != 0)
         return http_refuse(c, status, text);
-    if (!body_is_hopeless(&facts))
+    if (!body_exceeds_limit(&facts))
         return MHD_YES;
-    r->call.body_is_too_large = true;
-    r->must_close = true;
-    return request_submit(r);
+    x->request.body_is_too_large = true;
+    x->must_close = true;
+    return request_submit(x);
 }
 
-static enum MHD_Result request_add_body(struct http_request *r, const char *data, size_t len)
+static enum MHD_Result request_add_body(struct http_exchange *x, const char *data, size_t len)
 {
-    if (!r->call.body_is_too_large && len > CALL_BODY_BYTES_MAX - r->body.len) {
-        r->call.body_is_too_large = true;
-        r->must_close = true;
-        r->dropped_bytes = r->body.len;
-        buf_done(&r->body);
+    if (!x->request.body_is_too_large && len > HTTP_BODY_BYTES_MAX - x->body.len) {
+        x->request.body_is_too_large = true;
+        x->must_close = true;
+        x->dropped_bytes = x->body.len;
+        buf_done(&x->body);
     }
-    if (!r->call.body_is_too_large) {
-        buf_add(&r->body, data, len);
-        return r->body.failed ? MHD_NO : MHD_YES;
+    if (!x->request.body_is_too_large) {
+        buf_add(&x->body, data, len);
+        return x->body.failed ? MHD_NO : MHD_YES;
     }
-    r->dropped_bytes += len;
-    return r->dropped_bytes <= HTTP_DROP_BYTES_MAX ? MHD_YES : MHD_NO;
+    x->dropped_bytes += len;
+    return x->dropped_bytes <= HTTP_DROP_BYTES_MAX ? MHD_YES : MHD_NO;
 }
 
 enum MHD_Result http_on_request(void *ctx, struct MHD_Connection *mhd, const char *url, const char *method,
                                 const char *version, const char *data, size_t *len, void **request_ctx)
 {
-    struct http_request *r = *request_ctx;
+    struct http_exchange *x = *request_ctx;
     size_t data_len = *len;
 
     (void)ctx;
     (void)mhd;
-    if (!r)
+    if (!x)
         return MHD_NO; /* there was no memory for it */
     *len = 0;
-    if (!r->is_begun)
-        return request_begin(r, url, method, version);
+    if (!x->is_begun)
+        return request_begin(x, url, method, version);
     if (data_len > 0)
-        return request_add_body(r, data, data_len);
-    if (r->is_served)
+        return request_add_body(x, data, data_len);
+    if (x->is_served)
         return MHD_NO; /* the library had no memory for the answer */
-    return request_submit(r);
+    return request_submit(x);
 }
 
-void http_request_leave(struct http_conn *c)
+void http_exchange_leave(struct http_conn *c)
 {
-    struct http_request *r = TAKE(c->request);
+    struct http_exchange *x = TAKE(c->exchange);
 
-    fair_cancel(&c->http->fair, &r->turn);
-    if (r->is_served && !r->is_answered) {
-        r->conn = NULL;
-        r->peer = TAKE(c->peer); /* the call points to it */
+    fair_cancel(&c->http->fair, &x->turn);
+    if (x->is_served && !x->is_answered) {
+        x->conn = NULL;
+        x->peer = TAKE(c->peer); /* the request points to it */
     } else {
-        request_free(r);
+        http_exchange_free(x);
     }
 }
 
@@ -290,10 +296,10 @@ void http_on_completed(void *ctx, struct MHD_Connection *mhd, void **request_ctx
 
     (void)code;
     *request_ctx = NULL;
-    if (!c || !c->request)
+    if (!c || !c->exchange)
         return;
     http_conn_hold(c, 0);
-    http_request_leave(c);
+    http_exchange_leave(c);
     if (h->is_quiet)
         http_conn_end(c); /* a stream that began before could not say `Connection: close` */
     else

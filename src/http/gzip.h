@@ -2,13 +2,13 @@
  *
  * Fast rather than small (level 1): a list of objects still shrinks to a tenth. Costs GZIP_HELD_BYTES while
  * it lasts, and about a millisecond for 100 KiB of text. */
-#ifndef BERTH_APISERVER_GZIP_H
-#define BERTH_APISERVER_GZIP_H
+#ifndef BERTH_HTTP_GZIP_H
+#define BERTH_HTTP_GZIP_H
 
 #include <stdbool.h>
 
-#include "apiserver/call.h"
 #include "base/str.h"
+#include "http/stream.h"
 
 #define GZIP_HELD_BYTES ((size_t)300 << 10)
 

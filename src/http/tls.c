@@ -1,4 +1,4 @@
-#include "apiserver/tls.h"
+#include "http/tls.h"
 
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/refcount.h"
 #include "base/vec.h"
+#include "http/message.h"
 #include "io/socket.h"
 
 /* More organizations than any certificate of a sane CA has. */

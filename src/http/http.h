@@ -1,9 +1,9 @@
-/* The HTTP carrier: requests that come over TCP, plain or in TLS, become calls.
+/* The HTTP server: requests over TCP, plain or in TLS, for a handler that answers them.
  *
  * libmicrohttpd reads and writes HTTP/1.1; the loop drives it through its epoll descriptor, so that
- * everything happens on the loop's thread. A call is handed to serve() once its body is complete, and may be
- * answered there and then or at any later time; an answer leaves in the turn it was given in. Clients get
- * their turn as apiserver/fair.h says.
+ * everything happens on the loop's thread. A request is handed to serve() once its body is complete, and may
+ * be answered there and then or at any later time; an answer leaves in the turn it was given in. Users take
+ * turns as fair.h says.
  *
  * Everything that arrives is hostile: sizes, numbers and times are bounded below, and a request that two
  * readers could understand differently is refused with 400.
@@ -11,16 +11,16 @@
  * Costs: a connection holds HTTP_MEMORY_BYTES (and 10 to 20 KiB more in TLS), all of which the library zeroes
  * after every request, so that room for longer headers is paid for by all: docs/decisions/004-http-memory.md.
  */
-#ifndef BERTH_APISERVER_HTTP_H
-#define BERTH_APISERVER_HTTP_H
+#ifndef BERTH_HTTP_HTTP_H
+#define BERTH_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apiserver/call.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/siphash.h"
+#include "http/message.h"
 #include "io/loop.h"
 
 /* For each connection: request line and headers, of which none may be longer, and a piece of the answer. */
@@ -31,8 +31,9 @@
 #define HTTP_DROP_BYTES_MAX ((uint64_t)64 << 20)
 /* 4096 watches and some, and the strangers. */
 #define HTTP_CONNECTIONS_MAX 5120
-/* Of these, connections whose client has not shown who it is: one in so many, and no more than this. When
- * there are more the oldest one ends, so that there is room for whoever comes next. */
+/* Of these, connections of strangers, whose client has not shown who it is (http_answer.client_is_known): one
+ * in so many, and no more than this. When there are more the oldest one ends, so that there is room for the
+ * next. */
 #define HTTP_STRANGERS_SHARE 8
 #define HTTP_STRANGERS_MAX 512
 /* From the start of a connection to the end of its first request, and between requests of a stranger. */
@@ -50,12 +51,12 @@
 
 struct http;
 
-/* The call belongs to the server from here on until it answers: see call.h. */
-typedef void http_serve_fn(void *ctx, struct call *c);
+/* The request is the handler's from here on until it answers: message.h. */
+typedef void http_serve_fn(void *ctx, struct http_request *r);
 
-/* Who makes the call, by the headers and the certificate that are in it: requests of one user share a flow
- * (fair.h). Called once, before http_serve_fn. */
-typedef const char *http_identify_fn(void *ctx, struct call *c);
+/* The user that makes the request, by its headers and certificate: requests of one user share a flow
+ * (fair.h). The text is read at once. Called once, before http_serve_fn. */
+typedef const char *http_identify_fn(void *ctx, struct http_request *r);
 
 struct http_options {
     struct loop *loop;
@@ -69,7 +70,6 @@ struct http_options {
     http_identify_fn *identify; /* NULL: all requests share one flow */
     void *ctx;
     struct hash_seed seed; /* secret: of the hash that tells users apart */
-    bool has_no_users;     /* no identities here: whoever has made a request is no stranger */
     /* 0: as above. */
     size_t memory_bytes;
     unsigned connections_max;
@@ -81,8 +81,8 @@ struct http_options {
 };
 
 int http_new(const struct http_options *o, struct http **ret, struct error *err);
-/* Ends every connection; streams are closed. Not from inside serve() or a stream. A call that is still with
- * the server stays valid, without headers, until the server answers it. Takes NULL. */
+/* Ends every connection; streams are closed. Not from inside serve() or a stream. A request that is still
+ * with the handler stays valid, without headers, until the handler answers it. Takes NULL. */
 struct http *http_free(struct http *h);
 DEFINE_CLEANUP(struct http, http_free)
 

@@ -1,23 +1,23 @@
-/* What the files of the HTTP carrier share.
+/* What the files of the HTTP server share.
  *
- * http.c drives the library; http_conn.c has connections and their streams; http_request.c turns requests
- * into calls; http_answer.c turns calls into answers.
+ * http.c drives the library; conn.c has connections and their streams; request.c reads requests;
+ * answer.c sends answers.
  *
- * A request under way holds its connection in the library: it is suspended while the call waits for its turn
- * or is with the server, and the library does not touch a suspended connection, whatever the client does. So
- * the headers of a call last until it is answered, with one exception: http_free(). */
-#ifndef BERTH_APISERVER_HTTP_INT_H
-#define BERTH_APISERVER_HTTP_INT_H
+ * A request under way holds its connection in the library: it is suspended while the request waits for its
+ * turn or is with the handler, and the library does not touch a suspended connection, whatever the client
+ * does. So the headers of a request last until it is answered, with one exception: http_free(). */
+#ifndef BERTH_HTTP_HTTP_INT_H
+#define BERTH_HTTP_HTTP_INT_H
 
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "apiserver/call.h"
-#include "apiserver/fair.h"
-#include "apiserver/http.h"
-#include "apiserver/tls.h"
+#include "http/fair.h"
+#include "http/http.h"
+#include "http/message.h"
+#include "http/tls.h"
 #include "io/loop.h"
 #include "io/poll.h"
 #include "io/socket.h"
@@ -30,7 +30,7 @@ struct http_conn {
     struct http *http;
     struct MHD_Connection *mhd;
     int fd;
-    struct http_request *request; /* under way: from its first line to the end of its answer */
+    struct http_exchange *exchange; /* under way: from its first line to the end of its answer */
     struct peer *peer;
     struct tls_identity *identity; /* of its TLS session; NULL: none */
     struct tls_entry entry;        /* of its TLS session */
@@ -50,17 +50,18 @@ struct http_conn {
 
 TAILQ_HEAD(http_conns, http_conn);
 
-struct http_request {
-    struct call call;
+/* A request and its answer. */
+struct http_exchange {
+    struct http_request request;
     struct http_conn *conn; /* NULL when the connection went first */
     struct fair_item turn;
     struct buf body;
     uint64_t dropped_bytes;
     struct peer *peer; /* the connection's, when that went first */
     bool is_begun;     /* its headers are complete */
-    bool is_served;    /* the server has it, or has had it */
-    bool is_answered;  /* the call is over */
-    bool must_close;   /* no further request on this connection */
+    bool is_served;    /* the handler has it, or has had it */
+    bool is_answered;
+    bool must_close; /* no further request on this connection */
     char target[];
 };
 
@@ -70,7 +71,6 @@ struct http {
     http_identify_fn *identify; /* NULL: requests share one flow */
     void *ctx;
     struct hash_seed seed;
-    bool has_no_users;
     uint64_t request_ms_max;
     uint64_t idle_ms_max;
     size_t target_bytes_max;
@@ -101,7 +101,7 @@ struct http {
     struct fair fair;
 };
 
-/* http_conn.c */
+/* conn.c */
 
 /* The library's: a connection begins or is gone. */
 void http_on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_ctx,
@@ -115,8 +115,8 @@ void http_conn_set_deadline(struct http_conn *c, uint64_t ms);
 void http_conn_know(struct http_conn *c);
 void http_conn_suspend(struct http_conn *c);
 void http_conn_resume(struct http_conn *c);
-/* Shuts the connection down; the library cleans up in its own time. A call that is with the server does not
- * notice. */
+/* Shuts the connection down; the library cleans up in its own time. A request that is with the handler stays
+ * valid. */
 void http_conn_end(struct http_conn *c);
 /* So much memory is held for the answer, whose client has just read some or is about to begin. 0: none any
  * more. */
@@ -128,7 +128,7 @@ void http_on_too_much(void *ctx);
 /* An answer that is pulled from s, of which it takes care from here on, on failure (NULL) too. */
 struct MHD_Response *http_stream_response(struct http_conn *c, struct stream *s);
 
-/* http_request.c */
+/* request.c */
 
 /* The library's: a request line has come; a piece of a request has come; a request is over. */
 void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd);
@@ -138,13 +138,15 @@ void http_on_completed(void *ctx, struct MHD_Connection *mhd, void **request_ctx
                        enum MHD_RequestTerminationCode code);
 /* Fairness: it is this request's turn. */
 void http_on_turn(void *ctx, struct fair_item *item);
-/* Its connection is done with it. */
-void http_request_leave(struct http_conn *c);
+/* The connection is done with its exchange. */
+void http_exchange_leave(struct http_conn *c);
+/* Releases what the handler keeps for the request. */
+void http_exchange_release(struct http_exchange *x);
+void http_exchange_free(struct http_exchange *x);
 
-/* http_answer.c */
+/* answer.c */
 
-extern const struct carrier http_carrier;
-/* Answers a request that the server does not get to see, and ends its connection. */
+/* Answers a request that the handler does not get to see, and ends its connection. */
 enum MHD_Result http_refuse(struct http_conn *c, unsigned status, const char *text);
 
 #endif
