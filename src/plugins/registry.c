@@ -300,7 +300,7 @@ int registry_persistent_by_spec(struct plugin_registry *g, const struct volume_s
     const struct volume_plugin *p = NULL;
     int r = registry_by_spec(g, s, &p, err);
 
-    if (r < 0)
+    if (!p)
         return s ? error_set(err, (enum err) - r, "could not find volume plugin for spec: %s", spec_name(s))
                  : r;
     r = plugin_require(p->access_modes ? p : NULL, "persistent", err);
@@ -320,7 +320,7 @@ int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_s
         *ret = spec_source(s).kind == SOURCE_FLEX ? &flex_elsewhere : NULL;
         return 0;
     }
-    if (r < 0) {
+    if (!p) {
         *err = why;
         return r;
     }
