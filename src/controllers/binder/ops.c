@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "plugins/work.h"
+#include "plugins/op_job.h"
 
 void op_key(const struct object *o, struct buf *out)
 {

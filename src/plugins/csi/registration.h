@@ -42,7 +42,7 @@ struct csi_registration_options {
 
 int csi_registration_new(const struct csi_registration_options *o, struct csi_registration **ret,
                          struct error *err);
-/* Calls under way are told to end, which pool_free() waits for. Takes NULL. */
+/* Calls under way are told to end (io/job.h). Takes NULL. */
 struct csi_registration *csi_registration_free(struct csi_registration *g);
 DEFINE_CLEANUP(struct csi_registration, csi_registration_free)
 
