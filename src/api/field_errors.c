@@ -52,9 +52,17 @@ static void path_write(const struct field_path *p, struct buf *out)
         buf_addf(out, "[%u]", p->index);
 }
 
+/* The only entry of a list that had no memory for its first. */
+static struct field_error error_without_memory = {
+    .type = FIELD_ERROR_FORBIDDEN,
+    .path = "metadata",
+    .detail = "there is no memory to check the object",
+};
+
 void field_errors_done(struct field_errors *e)
 {
-    free(e->items);
+    if (e->items != &error_without_memory)
+        free(e->items);
     arena_done(&e->arena);
     *e = FIELD_ERRORS_INIT;
 }
@@ -66,15 +74,22 @@ static const char *errors_text(struct field_errors *e, struct str text)
     return copy ? copy : "";
 }
 
-/* Never loses that something was wrong: without memory for a new entry the list still has its earlier ones,
- * and the first entry is made with room for a few. */
+/* A refusal that cannot be recorded must not turn into consent. Without memory the list keeps its earlier
+ * entries, and a first entry becomes error_without_memory. */
 static void errors_push(struct field_errors *e, struct field_error error)
 {
     if (e->count == e->cap) {
         uint32_t cap = e->cap ? e->cap * 2 : 8;
-        struct field_error *items = realloc(e->items, cap * sizeof *items);
+        struct field_error *items = NULL;
+
+        if (e->items != &error_without_memory)
+            items = realloc(e->items, cap * sizeof *items);
+        if (!items && e->count == 0) {
+            e->items = &error_without_memory;
+            e->count = e->cap = 1;
+        }
         if (!items)
-            abort(); /* a refusal that cannot be recorded must not turn into consent */
+            return;
         e->items = items;
         e->cap = cap;
     }

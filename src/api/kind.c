@@ -10,6 +10,7 @@
 #include "api/config.h"
 #include "api/csi.h"
 #include "api/event.h"
+#include "api/json_out.h"
 #include "api/lease.h"
 #include "api/namespace.h"
 #include "api/node.h"
@@ -105,6 +106,11 @@ const struct kind_info *kind_by_word(struct str word)
 void kind_api_version(const struct kind_info *k, struct buf *out)
 {
     buf_addf(out, "%s%s%s", k->group, k->group[0] ? "/" : "", k->version);
+}
+
+void kind_write_api_version(const struct kind_info *k, struct buf *out)
+{
+    json_out_textf(out, "apiVersion", "%s%s%s", k->group, k->group[0] ? "/" : "", k->version);
 }
 
 void kind_resource(const struct kind_info *k, struct buf *out)

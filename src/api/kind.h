@@ -109,6 +109,8 @@ const struct kind_info *kind_by_api_version(struct str api_version, struct str n
 const struct kind_info *kind_by_word(struct str word);
 /* "v1" or "storage.k8s.io/v1". */
 void kind_api_version(const struct kind_info *k, struct buf *out);
+/* As the member "apiVersion" of a JSON object (api/json_out.h). */
+void kind_write_api_version(const struct kind_info *k, struct buf *out);
 /* "persistentvolumes" or "storageclasses.storage.k8s.io", as error texts name resources. */
 void kind_resource(const struct kind_info *k, struct buf *out);
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/cleanup.h"
 
 /* --- Reading --- */
@@ -157,24 +158,22 @@ void list_write_item(const struct kind_info *k, const struct object *o, struct b
 
 void list_write_meta(const struct list_meta *meta, struct buf *out)
 {
-    buf_add_cstr(out, "\"metadata\":{\"resourceVersion\":");
-    json_write_string(out, meta->resource_version);
-    if (meta->continue_token.len) {
-        buf_add_cstr(out, ",\"continue\":");
-        json_write_string(out, meta->continue_token);
-    }
+    json_out_object(out, "metadata");
+    json_out_str(out, "resourceVersion", meta->resource_version);
+    if (meta->continue_token.len)
+        json_out_str(out, "continue", meta->continue_token);
     if (meta->remaining >= 0)
-        buf_addf(out, ",\"remainingItemCount\":%" PRId64, meta->remaining);
-    buf_add_char(out, '}');
+        json_out_int(out, "remainingItemCount", meta->remaining);
+    json_out_end_object(out);
 }
 
 void list_write_begin(const struct kind_info *k, const struct list_meta *meta, struct buf *out)
 {
-    buf_addf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", k->name);
-    kind_api_version(k, out);
-    buf_add_cstr(out, "\",");
+    json_out_object(out, NULL);
+    json_out_textf(out, "kind", "%sList", k->name);
+    kind_write_api_version(k, out);
     list_write_meta(meta, out);
-    buf_add_cstr(out, ",\"items\":[");
+    json_out_array(out, "items");
 }
 
 void list_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
@@ -182,8 +181,7 @@ void list_write(const struct kind_info *k, const struct list_meta *meta, const s
 {
     list_write_begin(k, meta, out);
     for (size_t i = 0; i < count; i++) {
-        if (i)
-            buf_add_char(out, ',');
+        json_out_key(out, NULL);
         list_write_item(k, objects[i], out);
     }
     buf_add_cstr(out, LIST_WRITE_END);

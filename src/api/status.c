@@ -1,9 +1,9 @@
 #include "api/status.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/object.h"
 #include "base/cleanup.h"
 
@@ -27,6 +27,7 @@ static const struct {
     [ERR_DENIED] = { 403, "Forbidden" },
     [ERR_TOO_LARGE] = { 413, "RequestEntityTooLarge" },
     [ERR_TIMEOUT] = { 504, "Timeout" },
+    [ERR_UNCERTAIN] = { 504, "Timeout" },
     [ERR_UNAVAILABLE] = { 503, "ServiceUnavailable" },
     [ERR_UNSUPPORTED] = { 501, "NotImplemented" },
     [ERR_BUSY] = { 429, "TooManyRequests" },
@@ -159,63 +160,55 @@ bool status_has_cause(const struct status_info *s, const char *reason)
 
 /* --- Writing --- */
 
-/* A member, unless it is empty, behind a comma when it is not the first of its object. */
-static void write_text(struct buf *out, const char *key, const char *text, bool *is_first)
+static void write_text(struct buf *out, const char *key, const char *text)
 {
-    if (!text || text[0] == '\0')
-        return;
-    buf_addf(out, "%s\"%s\":", *is_first ? "" : ",", key);
-    json_write_string(out, str_of(text));
-    *is_first = false;
+    if (text && text[0] != '\0')
+        json_out_text(out, key, text);
 }
 
 static void write_causes(struct buf *out, const struct status_cause *causes, uint32_t count)
 {
+    json_out_array(out, "causes");
     for (uint32_t i = 0; i < count; i++) {
-        bool is_first = true;
-        buf_add_cstr(out, i ? ",{" : "{");
-        write_text(out, "reason", causes[i].reason, &is_first);
-        write_text(out, "message", causes[i].message, &is_first);
-        write_text(out, "field", causes[i].field, &is_first);
-        buf_add_char(out, '}');
+        json_out_object(out, NULL);
+        write_text(out, "reason", causes[i].reason);
+        write_text(out, "message", causes[i].message);
+        write_text(out, "field", causes[i].field);
+        json_out_end_object(out);
     }
+    json_out_end_array(out);
 }
 
 static void write_details(struct buf *out, const struct status_info *s)
 {
-    bool is_first = true;
-
-    buf_add_cstr(out, ",\"details\":{");
-    write_text(out, "name", s->name, &is_first);
-    write_text(out, "group", s->group, &is_first);
-    write_text(out, "kind", s->kind, &is_first);
-    write_text(out, "uid", s->uid, &is_first);
-    if (s->causes_count) {
-        buf_addf(out, "%s\"causes\":[", is_first ? "" : ",");
+    json_out_object(out, "details");
+    write_text(out, "name", s->name);
+    write_text(out, "group", s->group);
+    write_text(out, "kind", s->kind);
+    write_text(out, "uid", s->uid);
+    if (s->causes_count)
         write_causes(out, s->causes, s->causes_count);
-        buf_add_char(out, ']');
-        is_first = false;
-    }
     if (s->retry_after_seconds)
-        buf_addf(out, "%s\"retryAfterSeconds\":%" PRId64, is_first ? "" : ",", s->retry_after_seconds);
-    buf_add_char(out, '}');
+        json_out_int(out, "retryAfterSeconds", s->retry_after_seconds);
+    json_out_end_object(out);
 }
 
 void status_write(const struct status_info *s, struct buf *out)
 {
-    bool is_first = true;
-
-    buf_add_cstr(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
-    write_text(out, "continue", s->continue_token, &is_first);
-    buf_addf(out, "},\"status\":\"%s\"", s->is_success ? "Success" : "Failure");
-    is_first = false;
-    write_text(out, "message", s->message, &is_first);
-    write_text(out, "reason", s->reason, &is_first);
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "Status");
+    json_out_text(out, "apiVersion", "v1");
+    json_out_object(out, "metadata");
+    write_text(out, "continue", s->continue_token);
+    json_out_end_object(out);
+    json_out_text(out, "status", s->is_success ? "Success" : "Failure");
+    write_text(out, "message", s->message);
+    write_text(out, "reason", s->reason);
     if (s->has_details)
         write_details(out, s);
     if (s->code)
-        buf_addf(out, ",\"code\":%d", s->code);
-    buf_add_char(out, '}');
+        json_out_int(out, "code", s->code);
+    json_out_end_object(out);
 }
 
 void status_write_error(const struct error *e, const struct status_info *about, struct buf *out)
@@ -269,7 +262,7 @@ void status_write_invalid(const struct kind_info *k, struct str name, const stru
     buf_clear(&message);
     field_errors_message(errors, k, name, &message);
     if (message.failed || arena.failed)
-        out->failed = message.failed ? message.failed : arena.failed;
+        buf_fail(out, message.failed ? message.failed : arena.failed);
     s.message = buf_cstr(&message);
     status_write(&s, out);
 }

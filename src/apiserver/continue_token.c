@@ -5,6 +5,7 @@
 
 #include "api/base64.h"
 #include "api/json.h"
+#include "api/json_out.h"
 #include "base/cleanup.h"
 
 #define TOKEN_VERSION "meta.k8s.io/v1"
@@ -59,13 +60,15 @@ void continue_token_write(const struct continue_token *t, struct buf *out)
     }
     buf_add_str(&start, t->name);
     buf_add_char(&start, '\0');
-    buf_addf(&json, "{\"v\":\"" TOKEN_VERSION "\",\"rv\":%" PRId64 ",\"start\":", t->revision);
-    json_write_string(&json, buf_str(&start));
+    json_out_object(&json, NULL);
+    json_out_text(&json, "v", TOKEN_VERSION);
+    json_out_int(&json, "rv", t->revision);
+    json_out_str(&json, "start", buf_str(&start));
     if (t->left >= 0)
-        buf_addf(&json, ",\"left\":%" PRId64, t->left);
-    buf_add_char(&json, '}');
+        json_out_int(&json, "left", t->left);
+    json_out_end_object(&json);
     if (start.failed || json.failed)
-        out->failed = start.failed ? start.failed : json.failed;
+        buf_fail(out, start.failed ? start.failed : json.failed);
     else
         encode_url(buf_str(&json), out);
 }

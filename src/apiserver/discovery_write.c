@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/base64.h"
-#include "api/json.h"
+#include "api/json_out.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
 
@@ -35,22 +35,17 @@ bool span_next_version(struct resource_span *s, struct resource_span *ret)
     return span_take(s, n, ret);
 }
 
-/* --- What both forms have: names and verbs, which are plain words and need no escapes --- */
+/* --- What both forms have --- */
 
-static void write_member(const char *name, const char *value, struct buf *out)
-{
-    buf_addf(out, "\"%s\":\"%s\",", name, value);
-}
-
-/* `"shortNames":["sc"],`; nothing when there are none. */
-static void write_words(const char *name, const char *const *words, struct buf *out)
+/* Nothing when there are none. */
+static void write_words(const char *key, const char *const *words, struct buf *out)
 {
     if (!words || !words[0])
         return;
-    buf_addf(out, "\"%s\":[", name);
+    json_out_array(out, key);
     for (size_t i = 0; words[i]; i++)
-        buf_addf(out, "%s\"%s\"", i ? "," : "", words[i]);
-    buf_add_cstr(out, "],");
+        json_out_text(out, NULL, words[i]);
+    json_out_end_array(out);
 }
 
 static void write_verbs(unsigned verbs, struct buf *out)
@@ -64,28 +59,37 @@ static void write_verbs(unsigned verbs, struct buf *out)
     write_words("verbs", names, out);
 }
 
-/* Members are written with a comma behind each: takes back the last one and closes the object. */
-static void close_object(struct buf *out)
+static void open_kind(const char *kind, const char *api_version, struct buf *out)
 {
-    if (!out->failed && out->len && out->data[out->len - 1] == ',')
-        out->data[out->len - 1] = '}';
-    else
-        buf_add_char(out, '}');
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", kind);
+    json_out_text(out, "apiVersion", api_version);
 }
 
 /* --- Legacy --- */
 
 void discovery_write_versions(const char *address, struct buf *out)
 {
-    buf_add_cstr(out, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":["
-                      "{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
-    json_write_string(out, str_of(address));
-    buf_add_cstr(out, "}]}");
+    static const char *const versions[] = { "v1", NULL };
+
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "APIVersions");
+    write_words("versions", versions, out);
+    json_out_array(out, "serverAddressByClientCIDRs");
+    json_out_object(out, NULL);
+    json_out_text(out, "clientCIDR", "0.0.0.0/0");
+    json_out_text(out, "serverAddress", address);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
-static void write_group_version(const struct resource *r, struct buf *out)
+static void write_group_version(const char *key, const struct resource *r, struct buf *out)
 {
-    buf_addf(out, "{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", r->group, r->version, r->version);
+    json_out_object(out, key);
+    json_out_textf(out, "groupVersion", "%s/%s", r->group, r->version);
+    json_out_text(out, "version", r->version);
+    json_out_end_object(out);
 }
 
 /* The first version of the table is the one that clients should use. */
@@ -94,35 +98,34 @@ static void write_group_members(struct resource_span group, struct buf *out)
     const struct resource *first = group.items;
     struct resource_span version;
 
-    buf_addf(out, "\"name\":\"%s\",\"versions\":[", first->group);
-    while (span_next_version(&group, &version)) {
-        buf_add_cstr(out, version.items == first ? "" : ",");
-        write_group_version(version.items, out);
-    }
-    buf_add_cstr(out, "],\"preferredVersion\":");
-    write_group_version(first, out);
+    json_out_text(out, "name", first->group);
+    json_out_array(out, "versions");
+    while (span_next_version(&group, &version))
+        write_group_version(NULL, version.items, out);
+    json_out_end_array(out);
+    write_group_version("preferredVersion", first, out);
 }
 
 void discovery_write_groups(struct resource_span groups, struct buf *out)
 {
     struct resource_span group;
-    const char *separator = "";
 
-    buf_add_cstr(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+    open_kind("APIGroupList", "v1", out);
+    json_out_array(out, "groups");
     while (span_next_group(&groups, &group)) {
-        buf_addf(out, "%s{", separator);
+        json_out_object(out, NULL);
         write_group_members(group, out);
-        buf_add_char(out, '}');
-        separator = ",";
+        json_out_end_object(out);
     }
-    buf_add_cstr(out, "]}");
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 void discovery_write_group(struct resource_span group, struct buf *out)
 {
-    buf_add_cstr(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
+    open_kind("APIGroup", "v1", out);
     write_group_members(group, out);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
 }
 
 /* Tells clients that migrate stored objects in which form they are stored: eight bytes that stay the same as
@@ -130,7 +133,7 @@ void discovery_write_group(struct resource_span group, struct buf *out)
 static void write_storage_hash(const struct resource *r, struct buf *out)
 {
     static const struct hash_seed fixed = { 0 };
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(512);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(512), encoded = BUF_INIT(64);
     char bytes[8];
     uint64_t hash;
 
@@ -138,138 +141,139 @@ static void write_storage_hash(const struct resource *r, struct buf *out)
     hash = siphash13(fixed, buf_str(&text));
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(hash >> 8 * i);
-    buf_add_cstr(out, "\"storageVersionHash\":\"");
-    base64_encode((struct str){ bytes, sizeof bytes }, out);
-    buf_add_cstr(out, "\",");
+    base64_encode((struct str){ bytes, sizeof bytes }, &encoded);
+    json_out_str(out, "storageVersionHash", buf_str(&encoded));
 }
 
 static void write_resource(const struct resource *r, struct buf *out)
 {
-    buf_add_char(out, '{');
-    write_member("name", r->plural, out);
-    write_member("singularName", r->singular, out);
-    buf_addf(out, "\"namespaced\":%s,", r->is_namespaced ? "true" : "false");
-    write_member("kind", r->kind, out);
+    json_out_object(out, NULL);
+    json_out_text(out, "name", r->plural);
+    json_out_text(out, "singularName", r->singular);
+    json_out_bool(out, "namespaced", r->is_namespaced);
+    json_out_text(out, "kind", r->kind);
     write_verbs(r->verbs, out);
     write_words("shortNames", r->short_names, out);
     write_words("categories", r->categories, out);
     if (r->info)
         write_storage_hash(r, out);
-    close_object(out);
+    json_out_end_object(out);
 }
 
 /* Group and version only where they are not the resource's own. */
 static void write_subresource(const struct resource *r, const struct subresource *s, struct buf *out)
 {
-    buf_addf(out, "{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", r->plural, s->name,
-             r->is_namespaced ? "true" : "false");
+    json_out_object(out, NULL);
+    json_out_textf(out, "name", "%s/%s", r->plural, s->name);
+    json_out_text(out, "singularName", "");
+    json_out_bool(out, "namespaced", r->is_namespaced);
     if (s->kind && (strcmp(s->group, r->group) != 0 || strcmp(s->version, r->version) != 0)) {
-        write_member("group", s->group, out);
-        write_member("version", s->version, out);
+        json_out_text(out, "group", s->group);
+        json_out_text(out, "version", s->version);
     }
-    write_member("kind", s->kind ? s->kind : r->kind, out);
+    json_out_text(out, "kind", s->kind ? s->kind : r->kind);
     write_verbs(s->verbs, out);
-    close_object(out);
+    json_out_end_object(out);
 }
 
 void discovery_write_resources(struct resource_span group_version, struct buf *out)
 {
     const struct resource *first = group_version.items;
 
-    buf_addf(
-        out,
-        "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"%s%s%s\",\"resources\":[",
-        first->group, first->group[0] ? "/" : "", first->version);
+    open_kind("APIResourceList", "v1", out);
+    json_out_textf(out, "groupVersion", "%s%s%s", first->group, first->group[0] ? "/" : "", first->version);
+    json_out_array(out, "resources");
     for (size_t i = 0; i < group_version.count; i++) {
-        const struct resource *r = &first[i];
-
-        buf_add_cstr(out, i ? "," : "");
-        write_resource(r, out);
-        for (const struct subresource *s = r->subs; s->name; s++) {
-            buf_add_char(out, ',');
-            write_subresource(r, s, out);
-        }
+        write_resource(&first[i], out);
+        for (const struct subresource *s = first[i].subs; s->name; s++)
+            write_subresource(&first[i], s, out);
     }
-    buf_add_cstr(out, "]}");
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 /* --- Aggregated --- */
 
 static void write_response_kind(const char *group, const char *version, const char *kind, struct buf *out)
 {
-    buf_addf(out, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"},", group, version,
-             kind);
+    json_out_object(out, "responseKind");
+    json_out_text(out, "group", group);
+    json_out_text(out, "version", version);
+    json_out_text(out, "kind", kind);
+    json_out_end_object(out);
 }
 
 static void write_found_subresources(const struct resource *r, struct buf *out)
 {
     if (!r->subs->name)
         return;
-    buf_add_cstr(out, "\"subresources\":[");
+    json_out_array(out, "subresources");
     for (const struct subresource *s = r->subs; s->name; s++) {
-        buf_addf(out, "%s{", s == r->subs ? "" : ",");
-        write_member("subresource", s->name, out);
+        json_out_object(out, NULL);
+        json_out_text(out, "subresource", s->name);
         write_response_kind(s->kind ? s->group : r->group, s->kind ? s->version : r->version,
                             s->kind ? s->kind : r->kind, out);
         write_verbs(s->verbs, out);
-        close_object(out);
+        json_out_end_object(out);
     }
-    buf_add_cstr(out, "],");
+    json_out_end_array(out);
 }
 
 static void write_found_resource(const struct resource *r, struct buf *out)
 {
-    buf_add_char(out, '{');
-    write_member("resource", r->plural, out);
+    json_out_object(out, NULL);
+    json_out_text(out, "resource", r->plural);
     write_response_kind(r->group, r->version, r->kind, out);
-    write_member("scope", r->is_namespaced ? "Namespaced" : "Cluster", out);
-    write_member("singularResource", r->singular, out);
+    json_out_text(out, "scope", r->is_namespaced ? "Namespaced" : "Cluster");
+    json_out_text(out, "singularResource", r->singular);
     write_verbs(r->verbs, out);
     write_words("shortNames", r->short_names, out);
     write_words("categories", r->categories, out);
     write_found_subresources(r, out);
-    close_object(out);
+    json_out_end_object(out);
 }
 
 static void write_found_version(struct resource_span version, struct buf *out)
 {
-    buf_addf(out, "{\"version\":\"%s\",\"resources\":[", version.items->version);
-    for (size_t i = 0; i < version.count; i++) {
-        buf_add_cstr(out, i ? "," : "");
+    json_out_object(out, NULL);
+    json_out_text(out, "version", version.items->version);
+    json_out_array(out, "resources");
+    for (size_t i = 0; i < version.count; i++)
         write_found_resource(&version.items[i], out);
-    }
-    buf_add_cstr(out, "],\"freshness\":\"Current\"}");
+    json_out_end_array(out);
+    json_out_text(out, "freshness", "Current");
+    json_out_end_object(out);
 }
 
 /* The core group has no name. */
 static void write_found_group(struct resource_span group, struct buf *out)
 {
-    const struct resource *first = group.items;
     struct resource_span version;
 
-    buf_add_cstr(out, "{\"metadata\":{");
-    if (first->group[0])
-        buf_addf(out, "\"name\":\"%s\"", first->group);
-    buf_add_cstr(out, "},\"versions\":[");
-    while (span_next_version(&group, &version)) {
-        buf_add_cstr(out, version.items == first ? "" : ",");
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    if (group.items->group[0])
+        json_out_text(out, "name", group.items->group);
+    json_out_end_object(out);
+    json_out_array(out, "versions");
+    while (span_next_version(&group, &version))
         write_found_version(version, out);
-    }
-    buf_add_cstr(out, "]}");
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 void discovery_write_aggregated(struct resource_span groups, const char *version, struct buf *out)
 {
-    const struct resource *first = groups.items;
     struct resource_span group;
 
-    buf_addf(out,
-             "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
-             "\"metadata\":{},\"items\":[",
-             version);
-    while (span_next_group(&groups, &group)) {
-        buf_add_cstr(out, group.items == first ? "" : ",");
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "APIGroupDiscoveryList");
+    json_out_textf(out, "apiVersion", "apidiscovery.k8s.io/%s", version);
+    json_out_object(out, "metadata");
+    json_out_end_object(out);
+    json_out_array(out, "items");
+    while (span_next_group(&groups, &group))
         write_found_group(group, out);
-    }
-    buf_add_cstr(out, "]}");
+    json_out_end_array(out);
+    json_out_end_object(out);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "apiserver/delete.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -139,7 +140,12 @@ static void send_delete(struct garbage *g, const struct object *o, const char *p
     struct buf path = BUF_INIT(4096), body = BUF_INIT(512);
 
     object_path(o, &path);
-    buf_addf(&body, "{\"propagationPolicy\":\"%s\",\"preconditions\":{\"uid\":\"%s\"}}", policy, o->uid);
+    json_out_object(&body, NULL);
+    json_out_text(&body, "propagationPolicy", policy);
+    json_out_object(&body, "preconditions");
+    json_out_text(&body, "uid", o->uid);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
     duty_calls_send(g->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
     buf_done(&path);
     buf_done(&body);
@@ -155,60 +161,60 @@ static void send_patch(struct garbage *g, const struct object *o, const struct b
     buf_done(&path);
 }
 
-static void begin_patch(const struct object *o, struct buf *body)
+/* Up to the list of this name in metadata, which end_patch() closes. */
+static void begin_patch(const struct object *o, const char *list, struct buf *body)
 {
-    buf_addf(body, "{\"metadata\":{\"uid\":\"%s\",\"resourceVersion\":\"%" PRId64 "\",", o->uid, o->revision);
+    json_out_object(body, NULL);
+    json_out_object(body, "metadata");
+    json_out_text(body, "uid", o->uid);
+    json_out_textf(body, "resourceVersion", "%" PRId64, o->revision);
+    json_out_array(body, list);
+}
+
+static void end_patch(struct buf *body)
+{
+    json_out_end_array(body);
+    json_out_end_object(body);
+    json_out_end_object(body);
 }
 
 /* A conflict means that the object has changed, and that it will be looked at again. */
 static void remove_finalizer(struct garbage *g, const struct object *o, const char *finalizer)
 {
     struct buf body = BUF_INIT((size_t)1 << 20);
-    bool any = false;
 
-    begin_patch(o, &body);
-    buf_add_cstr(&body, "\"finalizers\":[");
-    for (uint32_t i = 0; i < o->finalizers.count; i++) {
-        if (strcmp(o->finalizers.items[i], finalizer) == 0)
-            continue;
-        buf_add_cstr(&body, any ? "," : "");
-        json_write_string(&body, str_of(o->finalizers.items[i]));
-        any = true;
-    }
-    buf_add_cstr(&body, "]}}");
+    begin_patch(o, "finalizers", &body);
+    for (uint32_t i = 0; i < o->finalizers.count; i++)
+        if (strcmp(o->finalizers.items[i], finalizer) != 0)
+            json_out_text(&body, NULL, o->finalizers.items[i]);
+    end_patch(&body);
     send_patch(g, o, &body);
     buf_done(&body);
 }
 
 static void write_owner(const struct owner *w, struct buf *out)
 {
-    buf_add_cstr(out, "{\"apiVersion\":");
-    json_write_string(out, str_of(w->api_version));
-    buf_add_cstr(out, ",\"kind\":");
-    json_write_string(out, str_of(w->kind));
-    buf_add_cstr(out, ",\"name\":");
-    json_write_string(out, str_of(w->name));
-    buf_add_cstr(out, ",\"uid\":");
-    json_write_string(out, str_of(w->uid));
-    buf_addf(out, "%s%s}", w->is_controller ? ",\"controller\":true" : "",
-             w->blocks_deletion ? ",\"blockOwnerDeletion\":true" : "");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", w->api_version);
+    json_out_text(out, "kind", w->kind);
+    json_out_text(out, "name", w->name);
+    json_out_text(out, "uid", w->uid);
+    if (w->is_controller)
+        json_out_bool(out, "controller", true);
+    if (w->blocks_deletion)
+        json_out_bool(out, "blockOwnerDeletion", true);
+    json_out_end_object(out);
 }
 
 static void remove_owner(struct garbage *g, const struct object *o, const char *uid)
 {
     struct buf body = BUF_INIT((size_t)1 << 20);
-    bool any = false;
 
-    begin_patch(o, &body);
-    buf_add_cstr(&body, "\"ownerReferences\":[");
-    for (uint32_t i = 0; i < o->owners_count; i++) {
-        if (strcmp(o->owners[i].uid, uid) == 0)
-            continue;
-        buf_add_cstr(&body, any ? "," : "");
-        write_owner(&o->owners[i], &body);
-        any = true;
-    }
-    buf_add_cstr(&body, "]}}");
+    begin_patch(o, "ownerReferences", &body);
+    for (uint32_t i = 0; i < o->owners_count; i++)
+        if (strcmp(o->owners[i].uid, uid) != 0)
+            write_owner(&o->owners[i], &body);
+    end_patch(&body);
     send_patch(g, o, &body);
     buf_done(&body);
 }

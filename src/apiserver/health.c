@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "api/json_out.h"
 #include "apiserver/server.h"
 #include "machinery/health.h"
 #include "machinery/server_version.h"
@@ -85,15 +86,26 @@ void health_serve(const struct health *h, struct call *c)
 
 void version_serve(struct call *c)
 {
+    static const char *const members[][2] = {
+        { "major", KUBERNETES_MAJOR },
+        { "minor", KUBERNETES_MINOR },
+        { "emulationMajor", KUBERNETES_MAJOR },
+        { "emulationMinor", KUBERNETES_MINOR },
+        { "minCompatibilityMajor", KUBERNETES_MAJOR },
+        { "minCompatibilityMinor", KUBERNETES_MINOR_COMPATIBLE },
+        { "gitVersion", KUBERNETES_VERSION BERTH_VERSION },
+        { "gitCommit", "" },
+        { "gitTreeState", "clean" },
+        { "buildDate", "1970-01-01T00:00:00Z" },
+        { "goVersion", "none" },
+        { "compiler", BERTH_COMPILER },
+        { "platform", "linux/" BERTH_ARCH },
+    };
+
     c->view.is_pretty = true;
-    buf_addf(&c->reply,
-             "{\"major\":\"" KUBERNETES_MAJOR "\",\"minor\":\"" KUBERNETES_MINOR
-             "\",\"emulationMajor\":\"" KUBERNETES_MAJOR "\",\"emulationMinor\":\"" KUBERNETES_MINOR
-             "\",\"minCompatibilityMajor\":\"" KUBERNETES_MAJOR
-             "\",\"minCompatibilityMinor\":\"" KUBERNETES_MINOR_COMPATIBLE
-             "\",\"gitVersion\":\"" KUBERNETES_VERSION
-             "%s\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
-             "\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\",\"compiler\":\"%s\",\"platform\":\"linux/%s\"}",
-             BERTH_VERSION, BERTH_COMPILER, BERTH_ARCH);
+    json_out_object(&c->reply, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(members); i++)
+        json_out_text(&c->reply, members[i][0], members[i][1]);
+    json_out_end_object(&c->reply);
     call_answer_json_reply(c, 200);
 }

@@ -241,9 +241,10 @@ static enum MHD_Result request_add_body(struct http_request *r, const char *data
         r->dropped_bytes = r->body.len;
         buf_done(&r->body);
     }
-    if (!r->call.body_is_too_large)
+    if (!r->call.body_is_too_large) {
         buf_add(&r->body, data, len);
-    return r->body.failed ? MHD_NO : MHD_YES;
+        return r->body.failed ? MHD_NO : MHD_YES;
+    }
     r->dropped_bytes += len;
     return r->dropped_bytes <= HTTP_DROP_BYTES_MAX ? MHD_YES : MHD_NO;
 }

@@ -23,8 +23,7 @@ static bool is_compact(const struct list_text *t)
 static void fail(struct buf *out, const struct error *err)
 {
     if (!out->failed)
-        out->failed = err->code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE;
-    out->room = 0;
+        buf_fail(out, err->code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE);
 }
 
 /* Compact JSON in the form asked for, as it stands at that depth. */

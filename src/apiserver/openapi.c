@@ -96,10 +96,10 @@ struct openapi *openapi_free(struct openapi *o)
 
 static void write_info(struct writer *w)
 {
-    writer_open(w, "info", '{');
-    writer_text(w, "title", "Berth");
-    writer_text(w, "version", KUBERNETES_RELEASE);
-    writer_close(w, '}');
+    json_out_object(w->out, "info");
+    json_out_text(w->out, "title", "Berth");
+    json_out_text(w->out, "version", KUBERNETES_RELEASE);
+    json_out_end_object(w->out);
 }
 
 static int write_document(struct writer *w, const struct resource *r, size_t count, struct error *err)
@@ -107,23 +107,23 @@ static int write_document(struct writer *w, const struct resource *r, size_t cou
     bool is_v3 = w->dialect == OPENAPI_V3;
     int failed;
 
-    writer_open(w, NULL, '{');
-    writer_text(w, is_v3 ? "openapi" : "swagger", is_v3 ? "3.0.0" : "2.0");
+    json_out_object(w->out, NULL);
+    json_out_text(w->out, is_v3 ? "openapi" : "swagger", is_v3 ? "3.0.0" : "2.0");
     write_info(w);
-    writer_open(w, "paths", '{');
+    json_out_object(w->out, "paths");
     openapi_write_paths(w, r, count);
-    writer_close(w, '}');
+    json_out_end_object(w->out);
     if (is_v3)
-        writer_open(w, "components", '{');
-    writer_open(w, is_v3 ? "schemas" : "definitions", '{');
+        json_out_object(w->out, "components");
+    json_out_object(w->out, is_v3 ? "schemas" : "definitions");
     failed = openapi_write_schemas(w, r, count, err);
-    writer_close(w, '}');
-    writer_open(w, "parameters", '{');
+    json_out_end_object(w->out);
+    json_out_object(w->out, "parameters");
     openapi_write_parameters(w);
-    writer_close(w, '}');
+    json_out_end_object(w->out);
     if (is_v3)
-        writer_close(w, '}');
-    writer_close(w, '}');
+        json_out_end_object(w->out);
+    json_out_end_object(w->out);
     return failed;
 }
 
@@ -177,20 +177,20 @@ static int make_index(struct openapi *o, struct error *err)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(DOCUMENT_BYTES_MAX);
     struct writer w = { &text, OPENAPI_V3 };
 
-    writer_open(&w, NULL, '{');
-    writer_open(&w, "paths", '{');
+    json_out_object(w.out, NULL);
+    json_out_object(w.out, "paths");
     for (size_t i = 0; i < o->groups.count; i++) {
         struct document *d = &o->groups.items[i];
         int r = d->tag[0] ? 0 : make_group(d, /* keep= */ false, err);
 
         if (r < 0)
             return r;
-        writer_open(&w, d->path, '{');
-        writer_raw(&w, "serverRelativeURL", "");
-        buf_addf(&text, "\"%s/%s?hash=%s\"}", V3_PATH, d->path, d->tag);
+        json_out_object(w.out, d->path);
+        json_out_textf(&text, "serverRelativeURL", "%s/%s?hash=%s", V3_PATH, d->path, d->tag);
+        json_out_end_object(&text);
     }
-    writer_close(&w, '}');
-    writer_close(&w, '}');
+    json_out_end_object(w.out);
+    json_out_end_object(w.out);
     return document_finish(&o->index, &text, /* keep= */ true, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "api/json_out.h"
 #include "api/schema.h"
 #include "apiserver/resource.h"
 #include "base/buf.h"
@@ -31,25 +32,20 @@ const struct schema *openapi_kind_schema(const char *group, const char *version,
 extern const struct schema openapi_list_meta_schema;
 extern const struct schema openapi_status_schema;
 
+/* Above the longest name of a schema, operation or path. */
+#define OPENAPI_NAME_BYTES_MAX 512
+
 /* Swagger 2.0 and OpenAPI 3.0 say the same in slightly different words. */
 enum openapi_dialect { OPENAPI_V2, OPENAPI_V3 };
 
-/* JSON written as it comes. Commas are put where they belong; failures stick in the buffer. */
+/* A document of one dialect, written with api/json_out.h. */
 struct writer {
     struct buf *out;
     enum openapi_dialect dialect;
 };
 
-/* Begins an object or array, '{' or '[', under a key; the key is NULL for items of arrays. */
-void writer_open(struct writer *w, const char *key, char bracket);
-void writer_close(struct writer *w, char bracket);
-/* The same with the name of a schema as the key, followed by a suffix ("List") or "". */
+/* Begins an object whose key is the name of a schema, followed by a suffix ("List") or "". */
 void writer_open_schema(struct writer *w, const char *package, const char *name, const char *suffix);
-void writer_text(struct writer *w, const char *key, const char *text);
-/* A text in an array. */
-void writer_item(struct writer *w, struct str text);
-/* A member whose value is trusted to be JSON. */
-void writer_raw(struct writer *w, const char *key, const char *json);
 /* `"$ref": "#/…"` to a schema. */
 void writer_ref(struct writer *w, const char *package, const char *name, const char *suffix);
 /* {"group": …, "version": …, "kind": …} */

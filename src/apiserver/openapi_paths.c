@@ -128,17 +128,17 @@ static const char *const patch_types[] = { "application/json-patch+json", "appli
 
 static void write_schema_ref(struct writer *w, const char *package, const char *name, const char *suffix)
 {
-    writer_open(w, "schema", '{');
+    json_out_object(w->out, "schema");
     writer_ref(w, package, name, suffix);
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 static void write_texts(struct writer *w, const char *key, const char *const *texts)
 {
-    writer_open(w, key, '[');
+    json_out_array(w->out, key);
     for (; *texts; texts++)
-        writer_item(w, str_of(*texts));
-    writer_close(w, ']');
+        json_out_str(w->out, NULL, str_of(*texts));
+    json_out_end_array(w->out);
 }
 
 /* The members of a parameter, without its braces. */
@@ -146,16 +146,16 @@ static void write_parameter(struct writer *w, enum parameter_id id)
 {
     bool is_in_path = id == PARAMETER_NAME || id == PARAMETER_NAMESPACE;
 
-    writer_text(w, "name", parameters[id].name);
-    writer_text(w, "in", is_in_path ? "path" : "query");
-    writer_text(w, "description", parameters[id].text);
+    json_out_text(w->out, "name", parameters[id].name);
+    json_out_text(w->out, "in", is_in_path ? "path" : "query");
+    json_out_text(w->out, "description", parameters[id].text);
     if (is_in_path)
-        writer_raw(w, "required", "true");
+        json_out_bool(w->out, "required", true);
     if (w->dialect == OPENAPI_V3)
-        writer_open(w, "schema", '{');
-    writer_text(w, "type", parameters[id].type);
+        json_out_object(w->out, "schema");
+    json_out_text(w->out, "type", parameters[id].type);
     if (w->dialect == OPENAPI_V3)
-        writer_close(w, '}');
+        json_out_end_object(w->out);
 }
 
 void openapi_write_parameters(struct writer *w)
@@ -163,9 +163,9 @@ void openapi_write_parameters(struct writer *w)
     for (int id = 0; id < PARAMETER_COUNT; id++) {
         if (id == PARAMETER_FIELD_VALIDATION)
             continue;
-        writer_open(w, parameters[id].name, '{');
+        json_out_object(w->out, parameters[id].name);
         write_parameter(w, (enum parameter_id)id);
-        writer_close(w, '}');
+        json_out_end_object(w->out);
     }
 }
 
@@ -176,12 +176,12 @@ static void write_parameter_refs(struct writer *w, unsigned takes)
     for (int id = 0; id < PARAMETER_COUNT; id++) {
         if (!(takes & 1u << id))
             continue;
-        writer_open(w, NULL, '{');
+        json_out_object(w->out, NULL);
         if (id == PARAMETER_FIELD_VALIDATION)
             write_parameter(w, PARAMETER_FIELD_VALIDATION);
         else
-            buf_addf(w->out, "\"$ref\":\"#/%s/%s\"", where, parameters[id].name);
-        writer_close(w, '}');
+            json_out_textf(w->out, "$ref", "#/%s/%s", where, parameters[id].name);
+        json_out_end_object(w->out);
     }
 }
 
@@ -199,17 +199,17 @@ static void write_request_body(struct writer *w, const struct item *i, enum body
 
     if (body == BODY_NONE)
         return;
-    writer_open(w, "requestBody", '{');
-    writer_open(w, "content", '{');
+    json_out_object(w->out, "requestBody");
+    json_out_object(w->out, "content");
     for (; *types; types++) {
-        writer_open(w, *types, '{');
+        json_out_object(w->out, *types);
         write_body_ref(w, i, body);
-        writer_close(w, '}');
+        json_out_end_object(w->out);
     }
-    writer_close(w, '}');
+    json_out_end_object(w->out);
     if (body != BODY_OPTIONS)
-        writer_raw(w, "required", "true");
-    writer_close(w, '}');
+        json_out_bool(w->out, "required", true);
+    json_out_end_object(w->out);
 }
 
 /* Swagger knows bodies as one more parameter. */
@@ -217,13 +217,13 @@ static void write_body_parameter(struct writer *w, const struct item *i, enum bo
 {
     if (body == BODY_NONE)
         return;
-    writer_open(w, NULL, '{');
-    writer_text(w, "name", "body");
-    writer_text(w, "in", "body");
+    json_out_object(w->out, NULL);
+    json_out_text(w->out, "name", "body");
+    json_out_text(w->out, "in", "body");
     if (body != BODY_OPTIONS)
-        writer_raw(w, "required", "true");
+        json_out_bool(w->out, "required", true);
     write_body_ref(w, i, body);
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 static void write_answer_ref(struct writer *w, const struct item *i, const struct operation *op)
@@ -241,20 +241,20 @@ static void write_answer_ref(struct writer *w, const struct item *i, const struc
 static void write_answer(struct writer *w, const char *status, const char *text, const struct item *i,
                          const struct operation *op)
 {
-    writer_open(w, status, '{');
-    writer_text(w, "description", text);
+    json_out_object(w->out, status);
+    json_out_text(w->out, "description", text);
     if (w->dialect == OPENAPI_V2) {
         write_answer_ref(w, i, op);
     } else {
-        writer_open(w, "content", '{');
+        json_out_object(w->out, "content");
         for (const char *const *type = media_types; *type; type++) {
-            writer_open(w, *type, '{');
+            json_out_object(w->out, *type);
             write_answer_ref(w, i, op);
-            writer_close(w, '}');
+            json_out_end_object(w->out);
         }
-        writer_close(w, '}');
+        json_out_end_object(w->out);
     }
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 /* "storage.k8s.io" → "Storage", "v1" → "V1": words of an operation's name. */
@@ -278,29 +278,30 @@ static void add_words(struct buf *out, const char *text)
 /* "replaceCoreV1NamespacedPodStatus": no two operations have the same. */
 static void write_operation_id(struct writer *w, const struct item *i, const struct operation *op)
 {
-    writer_raw(w, "operationId", "\"");
-    buf_add_cstr(w->out, op->id);
-    add_words(w->out, i->r->group);
-    add_words(w->out, i->r->version);
+    _cleanup_(buf_done_p) struct buf id = BUF_INIT(OPENAPI_NAME_BYTES_MAX);
+
+    buf_add_cstr(&id, op->id);
+    add_words(&id, i->r->group);
+    add_words(&id, i->r->version);
     if (i->is_in_namespace)
-        buf_add_cstr(w->out, "Namespaced");
-    buf_add_cstr(w->out, i->r->kind);
+        buf_add_cstr(&id, "Namespaced");
+    buf_add_cstr(&id, i->r->kind);
     if (i->sub)
-        add_words(w->out, i->sub->name);
+        add_words(&id, i->sub->name);
     if (i->r->is_namespaced && !i->is_in_namespace)
-        buf_add_cstr(w->out, "ForAllNamespaces");
-    buf_add_char(w->out, '"');
+        buf_add_cstr(&id, "ForAllNamespaces");
+    json_out_str(w->out, "operationId", buf_str(&id));
 }
 
 static void write_operation(struct writer *w, const struct item *i, const struct operation *op)
 {
-    writer_open(w, op->method, '{');
+    json_out_object(w->out, op->method);
     write_operation_id(w, i, op);
-    writer_open(w, "parameters", '[');
+    json_out_array(w->out, "parameters");
     if (w->dialect == OPENAPI_V2)
         write_body_parameter(w, i, op->body);
     write_parameter_refs(w, op->takes | BIT(PRETTY));
-    writer_close(w, ']');
+    json_out_end_array(w->out);
     if (w->dialect == OPENAPI_V3) {
         write_request_body(w, i, op->body);
     } else {
@@ -308,31 +309,29 @@ static void write_operation(struct writer *w, const struct item *i, const struct
             write_texts(w, "consumes", op->body == BODY_PATCH ? patch_types : media_types);
         write_texts(w, "produces", media_types);
     }
-    writer_open(w, "responses", '{');
+    json_out_object(w->out, "responses");
     if (op->verb != VERB_CREATE)
         write_answer(w, "200", "OK", i, op);
     if (op->verb == VERB_CREATE || op->verb == VERB_PATCH || op->verb == VERB_UPDATE)
         write_answer(w, "201", "Created", i, op);
-    writer_close(w, '}');
-    writer_text(w, "x-kubernetes-action", op->action);
+    json_out_end_object(w->out);
+    json_out_text(w->out, "x-kubernetes-action", op->action);
     writer_gvk(w, "x-kubernetes-group-version-kind", i->group, i->version, i->kind, "");
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 static void write_path_key(struct writer *w, const struct item *i)
 {
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(OPENAPI_NAME_BYTES_MAX);
     const struct resource *r = i->r;
 
-    writer_raw(w, NULL, "\"/api");
-    if (r->group[0])
-        buf_addf(w->out, "s/%s", r->group);
-    buf_addf(w->out, "/%s", r->version);
+    buf_addf(&path, "/api%s%s/%s", r->group[0] ? "s/" : "", r->group, r->version);
     if (i->is_in_namespace)
-        buf_add_cstr(w->out, "/namespaces/{namespace}");
-    buf_addf(w->out, "/%s%s", r->plural, i->has_name ? "/{name}" : "");
+        buf_add_cstr(&path, "/namespaces/{namespace}");
+    buf_addf(&path, "/%s%s", r->plural, i->has_name ? "/{name}" : "");
     if (i->sub)
-        buf_addf(w->out, "/%s", i->sub->name);
-    buf_add_cstr(w->out, "\":{");
+        buf_addf(&path, "/%s", i->sub->name);
+    json_out_object(w->out, buf_cstr(&path));
 }
 
 static void write_item(struct writer *w, const struct item *i)
@@ -343,15 +342,15 @@ static void write_item(struct writer *w, const struct item *i)
         return;
     write_path_key(w, i);
     if (in_path) {
-        writer_open(w, "parameters", '[');
+        json_out_array(w->out, "parameters");
         write_parameter_refs(w, in_path);
-        writer_close(w, ']');
+        json_out_end_array(w->out);
     }
     for (size_t n = 0; n < ARRAY_LEN(operations); n++) {
         if (i->verbs & VERB_BIT(operations[n].verb))
             write_operation(w, i, &operations[n]);
     }
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 static void write_resource(struct writer *w, const struct resource *r)

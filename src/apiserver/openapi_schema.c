@@ -168,21 +168,21 @@ static void write_values(struct writer *w, const char *values)
 {
     struct str rest = str_of(values);
 
-    writer_open(w, "enum", '[');
+    json_out_array(w->out, "enum");
     while (rest.s)
-        writer_item(w, str_next(&rest, '|'));
-    writer_close(w, ']');
+        json_out_str(w->out, NULL, str_next(&rest, '|'));
+    json_out_end_array(w->out);
 }
 
 /* A reference. Beside it OpenAPI 3.0 allows nothing, so where a description follows it is wrapped. */
 static void write_ref(struct writer *w, const char *package, const char *name, bool has_siblings)
 {
     if (w->dialect == OPENAPI_V3 && has_siblings) {
-        writer_open(w, "allOf", '[');
-        writer_open(w, NULL, '{');
+        json_out_array(w->out, "allOf");
+        json_out_object(w->out, NULL);
         writer_ref(w, package, name, "");
-        writer_close(w, '}');
-        writer_close(w, ']');
+        json_out_end_object(w->out);
+        json_out_end_array(w->out);
     } else {
         writer_ref(w, package, name, "");
     }
@@ -190,9 +190,9 @@ static void write_ref(struct writer *w, const char *package, const char *name, b
 
 static void write_scalar(struct writer *w, const char *json_type, const char *format, const char *values)
 {
-    writer_text(w, "type", json_type);
+    json_out_text(w->out, "type", json_type);
     if (format)
-        writer_text(w, "format", format);
+        json_out_text(w->out, "format", format);
     if (values)
         write_values(w, values);
 }
@@ -226,8 +226,8 @@ static void write_value(struct writer *w, enum field_type type, const struct sch
         }
         return;
     case FIELD_LIST: /* inside a map: of texts */
-        writer_text(w, "type", "array");
-        writer_raw(w, "items", "{\"type\":\"string\"}");
+        json_out_text(w->out, "type", "array");
+        json_out_raw(w->out, "items", STR_LIT("{\"type\":\"string\"}"));
         return;
     case FIELD_MAP: /* none is inside another */
     case FIELD_TYPE_COUNT:
@@ -240,13 +240,13 @@ static void write_owned_keys(struct writer *w, const char *keys)
 {
     struct str rest = str_of(keys);
 
-    writer_open(w, "x-kubernetes-list-map-keys", '[');
+    json_out_array(w->out, "x-kubernetes-list-map-keys");
     while (rest.s) {
         struct str key = str_next(&rest, ' ');
 
-        writer_item(w, str_next(&key, '='));
+        json_out_str(w->out, NULL, str_next(&key, '='));
     }
-    writer_close(w, ']');
+    json_out_end_array(w->out);
 }
 
 /* How the items of a list are told apart when it is applied, and when it is patched. */
@@ -261,14 +261,14 @@ static void write_list_type(struct writer *w, const struct field *f)
         else if (keys)
             type = "map";
     }
-    writer_text(w, "x-kubernetes-list-type", type);
+    json_out_text(w->out, "x-kubernetes-list-type", type);
     if (strcmp(type, "map") == 0)
         write_owned_keys(w, keys);
     if (f->merge_key)
-        writer_text(w, "x-kubernetes-patch-merge-key", f->merge_key);
+        json_out_text(w->out, "x-kubernetes-patch-merge-key", f->merge_key);
     if (f->merge_key || (f->flags & FIELD_SET))
-        writer_text(w, "x-kubernetes-patch-strategy",
-                    f->flags & FIELD_RETAIN_KEYS ? "merge,retainKeys" : "merge");
+        json_out_text(w->out, "x-kubernetes-patch-strategy",
+                      f->flags & FIELD_RETAIN_KEYS ? "merge,retainKeys" : "merge");
 }
 
 static void write_property(struct writer *w, const struct field *f, const char *package,
@@ -276,24 +276,24 @@ static void write_property(struct writer *w, const struct field *f, const char *
 {
     const char *values = doc ? doc->values : NULL;
 
-    writer_open(w, f->name, '{');
+    json_out_object(w->out, f->name);
     if (doc)
-        writer_text(w, "description", doc->text);
+        json_out_text(w->out, "description", doc->text);
     if (f->type == FIELD_LIST || f->type == FIELD_MAP) {
-        writer_text(w, "type", f->type == FIELD_LIST ? "array" : "object");
-        writer_open(w, f->type == FIELD_LIST ? "items" : "additionalProperties", '{');
+        json_out_text(w->out, "type", f->type == FIELD_LIST ? "array" : "object");
+        json_out_object(w->out, f->type == FIELD_LIST ? "items" : "additionalProperties");
         write_value(w, f->item, f->sub, package, /* has_siblings= */ false, values);
-        writer_close(w, '}');
+        json_out_end_object(w->out);
         if (f->type == FIELD_LIST)
             write_list_type(w, f);
         else if (f->flags & FIELD_ATOMIC)
-            writer_text(w, "x-kubernetes-map-type", "atomic");
+            json_out_text(w->out, "x-kubernetes-map-type", "atomic");
     } else {
         write_value(w, f->type, f->sub, package, /* has_siblings= */ doc != NULL, values);
         if (f->flags & FIELD_GRANULAR)
-            writer_text(w, "x-kubernetes-map-type", "granular");
+            json_out_text(w->out, "x-kubernetes-map-type", "granular");
     }
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 static void write_required(struct writer *w, const struct field *fields, const struct schema_doc *doc)
@@ -306,33 +306,33 @@ static void write_required(struct writer *w, const struct field *fields, const s
         if (!fd || !(fd->flags & DOC_REQUIRED))
             continue;
         if (!is_open)
-            writer_open(w, "required", '['); /* an empty list of them is not allowed */
+            json_out_array(w->out, "required"); /* an empty list of them is not allowed */
         is_open = true;
-        writer_item(w, str_of(f->name));
+        json_out_str(w->out, NULL, str_of(f->name));
     }
     if (is_open)
-        writer_close(w, ']');
+        json_out_end_array(w->out);
 }
 
 static void write_object(struct writer *w, const struct field *fields, const char *package,
                          const struct schema_doc *doc)
 {
-    writer_text(w, "type", "object");
+    json_out_text(w->out, "type", "object");
     if (doc)
-        writer_text(w, "description", doc->text);
-    writer_open(w, "properties", '{');
+        json_out_text(w->out, "description", doc->text);
+    json_out_object(w->out, "properties");
     for (const struct field *f = fields; f->name; f++)
         write_property(w, f, package, openapi_field_doc(doc, f->name));
-    writer_close(w, '}');
+    json_out_end_object(w->out);
     write_required(w, fields, doc);
 }
 
 static void write_kind(struct writer *w, const char *group, const char *version, const char *kind,
                        const char *suffix)
 {
-    writer_open(w, "x-kubernetes-group-version-kind", '[');
+    json_out_array(w->out, "x-kubernetes-group-version-kind");
     writer_gvk(w, NULL, group, version, kind, suffix);
-    writer_close(w, ']');
+    json_out_end_array(w->out);
 }
 
 static void write_component(struct writer *w, const struct component *c)
@@ -342,12 +342,12 @@ static void write_component(struct writer *w, const struct component *c)
     writer_open_schema(w, c->package, name, "");
     write_object(w, c->schema->fields, c->package, openapi_schema_doc(c->package, name));
     if (c->schema->atomic)
-        writer_text(w, "x-kubernetes-map-type", "atomic");
+        json_out_text(w->out, "x-kubernetes-map-type", "atomic");
     if (c->schema->open)
-        writer_raw(w, "x-kubernetes-preserve-unknown-fields", "true");
+        json_out_bool(w->out, "x-kubernetes-preserve-unknown-fields", true);
     if (c->group)
         write_kind(w, c->group, c->version, name, "");
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 /* Lists of objects are the same for every kind. */
@@ -366,7 +366,7 @@ static void write_list_component(struct writer *w, const struct resource *r)
     writer_open_schema(w, package, r->kind, "List");
     write_object(w, fields, package, openapi_schema_doc(PACKAGE_META, "List"));
     write_kind(w, r->group, r->version, r->kind, "List");
-    writer_close(w, '}');
+    json_out_end_object(w->out);
 }
 
 static void write_leaves(struct writer *w)
@@ -374,11 +374,11 @@ static void write_leaves(struct writer *w)
     for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
         writer_open_schema(w, leaves[i].package, leaves[i].name, "");
         if (w->dialect == OPENAPI_V3 && leaves[i].one_of)
-            writer_raw(w, "oneOf", leaves[i].one_of);
+            json_out_raw(w->out, "oneOf", str_of(leaves[i].one_of));
         else
             write_scalar(w, leaves[i].json_type, leaves[i].format, /* values= */ NULL);
-        writer_text(w, "description", leaves[i].text);
-        writer_close(w, '}');
+        json_out_text(w->out, "description", leaves[i].text);
+        json_out_end_object(w->out);
     }
 }
 

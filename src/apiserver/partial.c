@@ -1,5 +1,7 @@
 #include "apiserver/partial.h"
 
+#include "api/json_out.h"
+
 #include <string.h>
 
 /* The scanner trusts its text to be JSON, which an object's text is, and asks only where things end. It never
@@ -77,15 +79,18 @@ static struct str metadata_of(struct str t)
 
 void partial_write(const struct object *o, const char *version, struct buf *out)
 {
-    buf_addf(out,
-             "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":", version);
-    buf_add_str(out, metadata_of(o->text));
-    buf_add_char(out, '}');
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "PartialObjectMetadata");
+    json_out_textf(out, "apiVersion", "meta.k8s.io/%s", version);
+    json_out_raw(out, "metadata", metadata_of(o->text));
+    json_out_end_object(out);
 }
 
 void partial_write_list_begin(const struct list_meta *meta, const char *version, struct buf *out)
 {
-    buf_addf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\",", version);
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "PartialObjectMetadataList");
+    json_out_textf(out, "apiVersion", "meta.k8s.io/%s", version);
     list_write_meta(meta, out);
-    buf_add_cstr(out, ",\"items\":[");
+    json_out_array(out, "items");
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/event.h"
+#include "api/json_out.h"
 #include "apiserver/partial.h"
 #include "apiserver/server.h"
 #include "apiserver/table.h"
@@ -61,7 +62,7 @@ static struct object *event_v1_of(const struct rendering *r, const struct object
     struct error err;
 
     if (make_event_v1(r, o, &converted, &err) < 0 && !out->failed)
-        out->failed = err.code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE;
+        buf_fail(out, err.code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE);
     return converted;
 }
 
@@ -75,11 +76,6 @@ int render_as_object(const struct rendering *r, const struct object *o, struct o
 }
 
 /* --- Objects and lists --- */
-
-static void write_api_version(const struct resource *r, struct buf *out)
-{
-    buf_addf(out, "%s%s%s", r->group, r->group[0] != '\0' ? "/" : "", r->version);
-}
 
 static struct table_options table_options_of(const struct rendering *r, bool omits_columns)
 {
@@ -189,25 +185,40 @@ void render_object(const struct rendering *r, const struct object *o, struct buf
 
 /* --- Watches --- */
 
+/* Up to the object, whose text follows. */
+static void open_watch_event(const char *type, struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "type", type);
+    json_out_key(out, "object");
+}
+
+static void close_watch_event(struct buf *out)
+{
+    json_out_end_object(out);
+    buf_add_char(out, '\n');
+}
+
 void render_watch_event(const struct rendering *r, enum watch_event_type type, const struct object *o,
                         bool has_columns, struct buf *out)
 {
-    buf_addf(out, "{\"type\":\"%s\",\"object\":", watch_event_names[type]);
+    open_watch_event(watch_event_names[type], out);
     write_converted(r, o, !has_columns, out);
-    buf_add_cstr(out, "}\n");
+    close_watch_event(out);
 }
 
 /* Kind and apiVersion of what stands in a watch of this view. */
 static void write_type(const struct rendering *r, struct buf *out)
 {
+    const char *group = r->resource->group;
+
     if (r->view.shape == SHAPE_PARTIAL) {
-        buf_addf(out, "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\"",
-                 r->view.shape_version);
+        json_out_text(out, "kind", "PartialObjectMetadata");
+        json_out_textf(out, "apiVersion", "meta.k8s.io/%s", r->view.shape_version);
         return;
     }
-    buf_addf(out, "\"kind\":\"%s\",\"apiVersion\":\"", r->resource->kind);
-    write_api_version(r->resource, out);
-    buf_add_char(out, '"');
+    json_out_text(out, "kind", r->resource->kind);
+    json_out_textf(out, "apiVersion", "%s%s%s", group, group[0] != '\0' ? "/" : "", r->resource->version);
 }
 
 static void write_table_bookmark(const struct rendering *r, int64_t revision, struct buf *out)
@@ -220,26 +231,38 @@ static void write_table_bookmark(const struct rendering *r, int64_t revision, st
     table_write(r->resource->info, &meta, NULL, 0, &how, out);
 }
 
+static void write_object_bookmark(const struct rendering *r, int64_t revision, bool ends_initial_events,
+                                  struct buf *out)
+{
+    json_out_object(out, NULL);
+    write_type(r, out);
+    json_out_object(out, "metadata");
+    json_out_textf(out, "resourceVersion", "%" PRId64, revision);
+    json_out_null(out, "creationTimestamp");
+    if (ends_initial_events) {
+        json_out_object(out, "annotations");
+        json_out_text(out, INITIAL_EVENTS_END, "true");
+        json_out_end_object(out);
+    }
+    json_out_end_object(out);
+    json_out_end_object(out);
+}
+
 void render_bookmark(const struct rendering *r, int64_t revision, bool ends_initial_events, struct buf *out)
 {
-    buf_add_cstr(out, "{\"type\":\"BOOKMARK\",\"object\":");
-    if (r->view.shape == SHAPE_TABLE) { /* has the metadata of lists, and no room for the mark */
+    open_watch_event("BOOKMARK", out);
+    if (r->view.shape == SHAPE_TABLE) /* has the metadata of lists, and no room for the mark */
         write_table_bookmark(r, revision, out);
-    } else {
-        buf_add_char(out, '{');
-        write_type(r, out);
-        buf_addf(out, ",\"metadata\":{\"resourceVersion\":\"%" PRId64 "\",\"creationTimestamp\":null%s}}",
-                 revision,
-                 ends_initial_events ? ",\"annotations\":{\"" INITIAL_EVENTS_END "\":\"true\"}" : "");
-    }
-    buf_add_cstr(out, "}\n");
+    else
+        write_object_bookmark(r, revision, ends_initial_events, out);
+    close_watch_event(out);
 }
 
 void render_watch_error(const struct error *e, struct buf *out)
 {
-    buf_add_cstr(out, "{\"type\":\"ERROR\",\"object\":");
+    open_watch_event("ERROR", out);
     status_write_error(e, /* about= */ NULL, out);
-    buf_add_cstr(out, "}\n");
+    close_watch_event(out);
 }
 
 /* --- Answers --- */

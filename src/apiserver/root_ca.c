@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/config.h"
+#include "api/json_out.h"
 
 #define ROOT_CA_NAME "kube-root-ca.crt"
 #define ROOT_CA_KEY "ca.crt"
@@ -47,18 +48,23 @@ static bool is_true(const struct root_ca *x, const struct object *o)
 /* The object for a creation; for a merge patch of `old` also what is to go. */
 static void write_body(const struct root_ca *x, const struct config_map *old, struct buf *out)
 {
-    buf_addf(out, "{\"metadata\":{%s\"annotations\":{\"" ANN_DESCRIPTION "\":\"" DESCRIPTION "\"}},",
-             old ? "" : "\"name\":\"" ROOT_CA_NAME "\",");
-    buf_add_cstr(out, old ? "\"binaryData\":null,\"data\":{" : "\"data\":{");
-    for (uint32_t i = 0; old && i < old->data.count; i++) {
-        if (strcmp(old->data.items[i].key, ROOT_CA_KEY) == 0)
-            continue;
-        json_write_string(out, str_of(old->data.items[i].key));
-        buf_add_cstr(out, ":null,");
-    }
-    buf_add_cstr(out, "\"" ROOT_CA_KEY "\":");
-    json_write_string(out, str_of(x->server->ca_pem));
-    buf_add_cstr(out, "}}");
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    if (!old)
+        json_out_text(out, "name", ROOT_CA_NAME);
+    json_out_object(out, "annotations");
+    json_out_text(out, ANN_DESCRIPTION, DESCRIPTION);
+    json_out_end_object(out);
+    json_out_end_object(out);
+    if (old)
+        json_out_null(out, "binaryData");
+    json_out_object(out, "data");
+    for (uint32_t i = 0; old && i < old->data.count; i++)
+        if (strcmp(old->data.items[i].key, ROOT_CA_KEY) != 0)
+            json_out_null(out, old->data.items[i].key);
+    json_out_text(out, ROOT_CA_KEY, x->server->ca_pem);
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static void create_map(struct root_ca *x, const char *ns)

@@ -7,6 +7,8 @@
  * changes nothing is not stored. */
 #include "apiserver/duties.h"
 
+#include "api/json_out.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,35 +50,93 @@ static struct self_address self_address(const struct apiserver *s)
     };
 }
 
+static void open_labelled(const char *label, const char *value, struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", SELF_NAME);
+    json_out_object(out, "labels");
+    json_out_text(out, label, value);
+}
+
+static void close_labelled(struct buf *out)
+{
+    json_out_end_object(out);
+    json_out_end_object(out);
+}
+
+static void write_one(const char *key, struct str text, struct buf *out)
+{
+    json_out_array(out, key);
+    json_out_str(out, NULL, text);
+    json_out_end_array(out);
+}
+
+/* The only port, in the order of its members that the kind at hand has. */
+static void write_ports(const struct self_address *a, bool has_target, struct buf *out)
+{
+    json_out_array(out, "ports");
+    json_out_object(out, NULL);
+    json_out_text(out, "name", a->port_name);
+    json_out_text(out, "protocol", "TCP");
+    json_out_raw(out, "port", str_of(a->port));
+    if (has_target)
+        json_out_raw(out, "targetPort", str_of(a->port));
+    json_out_end_object(out);
+    json_out_end_array(out);
+}
+
 static void write_service(const struct self_address *a, struct buf *out)
 {
-    buf_addf(out,
-             "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{\"component\":\"apiserver\","
-             "\"provider\":\"kubernetes\"}},\"spec\":{\"ports\":[{\"name\":\"%s\",\"protocol\":\"TCP\","
-             "\"port\":%s,\"targetPort\":%s}],\"clusterIP\":\"%.*s\",\"clusterIPs\":[\"%.*s\"],"
-             "\"type\":\"ClusterIP\",\"sessionAffinity\":\"None\",\"ipFamilies\":[\"%s\"],"
-             "\"ipFamilyPolicy\":\"SingleStack\",\"internalTrafficPolicy\":\"Cluster\"}}",
-             a->port_name, a->port, a->port, STR_ARG(a->ip), STR_ARG(a->ip), a->family);
+    open_labelled("component", "apiserver", out);
+    json_out_text(out, "provider", "kubernetes");
+    close_labelled(out);
+    json_out_object(out, "spec");
+    write_ports(a, /* has_target= */ true, out);
+    json_out_str(out, "clusterIP", a->ip);
+    write_one("clusterIPs", a->ip, out);
+    json_out_text(out, "type", "ClusterIP");
+    json_out_text(out, "sessionAffinity", "None");
+    write_one("ipFamilies", str_of(a->family), out);
+    json_out_text(out, "ipFamilyPolicy", "SingleStack");
+    json_out_text(out, "internalTrafficPolicy", "Cluster");
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 /* The label keeps controllers that mirror Endpoints from making a second slice. */
 static void write_endpoints(const struct self_address *a, struct buf *out)
 {
-    buf_addf(out,
-             "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
-             "\"endpointslice.kubernetes.io/skip-mirror\":\"true\"}},\"subsets\":[{\"addresses\":[{"
-             "\"ip\":\"%.*s\"}],\"ports\":[{\"name\":\"%s\",\"port\":%s,\"protocol\":\"TCP\"}]}]}",
-             STR_ARG(a->ip), a->port_name, a->port);
+    open_labelled("endpointslice.kubernetes.io/skip-mirror", "true", out);
+    close_labelled(out);
+    json_out_array(out, "subsets");
+    json_out_object(out, NULL);
+    json_out_array(out, "addresses");
+    json_out_object(out, NULL);
+    json_out_str(out, "ip", a->ip);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    write_ports(a, /* has_target= */ false, out);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 static void write_slice(const struct self_address *a, struct buf *out)
 {
-    buf_addf(out,
-             "{\"metadata\":{\"name\":\"" SELF_NAME "\",\"labels\":{"
-             "\"kubernetes.io/service-name\":\"" SELF_NAME "\"}},\"addressType\":\"%s\","
-             "\"endpoints\":[{\"addresses\":[\"%.*s\"],\"conditions\":{\"ready\":true}}],\"ports\":[{"
-             "\"name\":\"%s\",\"protocol\":\"TCP\",\"port\":%s}]}",
-             a->family, STR_ARG(a->ip), a->port_name, a->port);
+    open_labelled("kubernetes.io/service-name", SELF_NAME, out);
+    close_labelled(out);
+    json_out_text(out, "addressType", a->family);
+    json_out_array(out, "endpoints");
+    json_out_object(out, NULL);
+    write_one("addresses", a->ip, out);
+    json_out_object(out, "conditions");
+    json_out_bool(out, "ready", true);
+    json_out_end_object(out);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    write_ports(a, /* has_target= */ false, out);
+    json_out_end_object(out);
 }
 
 /* --- The duty --- */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/uid.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/authorize.h"
@@ -20,6 +21,7 @@
 #include "apiserver/read.h"
 #include "apiserver/reviews.h"
 #include "apiserver/route.h"
+#include "apiserver/slow_answer.h"
 #include "apiserver/token.h"
 #include "apiserver/user.h"
 #include "apiserver/watch.h"
@@ -277,12 +279,29 @@ static bool is_path(const struct apiserver *s, const char *path)
 /* The root tells what there is. */
 static void serve_root(struct call *c)
 {
-    buf_addf(&c->reply,
-             "{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\",\"/openapi/v2\","
-             "\"/openapi/v3\",\"/readyz\",%s%s\"/version\"%s]}",
-             c->server->write_stats ? "\"" STATS_PATH "\"," : "",
-             c->server->write_status ? "\"" STATUS_PATH "\"," : "",
-             c->server->explain ? ",\"" WHY_PATH "\"" : "");
+    const struct apiserver *s = c->server;
+    const char *const paths[] = {
+        "/api",
+        "/apis",
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz",
+        s->write_stats ? STATS_PATH : NULL,
+        s->write_status ? STATUS_PATH : NULL,
+        "/version",
+        s->explain ? WHY_PATH : NULL,
+    };
+
+    json_out_object(&c->reply, NULL);
+    json_out_array(&c->reply, "paths");
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        if (paths[i])
+            json_out_text(&c->reply, NULL, paths[i]);
+    json_out_end_array(&c->reply);
+    json_out_end_object(&c->reply);
     call_answer_json_reply(c, 200);
 }
 
@@ -302,10 +321,13 @@ static void serve_why(struct call *c)
 {
     const char *path = c->route.path + strlen(WHY_PATH);
     bool all = str_is(params_get(&c->params, "all"), "true");
+    struct slow_answer *slow = NULL;
     struct error err;
 
-    if (c->server->explain(c->server->explain_ctx, path + (path[0] == '/'), all, &c->reply, &err) < 0)
+    if (c->server->explain(c->server->explain_ctx, path + (path[0] == '/'), all, &c->reply, &slow, &err) < 0)
         call_fail(c, &err, NULL);
+    else if (slow)
+        slow_answer_take(c->server->slow_answers, c, slow);
     else
         call_answer_json_reply(c, 200);
 }

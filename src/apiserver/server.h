@@ -27,6 +27,8 @@ struct lists;
 struct metrics;
 struct openapi;
 struct store;
+struct slow_answer;
+struct slow_answers;
 struct watches;
 struct web_guard;
 
@@ -46,8 +48,10 @@ struct apiserver_options {
     /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
-    /* Writes what /why/PATH answers, as JSON; all: ?all=true. NULL: there is no such path. */
-    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
+    /* Makes what /why/PATH answers, as JSON; all: ?all=true: writes it, or gives an answer that is made in
+     * slices. NULL: there is no such path. */
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+                   struct error *err);
     void *explain_ctx;
     /* Writes what /status answers, as JSON; NULL: there is no such path. */
     void (*write_status)(void *ctx, struct buf *out);
@@ -68,7 +72,8 @@ struct apiserver {
     int64_t event_ttl_seconds;
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
-    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct error *err);
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+                   struct error *err);
     void *explain_ctx;
     void (*write_status)(void *ctx, struct buf *out);
     void *status_ctx;
@@ -81,6 +86,7 @@ struct apiserver {
     struct watches *watches;
     struct web_guard *guard;
     struct lists *lists;
+    struct slow_answers *slow_answers;
     struct duties *duties;
     /* Scratch for one handler at a time: nobody keeps anything in it past the return to the loop. */
     struct json doc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "api/json_out.h"
 #include "apiserver/partial.h"
 #include "apiserver/table_int.h"
 
@@ -117,21 +118,21 @@ void cell_close(struct cells *c)
 
 static void write_column(const struct column *c, struct buf *out)
 {
-    buf_addf(out, "{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":", c->name, c->type,
-             c->format ? c->format : "");
-    json_write_string(out, str_of(c->description));
-    buf_addf(out, ",\"priority\":%d}", c->priority);
+    json_out_object(out, NULL);
+    json_out_text(out, "name", c->name);
+    json_out_text(out, "type", c->type);
+    json_out_text(out, "format", c->format ? c->format : "");
+    json_out_text(out, "description", c->description);
+    json_out_int(out, "priority", c->priority);
+    json_out_end_object(out);
 }
 
 void table_write_columns(const struct kind_info *k, struct buf *out)
 {
-    const struct column *first = tables[k->kind]->columns;
-
-    for (const struct column *c = first; c->name; c++) {
-        buf_add_char(out, c == first ? '[' : ',');
+    json_out_array(out, NULL);
+    for (const struct column *c = tables[k->kind]->columns; c->name; c++)
         write_column(c, out);
-    }
-    buf_add_char(out, ']');
+    json_out_end_array(out);
 }
 
 static void write_included(const struct object *o, const struct table_options *how, struct buf *out)
@@ -154,14 +155,15 @@ void table_write_row(const struct object *o, const struct table_options *how, st
     const struct table_kind *t = tables[o->kind->kind];
     struct cells c = { .out = out, .now = how->now };
 
-    buf_add_cstr(out, "{\"cells\":[");
+    json_out_object(out, NULL);
+    json_out_array(out, "cells");
     t->write_cells(o, &c);
-    buf_add_cstr(out, "],");
-    if (t->write_conditions && t->write_conditions(o, out))
-        buf_add_char(out, ',');
-    buf_add_cstr(out, "\"object\":");
+    json_out_end_array(out);
+    if (t->write_conditions)
+        t->write_conditions(o, out);
+    json_out_key(out, "object");
     write_included(o, how, out);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
 }
 
 /* --- Documents --- */
@@ -169,14 +171,16 @@ void table_write_row(const struct object *o, const struct table_options *how, st
 void table_write_begin(const struct kind_info *k, const struct list_meta *meta,
                        const struct table_options *how, struct buf *out)
 {
-    buf_addf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",", how->version);
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "Table");
+    json_out_textf(out, "apiVersion", "meta.k8s.io/%s", how->version);
     list_write_meta(meta, out);
-    buf_add_cstr(out, ",\"columnDefinitions\":");
+    json_out_key(out, "columnDefinitions");
     if (how->omits_columns)
         buf_add_cstr(out, "null");
     else
         table_write_columns(k, out);
-    buf_add_cstr(out, ",\"rows\":[");
+    json_out_array(out, "rows");
 }
 
 void table_write(const struct kind_info *k, const struct list_meta *meta, const struct object *const *objects,
@@ -186,8 +190,6 @@ void table_write(const struct kind_info *k, const struct list_meta *meta, const 
     for (size_t i = 0; i < count; i++) {
         assert(k);
         assert(tables[objects[i]->kind->kind] == tables[k->kind]);
-        if (i)
-            buf_add_char(out, ',');
         table_write_row(objects[i], how, out);
     }
     buf_add_cstr(out, LIST_WRITE_END);

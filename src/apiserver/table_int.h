@@ -41,7 +41,7 @@ struct table_kind {
     /* Writes as many cells as there are columns. */
     void (*write_cells)(const struct object *o, struct cells *c);
     /* Writes a row's member "conditions" and returns true; false for none. NULL for never any. */
-    bool (*write_conditions)(const struct object *o, struct buf *out);
+    void (*write_conditions)(const struct object *o, struct buf *out);
 };
 
 extern const struct table_kind volume_table, claim_table, class_table, attributes_class_table;

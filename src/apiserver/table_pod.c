@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/pod.h"
 
 /* Comparisons of names a row may cost. Enough for hundreds of containers in any order. */
@@ -300,18 +301,21 @@ static void pod_cells(const struct object *o, struct cells *c)
 }
 
 /* For a client that hides what has ended. */
-static bool pod_conditions(const struct object *o, struct buf *out)
+static void pod_conditions(const struct object *o, struct buf *out)
 {
     const struct pod *p = pod_of(o);
 
     if (!has_ended(p))
-        return false;
-    buf_addf(
-        out,
-        "\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"%s\",\"message\":\"%s\"}]",
-        pod_phase_names[p->phase],
-        p->phase == POD_SUCCEEDED ? "The pod has completed successfully." : "The pod failed.");
-    return true;
+        return;
+    json_out_array(out, "conditions");
+    json_out_object(out, NULL);
+    json_out_text(out, "type", "Completed");
+    json_out_text(out, "status", "True");
+    json_out_text(out, "reason", pod_phase_names[p->phase]);
+    json_out_text(out, "message",
+                  p->phase == POD_SUCCEEDED ? "The pod has completed successfully." : "The pod failed.");
+    json_out_end_object(out);
+    json_out_end_array(out);
 }
 
 const struct table_kind pod_table = { pod_columns, pod_cells, pod_conditions };

@@ -15,6 +15,7 @@
 #include "apiserver/server.h"
 #include "apiserver/walk.h"
 #include "apiserver/watch_int.h"
+#include "base/mutant.h"
 
 /* How much one pull reads ahead. */
 #define REFILL_LINES_MAX 64
@@ -110,7 +111,8 @@ static bool replay_event(void *ctx, const struct store_event *ev)
 static int refill_replay(struct watch *w, struct error *err)
 {
     struct replaying x = { .watch = w };
-    int r = store_replay(w->all->server->store, stored_kind(w->resource), w->position, replay_event, &x, err);
+    int64_t after = w->position + (MUTANT("server-loses-an-event") ? 1 : 0);
+    int r = store_replay(w->all->server->store, stored_kind(w->resource), after, replay_event, &x, err);
 
     if (r < 0)
         return r;

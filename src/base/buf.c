@@ -44,44 +44,44 @@ void buf_cut(struct buf *b, size_t len)
         b->data[len] = '\0';
 }
 
-static int buf_fail(struct buf *b, enum err code)
+void buf_fail(struct buf *b, enum err code)
 {
     b->failed = code;
     b->room = 0;
-    return -(int)code;
 }
 
-/* Makes room for `more` bytes and the NUL behind them. */
-static int buf_reserve(struct buf *b, size_t more)
+/* Makes room for `more` bytes and the NUL behind them; false when it has failed. */
+static bool buf_reserve(struct buf *b, size_t more)
 {
     size_t cap = b->cap ? b->cap : BUF_FIRST_BYTES;
     char *data;
 
     if (b->failed)
-        return -(int)b->failed;
-    if (more > b->len_max || b->len > b->len_max - more)
-        return buf_fail(b, ERR_TOO_LARGE);
-    if (b->cap > b->len + more)
-        return 0;
-    while (cap <= b->len + more) {
-        if (cap > SIZE_MAX / 2)
-            return buf_fail(b, ERR_NO_MEMORY);
-        cap *= 2;
+        return false;
+    if (more > b->len_max || b->len > b->len_max - more) {
+        buf_fail(b, ERR_TOO_LARGE);
+        return false;
     }
-    data = realloc(b->data, cap);
-    if (!data)
-        return buf_fail(b, ERR_NO_MEMORY);
+    if (b->cap > b->len + more)
+        return true;
+    while (cap <= b->len + more && cap <= SIZE_MAX / 2)
+        cap *= 2;
+    data = cap > b->len + more ? realloc(b->data, cap) : NULL;
+    if (!data) {
+        buf_fail(b, ERR_NO_MEMORY);
+        return false;
+    }
     b->data = data;
     b->cap = cap;
     buf_set_room(b);
-    return 0;
+    return true;
 }
 
 char *buf_grow_slowly(struct buf *b, size_t len)
 {
     char *at;
 
-    if (buf_reserve(b, len) < 0)
+    if (!buf_reserve(b, len))
         return NULL;
     assert(b->data);
     at = b->data + b->len;
@@ -137,7 +137,7 @@ void buf_addv(struct buf *b, const char *fmt, va_list args)
         (void)vsnprintf(at, (size_t)n + 1, fmt, again); /* measured above */
     va_end(again);
     if (n < 0)
-        (void)buf_fail(b, ERR_NO_MEMORY); /* it sticks */
+        buf_fail(b, ERR_NO_MEMORY);
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

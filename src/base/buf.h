@@ -52,6 +52,9 @@ static inline char *buf_grow(struct buf *b, size_t len);
 static inline void buf_add(struct buf *b, const void *data, size_t len);
 static inline void buf_add_char(struct buf *b, char c);
 
+/* Makes the buffer fail, as an addition that failed does: for a writer whose own part failed. */
+void buf_fail(struct buf *b, enum err code);
+
 /* 0, or the failure as an error that names `what` ("request body"). */
 int buf_check(const struct buf *b, const char *what, struct error *err);
 

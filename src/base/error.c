@@ -21,6 +21,7 @@ static const char *const error_names[] = {
     [ERR_DENIED] = "denied",
     [ERR_TOO_LARGE] = "too-large",
     [ERR_TIMEOUT] = "timeout",
+    [ERR_UNCERTAIN] = "uncertain",
     [ERR_UNAVAILABLE] = "unavailable",
     [ERR_UNSUPPORTED] = "unsupported",
     [ERR_BUSY] = "busy",

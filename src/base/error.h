@@ -20,7 +20,8 @@ enum err {
     ERR_UNAUTHORIZED, /* nobody knows who is asking */
     ERR_DENIED,
     ERR_TOO_LARGE,
-    ERR_TIMEOUT, /* it may still have happened */
+    ERR_TIMEOUT,
+    ERR_UNCERTAIN, /* no answer, or none that says so: it may have happened, or may yet */
     ERR_UNAVAILABLE,
     ERR_UNSUPPORTED,
     ERR_BUSY,

@@ -1,12 +1,15 @@
 /* `berth check`: what is wrong with the storage of a cluster, and what to do about it. */
-#include "cli/check.h"
+#include "cli/cli.h"
 
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/check_show.h"
+#include "cli/load.h"
 #include "cli/print.h"
 #include "cli/print_table.h"
+#include "cli/why.h"
 #include "node/node_lease.h"
+#include "why/check.h"
 
 #define STUCK_MINUTES 5
 #define STUCK_MINUTES_MAX 1000000
@@ -88,10 +91,12 @@ static void ask_provisioners(struct check *x)
 static int report(struct check *x, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(SESSION_BYTES_MAX);
+    _cleanup_(json_done_p) struct json d = { 0 };
     int r = checkup_run(&x->checkup, err);
 
+    json_init(&d, SESSION_BYTES_MAX);
     if (r == 0 && x->is_json) {
-        r = checkup_show_json(&x->checkup, &out, err);
+        r = print_json_checked(&d, checkup_as_json(&x->checkup, &d), &out, err);
     } else if (r == 0) {
         checkup_show(&x->checkup, x->settings.is_whole, table_paint(), &out);
         r = buf_check(&out, "output", err);

@@ -2,8 +2,8 @@
 #include "cli/cli.h"
 
 #include "cli/component.h"
-#include "cli/manager.h"
 #include "controllers/attach/attach.h"
+#include "daemon/manager.h"
 
 #define SYNC_SECONDS_MAX 86400
 

@@ -2,19 +2,11 @@
 #ifndef BERTH_CLI_CONTROLLERS_FLAGS_H
 #define BERTH_CLI_CONTROLLERS_FLAGS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/flags.h"
+#include "daemon/settings.h"
 #include "plugins/flex/prober.h"
-
-struct controllers_flags {
-    const char *flex_dir; /* of a node, too; made if it is not there. NULL: FLEX_DIR, which is not made */
-    const char *attach_sync_period;
-    bool has_no_attach_sync;
-    bool has_no_forced_detach; /* dead nodes keep their volumes until somebody says they are off */
-    bool has_hostpath_provisioner;
-};
 
 /* Of every verb that uses drivers; the aliases are the names of a kubelet and of a controller manager. type:
  * a struct with a `struct controllers_flags controllers`. */

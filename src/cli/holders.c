@@ -1,6 +1,6 @@
 #include "cli/holders.h"
 
-#include "cli/inventory.h"
+#include "cli/load.h"
 
 /* So many pods are named; the others are counted. */
 #define HOLDERS_NAMED_MAX 3

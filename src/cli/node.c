@@ -5,7 +5,7 @@
 
 #include "api/names.h"
 #include "cli/component.h"
-#include "cli/manager.h"
+#include "daemon/manager.h"
 #include "io/process.h"
 #include "node/agent.h"
 #include "node/pod_hook.h"

@@ -2,19 +2,10 @@
 #ifndef BERTH_CLI_NODE_FLAGS_H
 #define BERTH_CLI_NODE_FLAGS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/flags.h"
-
-struct node_flags {
-    const char *name;
-    const char *root;
-    const char *hook;
-    const char *static_pods;
-    const char *sync;
-    bool attaches_itself;
-};
+#include "daemon/settings.h"
 
 #define NODE_GROUP "This node"
 #define NODE_FLAG(type, field, name, value, help) FLAG_IN(NODE_GROUP, type, node.field, name, value, help)

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/inventory.h"
+#include "cli/load.h"
 #include "cli/print.h"
 #include "cli/resources.h"
 #include "cli/session.h"
-#include "cli/usage.h"
 
 struct path_settings {
     struct session_settings session;

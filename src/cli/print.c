@@ -170,6 +170,16 @@ void print_json(const struct json *d, json_ref v, struct buf *out)
     }
 }
 
+int print_json_checked(const struct json *d, json_ref v, struct buf *out, struct error *err)
+{
+    int r = json_check(d, err);
+
+    if (r < 0)
+        return r;
+    print_json(d, v, out);
+    return buf_check(out, "output", err);
+}
+
 /* --- Names --- */
 
 void print_kind(const struct kind_info *k, struct buf *out)

@@ -69,6 +69,8 @@ void print_sort(struct json *d, json_ref v);
 /* Both with Go's escapes: '<' is \u003c. */
 void print_json_compact(const struct json *d, json_ref v, struct buf *out);
 void print_json(const struct json *d, json_ref v, struct buf *out);
+/* The same of a document that was just built: where that failed, or the output is too large, an error. */
+int print_json_checked(const struct json *d, json_ref v, struct buf *out, struct error *err);
 
 /* Hands a text to standard output. */
 void print_out(const struct buf *text);

@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 
 #include "cli/component.h"
-#include "cli/manager.h"
+#include "daemon/manager.h"
 #include "scheduler/scheduler.h"
 
 static const struct flag scheduler_flags[] = {

@@ -14,17 +14,18 @@
 #include "apiserver/pki.h"
 #include "apiserver/pki_renewal.h"
 #include "apiserver/server.h"
+#include "apiserver/slow_answer.h"
 #include "apiserver/store_facts.h"
 #include "base/log.h"
 #include "cli/controllers_flags.h"
 #include "cli/data_dir.h"
 #include "cli/flags.h"
 #include "cli/logging.h"
-#include "cli/manager.h"
 #include "cli/node_flags.h"
-#include "cli/server_status.h"
 #include "cli/settings_file.h"
-#include "cli/supervised.h"
+#include "daemon/manager.h"
+#include "daemon/server_status.h"
+#include "daemon/supervised.h"
 #include "host/system.h"
 #include "io/clock.h"
 #include "io/env.h"
@@ -37,6 +38,7 @@
 #include "scheduler/scheduler.h"
 #include "store/store.h"
 #include "why/events.h"
+#include "why/explanation.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:7443"
 #define DEFAULT_EVENT_TTL_SECONDS 3600
@@ -324,11 +326,39 @@ static void write_stats(void *ctx, struct buf *out)
     manager_write_stats(r->manager, out);
 }
 
-static int explain(void *ctx, const char *path, bool all, struct buf *out, struct error *err)
+/* An explanation that a client waits for. */
+struct why_answer {
+    struct slow_answer answer;
+    const struct running *running;
+    const struct manager *manager; /* that it is made from */
+    struct explanation *explanation;
+};
+
+static int why_answer_step(struct slow_answer *a, struct buf *out, struct error *err)
 {
+    const struct why_answer *x = CONTAINER_OF(a, struct why_answer, answer);
+
+    if (x->running->manager != x->manager)
+        return error_set(err, ERR_UNAVAILABLE, "the controllers have stopped");
+    return explanation_step(x->explanation, EXPLANATION_SLICE_LOOKS, out, err);
+}
+
+static void why_answer_free(struct slow_answer *a)
+{
+    struct why_answer *x = CONTAINER_OF(a, struct why_answer, answer);
+
+    x->explanation = explanation_free(x->explanation);
+    free(x);
+}
+
+static int explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+                   struct error *err)
+{
+    _cleanup_(explanation_free_p) struct explanation *explanation = NULL;
     struct why_question q = { .shows_all = all };
     const struct running *r = ctx;
     char names[WHY_PATH_BYTES_MAX];
+    struct why_answer *x;
     int e;
 
     if (strcmp(path, "provisioners") == 0) {
@@ -336,7 +366,19 @@ static int explain(void *ctx, const char *path, bool all, struct buf *out, struc
         return 0;
     }
     e = why_read_path(path, names, &q, err);
-    return e < 0 ? e : manager_explain(r->manager, &q, out, err);
+    if (e == 0)
+        e = manager_explain(r->manager, &q, &explanation, err);
+    if (e < 0)
+        return e;
+    x = malloc(sizeof *x);
+    if (!x)
+        return error_no_memory(err);
+    *x = (struct why_answer){ .answer = { why_answer_step, why_answer_free },
+                              .running = r,
+                              .manager = r->manager,
+                              .explanation = TAKE(explanation) };
+    *ret = &x->answer;
+    return 0;
 }
 
 /* --- What this server is --- */

@@ -4,7 +4,7 @@
 
 #include "api/json.h"
 #include "cli/flags.h"
-#include "cli/provisioners.h"
+#include "daemon/provisioners.h"
 
 /* The values that it has set point into it. */
 struct settings_file {

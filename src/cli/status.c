@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "cli/inventory.h"
+#include "cli/load.h"
 #include "cli/print.h"
-#include "cli/server_status.h"
 #include "cli/session.h"
+#include "daemon/server_status.h"
 
 struct status_settings {
     struct session_settings session;

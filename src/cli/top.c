@@ -1,26 +1,18 @@
-/* `berth top`: how full volumes and claims are.
- *
- * `top volumes` has a line for each volume of each pod, as nodes tell of them; `top claims` one for each
- * claim, with the numbers of the first of its pods: they all see the same storage. */
-#include "cli/top.h"
+/* `berth top`: how full volumes and claims are (why/top.h). */
+#include "cli/cli.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/columns.h"
+#include "cli/load.h"
 #include "cli/print.h"
+#include "cli/print_table.h"
 #include "io/env.h"
+#include "why/top.h"
 
-enum top_order { TOP_BY_NAME, TOP_BY_USED, TOP_BY_CAPACITY, TOP_BY_PERCENT, TOP_ORDER_COUNT };
-
-static const char *const order_names[] = {
-    [TOP_BY_NAME] = "name",
-    [TOP_BY_USED] = "used",
-    [TOP_BY_CAPACITY] = "capacity",
-    [TOP_BY_PERCENT] = "percent",
-};
-static_assert(ARRAY_LEN(order_names) == TOP_ORDER_COUNT, "name every order");
+#define BAR_WIDTH 10
 
 struct top_settings {
     struct session_settings session;
@@ -37,125 +29,151 @@ struct top {
     struct reply reply;
     struct inventory inventory;
     struct top_table table;
-    enum top_order order;
     bool is_json;
+    bool is_wide; /* inodes, too */
+    bool has_bars;
 };
 
-/* --- Lines --- */
+/* --- The table --- */
 
-static bool is_wanted(const struct top *x, const char *ns)
+/* A tab between cells; none behind the last, which is not padded. */
+static void begin_cell(struct columns *c)
 {
-    return x->settings.is_everywhere || strcmp(ns, x->session.ns) == 0;
+    if (c->text.len && c->text.data[c->text.len - 1] != '\n')
+        buf_add_char(&c->text, '\t');
 }
 
-static int add_line(struct top *x, struct top_line line, struct error *err)
+static void add_cell(struct columns *c, const char *text)
 {
-    line.at = x->table.lines.count;
-    return vec_push(&x->table.lines, line) < 0 ? error_no_memory(err) : 0;
+    begin_cell(c);
+    columns_add_cell(c, str_of(text[0] ? text : "-"));
 }
 
-static int add_volumes(struct top *x, struct error *err)
+static void add_bytes(struct columns *c, int64_t bytes)
 {
-    int r = 0;
-
-    for (size_t i = 0; i < x->table.usages.items.count && r == 0; i++)
-        if (is_wanted(x, x->table.usages.items.items[i].ns))
-            r = add_line(x, (struct top_line){ .usage = &x->table.usages.items.items[i] }, err);
-    return r;
+    begin_cell(c);
+    usage_write_bytes(bytes, &c->text);
 }
 
-static int compare_claims(const void *a, const void *b)
+static void add_number(struct columns *c, int64_t n, const char *unit)
 {
-    const struct usage *const *x = a, *const *y = b;
-    int order = strcmp((*x)->claim_ns, (*y)->claim_ns);
-
-    if (order == 0)
-        order = strcmp((*x)->claim, (*y)->claim);
-    return order ? order : strcmp((*x)->pod, (*y)->pod);
+    begin_cell(c);
+    if (n < 0)
+        buf_add_char(&c->text, '-');
+    else
+        buf_addf(&c->text, "%" PRId64 "%s", n, unit);
 }
 
-/* How many of the usages from `at` on are of this claim: they stand in the order of claims, as the claims do,
- * so that both are walked once. Those of claims in front of it, which are gone, are passed over. */
-static size_t count_users(const struct usage *const *items, size_t count, size_t *at, const struct object *o)
+static void add_bar(struct columns *c, int64_t used, int64_t whole)
 {
-    size_t users = 0;
+    int64_t percent = usage_percent(used, whole);
+    bool is_utf8 = io_is_utf8();
 
-    while (*at + users < count) {
-        const struct usage *u = items[*at + users];
-        int order = strcmp(u->claim_ns, o->ns);
+    begin_cell(c);
+    for (int i = 0; i < BAR_WIDTH && percent >= 0; i++) {
+        bool is_full = percent > (int64_t)i * 100 / BAR_WIDTH;
 
-        if (order == 0)
-            order = strcmp(u->claim, o->name);
-        if (order > 0)
-            break;
-        if (order == 0)
-            users++;
+        if (is_utf8)
+            buf_add_cstr(&c->text, is_full ? "█" : "░");
         else
-            (*at)++;
+            buf_add_char(&c->text, is_full ? '#' : '.');
     }
-    return users;
 }
 
-static int add_claims(struct top *x, struct error *err)
+static void add_inodes(const struct top *x, const struct usage *u, struct columns *c)
 {
-    _cleanup_(vec_done_p) VEC(const struct usage *) mounted = { 0 };
-    size_t at = 0;
-    int r = 0;
-
-    for (size_t i = 0; i < x->table.usages.items.count; i++)
-        if (x->table.usages.items.items[i].claim[0] &&
-            vec_push(&mounted, &x->table.usages.items.items[i]) < 0)
-            return error_no_memory(err);
-    if (mounted.count)
-        qsort(mounted.items, mounted.count, sizeof *mounted.items, compare_claims);
-    for (size_t i = 0; i < x->inventory.kinds[KIND_CLAIM].list.count && r == 0; i++) {
-        const struct object *o = x->inventory.kinds[KIND_CLAIM].list.items[i];
-        size_t users = count_users(mounted.items, mounted.count, &at, o);
-        struct top_line line = { .claim = claim_of(o),
-                                 .users = users,
-                                 .usage = users ? mounted.items[at] : &usage_none };
-
-        if (users || x->settings.shows_all)
-            r = add_line(x, line, err);
-        at += users;
-    }
-    return r;
+    if (!x->is_wide)
+        return;
+    add_number(c, u->inodes_used, "");
+    add_number(c, u->inodes, "");
+    add_number(c, usage_percent(u->inodes_used, u->inodes), "%");
 }
 
-static int64_t amount(const struct top_line *l, enum top_order order)
+static void show_volume(const struct top *x, const struct top_line *l, struct columns *c)
 {
     const struct usage *u = l->usage;
 
-    switch (order) {
-    case TOP_BY_USED:
-        return u->used;
-    case TOP_BY_CAPACITY:
-        return u->capacity;
-    case TOP_BY_PERCENT:
-        return usage_percent(u->used, u->capacity);
-    case TOP_BY_NAME:
-    case TOP_ORDER_COUNT:
-        break;
+    if (x->settings.is_everywhere)
+        add_cell(c, u->ns);
+    add_cell(c, u->pod);
+    add_cell(c, u->volume);
+    add_cell(c, u->plugin);
+    add_cell(c, u->node);
+    add_bytes(c, u->used);
+    add_bytes(c, u->capacity);
+    add_number(c, usage_percent(u->used, u->capacity), "%");
+    if (x->has_bars)
+        add_bar(c, u->used, u->capacity);
+    add_inodes(x, u, c);
+    buf_add_char(&c->text, '\n');
+}
+
+static void add_asked(const struct claim *claim, struct columns *c)
+{
+    begin_cell(c);
+    if (claim->has_request)
+        quantity_format(&claim->request, &c->text);
+    else
+        buf_add_char(&c->text, '-');
+}
+
+static void show_claim(const struct top *x, const struct top_line *l, struct columns *c)
+{
+    const struct usage *u = l->usage;
+
+    if (x->settings.is_everywhere)
+        add_cell(c, l->claim->obj.ns);
+    add_cell(c, l->claim->obj.name);
+    add_cell(c, l->claim->volume_name);
+    add_asked(l->claim, c);
+    add_bytes(c, u->used);
+    add_bytes(c, u->capacity);
+    add_number(c, usage_percent(u->used, u->capacity), "%");
+    if (x->has_bars)
+        add_bar(c, u->used, u->capacity);
+    add_inodes(x, u, c);
+    add_cell(c, u->pod);
+    if (l->users > 1)
+        buf_addf(&c->text, " (+%zu)", l->users - 1);
+    buf_add_char(&c->text, '\n');
+}
+
+static void add_head(const struct top *x, struct columns *c)
+{
+    static const char *const of_claims[] = { "NAME", "VOLUME", "ASKED", "USED", "SIZE", "USE%", NULL },
+                             *const of_volumes[] = { "POD",  "VOLUME",   "PLUGIN", "NODE",
+                                                     "USED", "CAPACITY", "USE%",   NULL };
+
+    if (x->settings.is_everywhere)
+        add_cell(c, "NAMESPACE");
+    for (const char *const *head = x->table.is_of_claims ? of_claims : of_volumes; *head; head++)
+        add_cell(c, *head);
+    if (x->has_bars)
+        add_cell(c, "FULL");
+    if (x->is_wide) {
+        add_cell(c, "IUSED");
+        add_cell(c, "INODES");
+        add_cell(c, "IUSE%");
     }
-    return 0; /* they stand in that order */
+    if (x->table.is_of_claims)
+        add_cell(c, "POD");
+    buf_add_char(&c->text, '\n');
 }
 
-/* The largest first, what is not known last. */
-static int compare_lines(const void *a, const void *b)
+static int show_table(const struct top *x, struct buf *out, struct error *err)
 {
-    const struct top_line *x = a, *y = b;
+    _cleanup_(columns_done_p) struct columns c;
 
-    if (x->amount != y->amount)
-        return x->amount > y->amount ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static void sort_lines(struct top *x)
-{
+    columns_init_table(&c);
+    c.paint = x->settings.has_no_headers ? NULL : table_paint();
+    if (!x->settings.has_no_headers)
+        add_head(x, &c);
     for (size_t i = 0; i < x->table.lines.count; i++)
-        x->table.lines.items[i].amount = amount(&x->table.lines.items[i], x->order);
-    if (x->table.lines.count)
-        qsort(x->table.lines.items, x->table.lines.count, sizeof *x->table.lines.items, compare_lines);
+        if (x->table.is_of_claims)
+            show_claim(x, &x->table.lines.items[i], &c);
+        else
+            show_volume(x, &x->table.lines.items[i], &c);
+    return columns_flush(&c, out, err);
 }
 
 /* --- All of it --- */
@@ -170,20 +188,27 @@ static void say_nothing_found(const struct top *x)
         (void)fprintf(stderr, "No mounted %s found in %s namespace.\n", what, x->session.ns);
 }
 
+static int show_json(const struct top *x, struct buf *out, struct error *err)
+{
+    _cleanup_(json_done_p) struct json d = { 0 };
+
+    json_init(&d, SESSION_BYTES_MAX);
+    return print_json_checked(&d, top_as_json(&x->table, &d), out, err);
+}
+
 static int show(struct top *x, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(SESSION_BYTES_MAX);
-    int r = x->table.is_of_claims ? add_claims(x, err) : add_volumes(x, err);
+    int r = top_build(&x->table, &x->inventory, err);
 
     if (r < 0)
         return r;
-    sort_lines(x);
     usages_complain(&x->table.usages);
     if (!x->is_json && x->table.lines.count == 0) {
         say_nothing_found(x);
         return 0;
     }
-    r = x->is_json ? top_show_json(&x->table, &out, err) : top_show(&x->table, &out, err);
+    r = x->is_json ? show_json(x, &out, err) : show_table(x, &out, err);
     if (r == 0)
         print_out(&out);
     return r;
@@ -191,12 +216,13 @@ static int show(struct top *x, struct error *err)
 
 static int look(struct top *x)
 {
-    const char *ns = x->settings.is_everywhere ? NULL : x->session.ns;
     struct error err;
 
+    x->table.ns = x->settings.is_everywhere ? NULL : x->session.ns;
     /* Without nodes the server's own statistics are all there is. */
     (void)inventory_load(&x->inventory, &x->session, KIND_NODE, /* ns= */ NULL, &x->reply);
-    if (x->table.is_of_claims && inventory_load(&x->inventory, &x->session, KIND_CLAIM, ns, &x->reply) < 0)
+    if (x->table.is_of_claims &&
+        inventory_load(&x->inventory, &x->session, KIND_CLAIM, x->table.ns, &x->reply) < 0)
         return reply_complain(&x->reply, NULL, NULL);
     if (inventory_tie(&x->inventory, &err) < 0 ||
         usages_load(&x->table.usages, &x->session, &x->inventory, &x->reply, &err) < 0 || show(x, &err) < 0)
@@ -211,22 +237,22 @@ static int read_settings(struct top *x, int args, char **argv)
     if (args != 1 || (strcmp(argv[1], "volumes") != 0 && strcmp(argv[1], "claims") != 0))
         return cli_fail_usage("top: of what, volumes or claims? See 'berth help top'");
     x->table.is_of_claims = strcmp(argv[1], "claims") == 0;
-    x->order = (enum top_order)name_index(str_of(by), order_names, TOP_ORDER_COUNT, TOP_ORDER_COUNT);
-    if (x->order == TOP_ORDER_COUNT)
+    x->table.order =
+        (enum top_order)name_index(str_of(by), top_order_names, TOP_ORDER_COUNT, TOP_ORDER_COUNT);
+    if (x->table.order == TOP_ORDER_COUNT)
         return cli_fail_usage("top: --sort-by is '%s', and not name, used, capacity or percent", by);
-    x->table.is_wide = o && strcmp(o, "wide") == 0;
+    x->is_wide = o && strcmp(o, "wide") == 0;
     x->is_json = o && strcmp(o, "json") == 0;
-    if (o && !x->table.is_wide && !x->is_json)
+    if (o && !x->is_wide && !x->is_json)
         return cli_fail_usage("top: --output is '%s', and not wide or json", o);
-    x->table.has_bars = io_stdout_is_terminal();
-    x->table.has_no_headers = x->settings.has_no_headers;
-    x->table.shows_namespace = x->settings.is_everywhere;
+    x->has_bars = io_stdout_is_terminal();
+    x->table.shows_all = x->settings.shows_all;
     return CLI_OK;
 }
 
 static int top_run(int argc, char **argv)
 {
-    struct top x = { .table.usages = USAGES_INIT };
+    struct top x = { .table = TOP_TABLE_INIT };
     struct error err;
     int args = 0, status = flags_parse(&cli_verb_top, argc, argv, &x.settings, &args);
 
@@ -238,8 +264,7 @@ static int top_run(int argc, char **argv)
         status = session_complain("%s", err.msg);
     else
         status = look(&x);
-    vec_done(&x.table.lines);
-    usages_done(&x.table.usages);
+    top_done(&x.table);
     inventory_done(&x.inventory);
     reply_done(&x.reply);
     session_close(&x.session);

@@ -1,13 +1,16 @@
 /* `berth tree`: classes, their volumes, the claims that have them, their pods and nodes, as a tree. */
-#include "cli/tree.h"
+#include "cli/cli.h"
 
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/load.h"
 #include "cli/print.h"
 #include "cli/print_table.h"
 #include "cli/resources.h"
+#include "cli/tree_show.h"
+#include "cli/why.h"
 #include "io/env.h"
+#include "why/tree.h"
 
 struct tree_settings {
     struct session_settings session;
@@ -71,6 +74,7 @@ static int show(struct tree_verb *x, struct error *err)
                              .paint = table_paint() };
     struct explainer *explainer = NULL;
     struct causes causes = { .find = explainer_find_cause };
+    _cleanup_(json_done_p) struct json d = { 0 };
     int r = inventory_tie(&x->inventory, err);
 
     if (r == 0)
@@ -82,8 +86,9 @@ static int show(struct tree_verb *x, struct error *err)
         r = tree_build(&x->inventory, &x->what, &x->tree, err);
     x->what.causes = NULL;
     explainer = explainer_free(explainer);
+    json_init(&d, SESSION_BYTES_MAX);
     if (r == 0 && x->is_json) {
-        r = tree_show_json(&x->tree, &out, err);
+        r = print_json_checked(&d, tree_as_json(&x->tree, &d), &out, err);
     } else if (r == 0) {
         tree_show(&x->tree, &how, &out);
         r = buf_check(&out, "output", err);

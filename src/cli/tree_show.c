@@ -1,9 +1,8 @@
-#include "cli/tree.h"
+#include "cli/tree_show.h"
 
 #include <string.h>
 
 #include "cli/columns.h"
-#include "cli/print.h"
 
 #define DEPTH_MAX 8
 /* Kinds and states of the twigs below one: more than there are words for. */
@@ -195,60 +194,4 @@ void tree_show(const struct tree *t, const struct tree_look *how, struct buf *ou
     struct shower x = { .how = how, .strokes = how->is_ascii ? &typed : &drawn, .out = out };
 
     show_below(&x, &t->root);
-}
-
-/* --- JSON --- */
-
-static void set_text(struct json *d, json_ref object, const char *key, const char *text)
-{
-    if (text[0])
-        json_set_string(d, object, key, text);
-}
-
-/* only: of this kind; KIND_COUNT for all. */
-static json_ref below_as_json(struct json *d, const struct twig *on, enum kind only)
-{
-    json_ref array = json_new_array(d);
-
-    for (const struct twig *t = on->first; t; t = t->next) {
-        json_ref o = only == KIND_COUNT || t->kind == only ? json_new_object(d) : 0;
-
-        if (!o)
-            continue;
-        json_set_string(d, o, "kind", kind_info(t->kind)->name);
-        set_text(d, o, "namespace", t->ns);
-        json_set_string(d, o, "name", t->name);
-        set_text(d, o, "state", t->state);
-        set_text(d, o, "capacity", t->capacity);
-        set_text(d, o, "note", t->note);
-        if (t->first)
-            json_set(d, o, "children", below_as_json(d, t, KIND_COUNT));
-        json_append(d, array, o);
-    }
-    return array;
-}
-
-/* Pods without claims, and claims that are not there. */
-static void set_others(struct json *d, json_ref object, const struct tree *t)
-{
-    for (const struct twig *root = t->root.first; root; root = root->next)
-        if (root->kind == KIND_POD)
-            json_set(d, object, "others", below_as_json(d, root, KIND_COUNT));
-}
-
-int tree_show_json(const struct tree *t, struct buf *out, struct error *err)
-{
-    _cleanup_(json_done_p) struct json d = { 0 };
-    json_ref root;
-    int r;
-
-    json_init(&d, SESSION_BYTES_MAX);
-    root = json_new_object(&d);
-    json_set(&d, root, "classes", below_as_json(&d, &t->root, KIND_CLASS));
-    set_others(&d, root, t);
-    r = json_check(&d, err);
-    if (r < 0)
-        return r;
-    print_json(&d, root, out);
-    return buf_check(out, "output", err);
 }

@@ -4,6 +4,7 @@
 #define BERTH_CLI_WHY_H
 
 #include "cli/session.h"
+#include "why/causes.h"
 #include "why/world.h"
 
 struct explainer;
@@ -16,24 +17,9 @@ struct explainer *explainer_free(struct explainer *e);
 /* The report, as JSON. What an explanation can do without is left out when the server does not show it. */
 int explainer_ask(struct explainer *e, const struct why_question *q, struct buf *out, struct error *err);
 
-/* --- In one sentence, for verbs that show many objects --- */
-
 /* Questions of one command: beyond, causes are not known. Each may cost a look at every volume. */
 #define CAUSES_MAX 1000
 
-struct cause {
-    char code[64]; /* "too-small"; "none" when nothing is wrong */
-    char sentence[WHY_LINE_BYTES_MAX];
-};
-
-struct causes {
-    /* False when it is not known. */
-    bool (*find)(void *ctx, const struct object *o, struct cause *ret);
-    void *ctx;
-};
-
-/* causes: NULL when nobody explains. */
-bool causes_find(const struct causes *causes, const struct object *o, struct cause *ret);
 /* For struct causes, with an explainer as ctx. */
 bool explainer_find_cause(void *explainer, const struct object *o, struct cause *ret);
 

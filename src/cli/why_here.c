@@ -53,12 +53,14 @@ static void look(void *ctx)
         timer_arm_after(&x->timer, POLL_NS);
 }
 
-static void each_event(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx)
+static void each_event(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
+                       void *fn_ctx)
 {
     const struct explainer *x = ctx;
     const struct informer *events = x->events[about->ns[0] || !x->events[1] ? 0 : 1];
     struct informer_cursor at;
 
+    (void)slice; /* all of them: nothing else waits in this process */
     for (const struct object *o = informer_first(events, &at); o; o = informer_next(&at)) {
         const struct event *e = (const struct event *)(const void *)o;
 
@@ -199,11 +201,6 @@ int explainer_ask(struct explainer *e, const struct why_question *q, struct buf 
 }
 
 /* --- In one sentence --- */
-
-bool causes_find(const struct causes *causes, const struct object *o, struct cause *ret)
-{
-    return causes && causes->find(causes->ctx, o, ret);
-}
 
 bool explainer_find_cause(void *explainer, const struct object *o, struct cause *ret)
 {

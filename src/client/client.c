@@ -16,6 +16,8 @@
 
 #include "base/bucket.h"
 #include "base/log.h"
+#include "base/map.h"
+#include "base/mutant.h"
 #include "client/client_warnings.h"
 #include "client/request.h"
 #include "client/target.h"
@@ -48,6 +50,7 @@ struct client {
     struct timer token_timer;
     TAILQ_HEAD(, client_call) queue;
     struct client_warnings warnings;
+    struct map writers;
 };
 
 static void queue_run(void *ctx);
@@ -73,6 +76,7 @@ int client_new(const struct client_options *o, struct client **ret, struct error
     timer_init(&c->token_timer, o->loop, queue_run, c);
     TAILQ_INIT(&c->queue);
     client_warnings_init(&c->warnings, o->on_warning);
+    map_init(&c->writers, (struct hash_seed){ 0 }); /* uids are the server's own */
     *ret = c;
     return 0;
 }
@@ -85,6 +89,7 @@ struct client *client_free(struct client *c)
     assert(!timer_is_armed(&c->token_timer));
     c->carrier->type->free(c->carrier);
     client_warnings_done(&c->warnings);
+    map_done(&c->writers);
     free(c);
     return NULL;
 }
@@ -93,6 +98,11 @@ void client_set_gate(struct client *c, client_gate_fn *gate, void *ctx)
 {
     c->gate = gate;
     c->gate_ctx = ctx;
+}
+
+struct map *client_writers(struct client *c)
+{
+    return &c->writers;
 }
 
 /* --- The request --- */
@@ -440,7 +450,7 @@ static void call_begin(struct client *c, struct client_call *call, const struct 
         call_fail_later(call, &e);
         return;
     }
-    if (q->verb != CLIENT_WATCH)
+    if (q->verb != CLIENT_WATCH && !MUTANT("client-waits-forever"))
         timer_arm(&call->timer, call_deadline_ns(call));
     call_try(call);
 }

@@ -28,6 +28,7 @@
 #include "io/loop.h"
 
 struct client;
+struct map;
 
 #define CLIENT_DEADLINE_NS (30 * NS_PER_S)
 #define CLIENT_RETRIES_MAX 10
@@ -220,6 +221,9 @@ static inline bool client_call_is_active(const struct client_call *call)
  * words. For who may write only while it leads. NULL: no gate. */
 typedef bool client_gate_fn(void *ctx, struct error *err);
 void client_set_gate(struct client *c, client_gate_fn *gate, void *ctx);
+
+/* Who writes which object, by uid: machinery/write.c's, here because it is one per client. */
+struct map *client_writers(struct client *c);
 
 /* --- What an answer means --- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "api/json_out.h"
 
 static const char *or_empty(const char *s)
 {
@@ -211,39 +212,33 @@ const char *target_content_type(const struct client_request *q)
     return q->verb == CLIENT_CREATE || q->verb == CLIENT_DELETE ? "application/json" : NULL;
 }
 
-static void add_member(struct query *x, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    buf_addf(x->out, "%s\"%s\":", x->has_any ? "," : "", name);
-    json_write_string(x->out, str_of(value));
-    x->has_any = true;
-}
-
 static void write_preconditions(const struct client_request *q, struct buf *out)
 {
-    struct query x = { .out = out };
-
-    if (!q->if_uid && !q->if_version)
-        return;
-    buf_add_cstr(out, ",\"preconditions\":{");
-    add_member(&x, "uid", q->if_uid);
-    add_member(&x, "resourceVersion", q->if_version);
-    buf_add_cstr(out, "}");
+    json_out_object(out, "preconditions");
+    if (q->if_uid)
+        json_out_text(out, "uid", q->if_uid);
+    if (q->if_version)
+        json_out_text(out, "resourceVersion", q->if_version);
+    json_out_end_object(out);
 }
 
 void target_write_delete(const struct client_request *q, struct buf *out)
 {
-    struct query x = { .out = out, .has_any = true };
-
     if (!q->if_uid && !q->if_version && !q->has_grace && !q->propagation && !q->is_dry_run)
         return;
-    buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
-    write_preconditions(q, out);
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "DeleteOptions");
+    if (q->if_uid || q->if_version)
+        write_preconditions(q, out);
     if (q->has_grace)
-        buf_addf(out, ",\"gracePeriodSeconds\":%" PRIu64, q->grace_seconds);
-    add_member(&x, "propagationPolicy", q->propagation);
-    if (q->is_dry_run) /* a server that finds a body reads its options there alone */
-        buf_add_cstr(out, ",\"dryRun\":[\"All\"]");
-    buf_add_cstr(out, "}");
+        json_out_int(out, "gracePeriodSeconds", (int64_t)q->grace_seconds);
+    if (q->propagation)
+        json_out_text(out, "propagationPolicy", q->propagation);
+    if (q->is_dry_run) { /* a server that finds a body reads its options only there */
+        json_out_array(out, "dryRun");
+        json_out_text(out, NULL, "All");
+        json_out_end_array(out);
+    }
+    json_out_end_object(out);
 }

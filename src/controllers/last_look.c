@@ -38,7 +38,7 @@ static void on_claim(void *ctx, const struct client_answer *a)
 {
     struct last_look *l = ctx;
 
-    switch (write_live_of(a, volume_of(l->fresh)->claim.uid)) {
+    switch (api_live_of(a, volume_of(l->fresh)->claim.uid)) {
     case LIVE_GONE:
         look_end(l, true, NULL);
         break;
@@ -57,7 +57,7 @@ static void on_volume(void *ctx, const struct client_answer *a)
     struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_CLAIM) };
     const struct volume *v;
 
-    switch (write_live_of(a, l->seen->uid)) {
+    switch (api_live_of(a, l->seen->uid)) {
     case LIVE_GONE:
         look_refuse(l, "is gone");
         return;

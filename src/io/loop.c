@@ -6,6 +6,8 @@
 #include "io/loop.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <uv.h>
 
@@ -39,6 +41,7 @@ struct loop {
     uint64_t round; /* of step 3; starts at 1, so that 0 can mean "not queued" */
     struct hook_list hooks;
     struct job_list jobs;
+    _Atomic(pthread_t) thread; /* that runs it */
 };
 
 int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
@@ -59,6 +62,7 @@ int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
     TAILQ_INIT(&l->hooks);
     TAILQ_INIT(&l->jobs);
     l->round = 1;
+    atomic_store(&l->thread, pthread_self());
     *ret = l;
     return 0;
 }
@@ -196,8 +200,14 @@ static void loop_turn(struct loop *l, bool may_sleep)
     l->in_turn = false;
 }
 
+bool loop_is_own_thread(struct loop *l)
+{
+    return pthread_equal(atomic_load(&l->thread), pthread_self());
+}
+
 void loop_run(struct loop *l)
 {
+    atomic_store(&l->thread, pthread_self());
     loop_run_hooks(l); /* for what was done before the loop ran */
     while (!l->stop)
         loop_turn(l, /* may_sleep= */ true);

@@ -59,6 +59,10 @@ bool loop_poll(struct loop *l);
  * each stop until there is nothing left to do. Does not wait for I/O, but runs what has arrived. */
 void loop_advance(struct loop *l, struct manual_clock *clock, uint64_t ns);
 
+/* True on the thread that runs the loop: the one that called loop_new(), or loop_run() since. Any thread may
+ * ask. */
+bool loop_is_own_thread(struct loop *l);
+
 /* The turn's now, monotonic. Between turns it is the clock's. */
 uint64_t loop_now_ns(struct loop *l);
 

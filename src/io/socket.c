@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -12,9 +14,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 #define SOCKET_BACKLOG 4096
@@ -191,6 +196,68 @@ bool socket_local_ip(int fd, struct socket_ip *ret)
         memcpy(ret->bytes, &a.v6.sin6_addr, sizeof ret->bytes);
     return a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6;
 }
+
+/* Unix sockets */
+
+/* A path that is longer than an address has room for goes through its directory's descriptor, which the
+ * kernel shows under a short name. *ret_dir: that descriptor, to be closed after use. */
+static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_dir, struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+    int n;
+
+    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (path[0] == '\0')
+        return error_set(err, ERR_INVALID, "an empty path is no socket");
+    if (strlen(path) < sizeof ret->sun_path) {
+        memcpy(ret->sun_path, path, strlen(path) + 1);
+        return 0;
+    }
+    if (!slash || strlen(path) >= sizeof dir)
+        return error_set(err, ERR_INVALID, "'%s' is too long a path for a socket", path);
+    (void)snprintf(dir, sizeof dir, "%.*s", (int)(slash - path), path);
+    *ret_dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_dir < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", dir);
+    n = snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d%s", *ret_dir, slash);
+    if (n < 0 || (size_t)n >= sizeof ret->sun_path)
+        return error_set(err, ERR_INVALID, "'%s' has too long a name for a socket", path);
+    return 0;
+}
+
+int socket_connect_unix(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_(closep) int dir = -1, fd = -1;
+    struct sockaddr_un address;
+    int why, r = unix_address(path, &address, &dir, err);
+
+    if (r < 0)
+        return r;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot make a socket");
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+        why = errno;
+        return error_set(err, why == EAGAIN || why == EINTR ? ERR_BUSY : ERR_UNAVAILABLE,
+                         "cannot connect to '%s': %s", path, strerror(why));
+    }
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+bool socket_identify(const char *path, struct socket_id *ret)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return false;
+    *ret = (struct socket_id){ st.st_dev, st.st_ino,
+                               (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_S + st.st_mtim.tv_nsec };
+    return true;
+}
+
+/* Reading and writing */
 
 ssize_t socket_read(int fd, void *to, size_t len)
 {

@@ -24,6 +24,27 @@ int socket_address_read(const char *text, char *ret, struct error *err);
  * of SOCKET_ADDRESS_BYTES, receives where it really listens, in the same form. Errors name the address. */
 int socket_listen(const char *address, char *ret_address, int *ret_fd, struct error *err);
 
+/* A non-blocking connection to the Unix socket at path, which may be longer than a socket's address has room
+ * for. ERR_BUSY: its queue of connections is full, and nobody says when there is room. ERR_UNAVAILABLE:
+ * nobody listens there. */
+int socket_connect_unix(const char *path, int *ret_fd, struct error *err);
+
+/* Which socket is at a path: another one that replaces it has another identity. A later chmod() changes
+ * nothing. */
+struct socket_id {
+    uint64_t device;
+    uint64_t inode;
+    int64_t made_ns;
+};
+
+/* False when there is none. */
+bool socket_identify(const char *path, struct socket_id *ret);
+
+static inline bool socket_id_is_same(const struct socket_id *a, const struct socket_id *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->made_ns == b->made_ns;
+}
+
 /* An IP address without port and zone; an IPv4 address as IPv6 writes it (::ffff:127.0.0.1), so that one
  * address has one form. */
 struct socket_ip {

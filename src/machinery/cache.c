@@ -89,6 +89,7 @@ void cache_clear(struct cache *c)
 {
     struct cache_entry *e;
 
+    c->changes++;
     for (size_t i = 0; i < c->indexes_count; i++)
         index_clear(&c->indexes[i]);
     omap_clear(&c->ordered);
@@ -176,6 +177,7 @@ int cache_put(struct cache *c, const struct object *o, struct error *err)
     int r;
 
     assert(key.s);
+    c->changes++;
     e = map_get(&c->by_key, key);
     if (!e)
         return cache_insert(c, key, o, err);
@@ -198,6 +200,7 @@ void cache_remove(struct cache *c, const struct object *o)
 
     if (!e)
         return;
+    c->changes++;
     for (size_t i = 0; i < c->indexes_count; i++)
         index_remove(&c->indexes[i], e);
     (void)omap_remove(&c->ordered, entry_rank(e), e);
@@ -227,6 +230,26 @@ const struct object *cache_first(const struct cache *c, struct informer_cursor *
 
     *ret = (struct informer_cursor){ 0 };
     e = omap_first(&c->ordered, &ret->at);
+    return e ? e->object : NULL;
+}
+
+const struct object *cache_first_after(const struct cache *c, struct str key, struct informer_cursor *ret)
+{
+    union {
+        struct cache_entry entry;
+        char room[sizeof(struct cache_entry) + CACHE_KEY_BYTES_MAX];
+    } wanted;
+    const struct cache_entry *e;
+
+    if (key.len == 0)
+        return cache_first(c, ret);
+    assert(key.len <= CACHE_KEY_BYTES_MAX);
+    *ret = (struct informer_cursor){ 0 };
+    wanted.entry.len = (uint32_t)key.len;
+    memcpy(wanted.room + offsetof(struct cache_entry, key), key.s, key.len);
+    e = omap_lower_bound(&c->ordered, entry_rank(&wanted.entry), &wanted.entry, &ret->at);
+    if (e && str_eq(entry_key(e), key))
+        e = omap_next(&ret->at);
     return e ? e->object : NULL;
 }
 

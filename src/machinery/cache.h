@@ -35,6 +35,7 @@ struct cache_values {
 struct cache {
     struct map by_key;
     struct omap ordered;
+    uint64_t changes; /* counts them: objects put, removed and cleared */
     struct cache_index indexes[INFORMER_INDEXES_MAX];
     size_t indexes_count;
     struct cache_values before; /* scratch of a change */
@@ -74,6 +75,8 @@ static inline const struct object *cache_get_like(const struct cache *c, const s
 int cache_order(const struct object *a, const struct object *b);
 
 const struct object *cache_first(const struct cache *c, struct informer_cursor *ret);
+/* The first behind the key, which need not be there; the very first for an empty key. */
+const struct object *cache_first_after(const struct cache *c, struct str key, struct informer_cursor *ret);
 const struct object *cache_first_by(const struct cache *c, const char *index, struct str value,
                                     struct informer_cursor *ret);
 const struct object *cache_next(struct informer_cursor *c);

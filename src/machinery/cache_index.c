@@ -189,7 +189,7 @@ static void on_value(void *ctx, struct str value)
     /* A failure sticks in the text; where the items lack one, the text is made to fail too. */
     buf_add_str(&v->text, value);
     if (!v->text.failed && vec_push(&v->items, value) < 0)
-        v->text.failed = ERR_NO_MEMORY;
+        buf_fail(&v->text, ERR_NO_MEMORY);
 }
 
 static int values_read(struct cache_values *v, const struct cache_index *ix, const struct object *o,

@@ -5,6 +5,12 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/die.h"
+#include "base/log.h"
+#include "base/mutant.h"
+#include "machinery/merge_patch.h"
 
 #define CONTROLLER_IN_FLIGHT_MAX 256
 #define CONTROLLER_TURN_MAX 64
@@ -15,13 +21,16 @@ struct controller {
     struct deferred again;
     bool is_again; /* deferred: what else calls leaves it to that, so that a turn's budget is spent once */
     bool is_ready;
+    TAILQ_HEAD(, sync) syncs; /* with requests under way */
 };
 
 /* The end of a sync in whatever way; key may be gone afterwards. */
 static void controller_settle(struct controller *c, struct str key, enum sync_result result)
 {
-    if (result == SYNC_AGAIN)
+    if (result == SYNC_AGAIN && !MUTANT("controller-gives-up"))
         workqueue_add_limited(c->queue, key);
+    else if (result == SYNC_OVERTAKEN)
+        workqueue_add_overtaken(c->queue, key);
     else
         workqueue_forget(c->queue, key);
     workqueue_done(c->queue, key);
@@ -84,6 +93,7 @@ int controller_new(const struct controller_options *o, struct controller **ret, 
         c->options.in_flight_max = CONTROLLER_IN_FLIGHT_MAX;
     if (!c->options.turn_max)
         c->options.turn_max = CONTROLLER_TURN_MAX;
+    TAILQ_INIT(&c->syncs);
     deferred_init(&c->again, queue.loop, controller_on_again, c);
     queue.on_ready = controller_on_ready;
     queue.ctx = c;
@@ -94,10 +104,16 @@ int controller_new(const struct controller_options *o, struct controller **ret, 
     return 0;
 }
 
+static void sync_free(struct sync *s);
+
 struct controller *controller_free(struct controller *c)
 {
+    struct sync *s;
+
     if (!c)
         return NULL;
+    while ((s = TAILQ_FIRST(&c->syncs)))
+        sync_free(s);
     loop_undefer(&c->again);
     workqueue_free(c->queue);
     free(c);
@@ -107,6 +123,11 @@ struct controller *controller_free(struct controller *c)
 struct workqueue *controller_queue(struct controller *c)
 {
     return c->queue;
+}
+
+struct api *controller_api(struct controller *c)
+{
+    return &c->options.api;
 }
 
 void controller_finish(struct controller *c, struct str key, enum sync_result result)
@@ -126,4 +147,204 @@ void controller_wake(struct controller *c)
 {
     if (workqueue_depth(c->queue) > 0)
         controller_defer(c);
+}
+
+/* --- The requests of one sync --- */
+
+static void request_free(struct sync_request *x)
+{
+    TAILQ_REMOVE(&x->sync->requests, x, link);
+    api_write_cancel(&x->write);
+    (void)object_unref(x->about);
+    free(x);
+}
+
+static void sync_free(struct sync *s)
+{
+    struct sync_request *next;
+
+    for (struct sync_request *x = TAILQ_FIRST(&s->requests); x; x = next) {
+        next = TAILQ_NEXT(x, link);
+        request_free(x);
+    }
+    TAILQ_REMOVE(&s->controller->syncs, s, link);
+    free(s);
+}
+
+struct sync *sync_begin(struct controller *c, struct str key)
+{
+    struct sync *s = calloc(1, sizeof *s + key.len + 1);
+
+    if (!s)
+        die("no memory for a key of a controller: it would never be processed again");
+    s->controller = c;
+    s->ctx = c->options.ctx;
+    s->is_syncing = true;
+    TAILQ_INIT(&s->requests);
+    memcpy(s->key, key.s, key.len);
+    TAILQ_INSERT_TAIL(&c->syncs, s, link);
+    return s;
+}
+
+/* What becomes of the key. */
+static enum sync_result sync_settle(struct sync *s)
+{
+    struct controller *c = s->controller;
+
+    if (c->options.on_settled)
+        c->options.on_settled(s);
+    if (s->has_failed)
+        return SYNC_AGAIN;
+    if (s->has_conflict)
+        return SYNC_OVERTAKEN;
+    if (s->is_late)
+        workqueue_add(c->queue, str_of(s->key));
+    else if (s->has_written && c->options.comes_again)
+        workqueue_add_first(c->queue, str_of(s->key));
+    return SYNC_DONE;
+}
+
+enum sync_result sync_end(struct sync *s)
+{
+    enum sync_result result = SYNC_LATER;
+
+    s->is_syncing = false;
+    if (TAILQ_EMPTY(&s->requests)) {
+        result = sync_settle(s);
+        sync_free(s);
+    }
+    return result;
+}
+
+void sync_fail(struct sync *s)
+{
+    s->has_failed = true;
+}
+
+/* An object that is gone is no failure: its delete event follows, and brings back its own key. */
+static bool is_own_end(const struct sync_request *x, const struct client_answer *a)
+{
+    size_t ns = x->about ? strlen(x->about->ns) : 0;
+    const char *name = x->sync->key + (ns ? ns + 1 : 0);
+
+    return x->about && a->r == -ERR_NOT_FOUND && strncmp(x->sync->key, x->about->ns, ns) == 0 &&
+           strcmp(name, x->about->name) == 0;
+}
+
+static void note_failure(struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct sync *s = x->sync;
+    bool is_read = x->write.o.request.verb == CLIENT_GET;
+
+    s->rest = NULL;
+    if (is_read && a->r == -ERR_NOT_FOUND)
+        return; /* an answer like any other */
+    LOG_AT(outcome == API_CONFLICT ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "write failed",
+           LOG_STR("key", s->key), LOG_STR("step", api_step_names[x->write.o.step]), LOG_ERR(&a->error),
+           LOG_END);
+    if (outcome == API_CONFLICT && a->http_status == 0) {
+        s->is_late = true;
+    } else if (outcome == API_CONFLICT) {
+        s->has_conflict = true;
+    } else if (!is_own_end(x, a)) {
+        s->has_failed = true;
+        if (s->controller->options.on_failed)
+            s->controller->options.on_failed(s, &a->error);
+    }
+}
+
+static void on_request_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct sync_request *x = ctx;
+    struct sync *s = x->sync;
+    struct controller *c = s->controller;
+    enum sync_result result;
+
+    if (a->r < 0)
+        note_failure(x, outcome, a);
+    else if (outcome == API_DONE && x->write.o.request.verb != CLIENT_GET)
+        s->has_written = true;
+    if (x->then)
+        x->then(x, outcome, a);
+    request_free(x);
+    if (s->is_syncing || !TAILQ_EMPTY(&s->requests))
+        return;
+    result = sync_settle(s);
+    controller_finish(c, str_of(s->key), result);
+    sync_free(s);
+}
+
+bool sync_send(struct sync *s, const struct api_write_options *o, const struct object *about,
+               sync_then_fn *then, const void *arg)
+{
+    struct sync_request *x = calloc(1, sizeof *x);
+    struct api_write_options all = *o;
+
+    if (!x) {
+        s->has_failed = true;
+        return false;
+    }
+    about = about ? about : o->object;
+    x->sync = s;
+    x->about = about ? object_ref(about) : NULL;
+    x->then = then;
+    x->arg = arg;
+    TAILQ_INSERT_TAIL(&s->requests, x, link);
+    all.api = s->controller->options.api;
+    all.done = on_request_done;
+    all.ctx = x;
+    api_write_start(&x->write, &all);
+    return true;
+}
+
+bool sync_await_writer(struct sync *s, const struct object *o)
+{
+    /* Its body is never sent: the one before it changes the object. */
+    struct api_write_options wait = { .request = { .verb = CLIENT_PATCH }, .object = o, .body = { "{}", 2 } };
+
+    if (!api_is_writing(&s->controller->options.api, o))
+        return false;
+    s->rest = "write-in-flight";
+    (void)sync_send(s, &wait, NULL, NULL, NULL);
+    return true;
+}
+
+enum sync_result sync_once(struct controller *c, struct str key, const struct api_write_options *o,
+                           sync_then_fn *then, const void *arg)
+{
+    struct sync *s = sync_begin(c, key);
+
+    (void)sync_send(s, o, NULL, then, arg);
+    return sync_end(s);
+}
+
+static enum sync_result change_finalizers(struct controller *c, struct str key, const struct object *o,
+                                          const char *finalizer, bool adds, struct informer *informer)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct api_write_options w = { .request = { .verb = CLIENT_PATCH }, .object = o, .informer = informer };
+    struct merge_patch p;
+
+    log_info(adds ? "adding finalizer" : "removing finalizer", LOG_STR("kind", o->kind->name),
+             LOG_TEXT("key", key), LOG_STR("finalizer", finalizer));
+    merge_patch_begin(&p, &body, o);
+    if (adds)
+        merge_patch_add_finalizer(&p, o, finalizer);
+    else
+        merge_patch_remove_finalizer(&p, o, finalizer);
+    w.failed = merge_patch_finish(&p);
+    w.body = buf_str(&body);
+    return sync_once(c, key, &w, NULL, NULL);
+}
+
+enum sync_result sync_add_finalizer(struct controller *c, struct str key, const struct object *o,
+                                    const char *finalizer, struct informer *informer)
+{
+    return change_finalizers(c, key, o, finalizer, /* adds= */ true, informer);
+}
+
+enum sync_result sync_remove_finalizer(struct controller *c, struct str key, const struct object *o,
+                                       const char *finalizer, struct informer *informer)
+{
+    return change_finalizers(c, key, o, finalizer, /* adds= */ false, informer);
 }

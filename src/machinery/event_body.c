@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/names.h"
 #include "api/uid.h"
 
@@ -68,75 +69,60 @@ void event_key_object(const struct object *o, struct buf *out)
 
 /* --- JSON --- */
 
-static void write_member(const char *key, struct str value, struct buf *out)
-{
-    buf_addf(out, ",\"%s\":", key);
-    json_write_string(out, value);
-}
-
-static void write_time(const char *key, int64_t real_ns, struct buf *out)
-{
-    buf_addf(out, ",\"%s\":\"", key);
-    timestamp_format(timestamp_of_ns(real_ns), out);
-    buf_add_char(out, '"');
-}
-
-static void write_micro_time(const char *key, int64_t real_ns, struct buf *out)
-{
-    buf_addf(out, ",\"%s\":\"", key);
-    timestamp_format_micro(timestamp_of_ns(real_ns), out);
-    buf_add_char(out, '"');
-}
-
 static void write_reference(const char *key, const struct object *o, struct buf *out)
 {
-    buf_addf(out, ",\"%s\":{\"kind\":\"%s\"", key, o->kind->name);
+    json_out_object(out, key);
+    json_out_text(out, "kind", o->kind->name);
     if (o->ns[0] != '\0')
-        write_member("namespace", str_of(o->ns), out);
-    write_member("name", str_of(o->name), out);
+        json_out_text(out, "namespace", o->ns);
+    json_out_text(out, "name", o->name);
     if (o->uid[0] != '\0')
-        write_member("uid", str_of(o->uid), out);
-    buf_add_cstr(out, ",\"apiVersion\":\"");
-    kind_api_version(o->kind, out);
-    buf_add_char(out, '"');
+        json_out_text(out, "uid", o->uid);
+    kind_write_api_version(o->kind, out);
     if (o->revision > 0)
-        buf_addf(out, ",\"resourceVersion\":\"%" PRId64 "\"", o->revision);
-    buf_add_char(out, '}');
+        json_out_textf(out, "resourceVersion", "%" PRId64, o->revision);
+    json_out_end_object(out);
 }
 
 static void write_head(const char *api_version, const struct event_body *b, struct buf *out)
 {
-    buf_addf(out, "{\"kind\":\"Event\",\"apiVersion\":\"%s\",\"metadata\":{\"name\":\"%s\"", api_version,
-             b->name);
-    write_member("namespace", str_of(event_namespace(b->about)), out);
-    buf_add_char(out, '}');
+    json_out_object(out, NULL);
+    json_out_text(out, "kind", "Event");
+    json_out_text(out, "apiVersion", api_version);
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", b->name);
+    json_out_text(out, "namespace", event_namespace(b->about));
+    json_out_end_object(out);
 }
 
 void event_write_core(const struct event_body *b, struct buf *out)
 {
     write_head("v1", b, out);
     write_reference("involvedObject", b->about, out);
-    write_member("reason", str_of(b->reason), out);
-    write_member("message", b->message, out);
-    buf_add_cstr(out, ",\"source\":{\"component\":");
-    json_write_string(out, str_of(b->component));
+    json_out_text(out, "reason", b->reason);
+    json_out_str(out, "message", b->message);
+    json_out_object(out, "source");
+    json_out_text(out, "component", b->component);
     if (b->host[0] != '\0')
-        write_member("host", str_of(b->host), out);
-    buf_add_char(out, '}');
-    write_time("firstTimestamp", b->first_real_ns, out);
-    write_time("lastTimestamp", b->last_real_ns, out);
-    buf_addf(out, ",\"count\":%" PRId32 ",\"type\":\"%s\",\"eventTime\":null", b->count, b->type);
-    write_member("reportingComponent", str_of(b->component), out);
-    write_member("reportingInstance", str_of(b->host), out);
-    buf_add_char(out, '}');
+        json_out_text(out, "host", b->host);
+    json_out_end_object(out);
+    json_out_time(out, "firstTimestamp", timestamp_of_ns(b->first_real_ns));
+    json_out_time(out, "lastTimestamp", timestamp_of_ns(b->last_real_ns));
+    json_out_int(out, "count", b->count);
+    json_out_text(out, "type", b->type);
+    json_out_null(out, "eventTime");
+    json_out_text(out, "reportingComponent", b->component);
+    json_out_text(out, "reportingInstance", b->host);
+    json_out_end_object(out);
 }
 
 void event_write_core_patch(const struct event_body *b, struct buf *out)
 {
-    buf_addf(out, "{\"count\":%" PRId32, b->count);
-    write_time("lastTimestamp", b->last_real_ns, out);
-    write_member("message", b->message, out);
-    buf_add_char(out, '}');
+    json_out_object(out, NULL);
+    json_out_int(out, "count", b->count);
+    json_out_time(out, "lastTimestamp", timestamp_of_ns(b->last_real_ns));
+    json_out_str(out, "message", b->message);
+    json_out_end_object(out);
 }
 
 /* "<component>-<host>", as long as it may be. */
@@ -147,27 +133,28 @@ static void write_instance(const struct event_body *b, struct buf *out)
 
     buf_addf(&text, "%s%s%s", b->component, b->host[0] != '\0' ? "-" : "", b->host);
     event_message(buf_str(&text), EVENT_INSTANCE_BYTES_MAX, &cut);
-    write_member("reportingInstance", buf_str(&cut), out);
+    json_out_str(out, "reportingInstance", buf_str(&cut));
 }
 
 void event_write_v1_open(const struct event_body *b, struct buf *out)
 {
     write_head("events.k8s.io/v1", b, out);
-    write_micro_time("eventTime", b->first_real_ns, out);
-    write_member("reportingController", str_of(b->component), out);
+    json_out_time_micro(out, "eventTime", timestamp_of_ns(b->first_real_ns));
+    json_out_text(out, "reportingController", b->component);
     write_instance(b, out);
-    write_member("action", str_of(b->action), out);
-    write_member("reason", str_of(b->reason), out);
+    json_out_text(out, "action", b->action);
+    json_out_text(out, "reason", b->reason);
     write_reference("regarding", b->about, out);
     if (b->related)
         write_reference("related", b->related, out);
-    write_member("note", b->message, out);
-    write_member("type", str_of(b->type), out);
+    json_out_str(out, "note", b->message);
+    json_out_text(out, "type", b->type);
 }
 
 void event_write_series(int32_t count, int64_t last_real_ns, struct buf *out)
 {
-    buf_addf(out, "\"series\":{\"count\":%" PRId32, count);
-    write_micro_time("lastObservedTime", last_real_ns, out);
-    buf_add_char(out, '}');
+    json_out_object(out, "series");
+    json_out_int(out, "count", count);
+    json_out_time_micro(out, "lastObservedTime", timestamp_of_ns(last_real_ns));
+    json_out_end_object(out);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/cache.h"
 #include "machinery/notices.h"
 #include "machinery/reflector.h"
@@ -56,7 +57,7 @@ static void informer_tell(struct informer *i)
 static void informer_note_change(struct informer *i, const struct object *old, const struct object *o,
                                  bool is_final_unknown)
 {
-    if (old && o && strcmp(old->uid, o->uid) == 0) {
+    if (old && o && (strcmp(old->uid, o->uid) == 0 || MUTANT("informer-updates-namesakes"))) {
         notices_add(&i->notices, (struct notice){ .type = NOTICE_UPDATE }, old, o);
         return;
     }
@@ -101,7 +102,7 @@ static int on_put(void *ctx, const struct object *o, bool is_replay, struct erro
     if (c == 0 && strcmp(old->uid, o->uid) == 0)
         return 0;
     /* Older: a replay, or overtaken by what informer_observe() was quicker to tell. */
-    return c == -1 ? informer_ignore(i) : informer_set(i, old, o, err);
+    return c == -1 && !MUTANT("informer-goes-back") ? informer_ignore(i) : informer_set(i, old, o, err);
 }
 
 static int on_remove(void *ctx, const struct object *o, bool is_replay, struct error *err)
@@ -142,7 +143,10 @@ static void replacement_compare(const struct replacement *p, const struct object
         return;
     /* What came by informer_observe() and is newer than the snapshot: the watch will tell what became of it.
      */
-    if (old && p->keeps_newer && version_cmp(object_version(old), p->version) == 1)
+    if (old && p->keeps_newer && version_cmp(object_version(old), p->version) == 1 &&
+        !MUTANT("informer-forgets-observed"))
+        return;
+    if (!o && MUTANT("informer-forgets-deletes"))
         return;
     informer_note_change(p->informer, old, o, /* is_final_unknown= */ true);
 }
@@ -239,7 +243,7 @@ void informer_observe(struct informer *i, const struct object *o)
     assert(o->kind == i->kind);
     if (!i->is_filled || !cache_can_hold(o) || (i->ns && strcmp(i->ns, o->ns) != 0))
         return;
-    if (version_cmp(version, reflector_version(&i->reflector)) != 1)
+    if (version_cmp(version, reflector_version(&i->reflector)) != 1 && !MUTANT("informer-observes-ghosts"))
         return; /* the watch has been there, and knows better */
     old = cache_get_like(&i->cache, o);
     /* What selectors say about an object that is not here is for the server to tell. */
@@ -340,6 +344,16 @@ size_t informer_count(const struct informer *i)
 const struct object *informer_first(const struct informer *i, struct informer_cursor *c)
 {
     return cache_first(&i->cache, c);
+}
+
+const struct object *informer_first_after(const struct informer *i, struct str key, struct informer_cursor *c)
+{
+    return cache_first_after(&i->cache, key, c);
+}
+
+uint64_t informer_changes(const struct informer *i)
+{
+    return i->cache.changes;
 }
 
 const struct object *informer_next(struct informer_cursor *c)

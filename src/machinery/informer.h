@@ -107,6 +107,12 @@ struct informer_cursor {
 };
 const struct object *informer_first(const struct informer *i, struct informer_cursor *c);
 const struct object *informer_next(struct informer_cursor *c);
+/* The first behind "namespace/name" or "name", whether or not there is such an object; the very first for an
+ * empty key. For whoever walks over the cache in several turns of the loop. */
+const struct object *informer_first_after(const struct informer *i, struct str key,
+                                          struct informer_cursor *c);
+/* Counts the changes of the cache: an equal count means that nothing changed in between. */
+uint64_t informer_changes(const struct informer *i);
 /* Those that an index has under a value, in the same order; informer_next() goes on. */
 const struct object *informer_first_by(const struct informer *i, const char *index, struct str value,
                                        struct informer_cursor *c);

@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "machinery/lease_record.h"
 #include "machinery/metrics.h"
@@ -76,6 +77,8 @@ static void set_state(struct leader *l, enum leader_state next)
 
 static uint64_t now_ns(const struct leader *l)
 {
+    if (MUTANT("leader-reads-the-wall-clock"))
+        return (uint64_t)clock_real_ns(l->o.clock);
     return clock_mono_ns(l->o.clock);
 }
 
@@ -264,6 +267,8 @@ static void on_won(struct leader *l, struct object *o)
         return;
     }
     l->good_until_ns = l->sent_at_ns + (uint64_t)l->lease_seconds * NS_PER_S;
+    if (MUTANT("leader-counts-from-answer"))
+        l->good_until_ns += now_ns(l) - l->sent_at_ns;
     if (now_ns(l) >= l->good_until_ns) {
         /* We stood still for so long that it is no good any more. */
         (void)error_set(&l->trouble, ERR_TIMEOUT, "the answer came after the lease had run out");
@@ -299,7 +304,8 @@ static void on_got(struct leader *l, struct object *o)
         (void)error_set(&l->trouble, ERR_CONFLICT, "the lease was taken from us; its holder is '%s'",
                         lease_seen(l)->holder);
         end_lost(l);
-    } else if (lease_seen(l)->holder[0] && !is_ours(l) && seen_is_fresh(l)) {
+    } else if (lease_seen(l)->holder[0] && !is_ours(l) && seen_is_fresh(l) &&
+               !MUTANT("leader-takes-over-at-once")) {
         l->trouble.msg[0] = '\0'; /* another leads, as it should be */
         on_failed(l);
     } else {
@@ -531,7 +537,8 @@ enum leader_state leader_state(const struct leader *l)
 
 bool leader_is_valid(const struct leader *l)
 {
-    return l->state == LEADER_LEADING && now_ns(l) < l->good_until_ns;
+    return l->state == LEADER_LEADING &&
+           (now_ns(l) < l->good_until_ns || MUTANT("leader-believes-its-state"));
 }
 
 bool leader_gate(void *leader, struct error *err)

@@ -1,8 +1,9 @@
 #include "machinery/lease_record.h"
 
-#include <inttypes.h>
 #include <string.h>
 
+#include "api/json_out.h"
+#include "base/mutant.h"
 #include "machinery/informer.h"
 
 static int64_t bounded(int64_t n)
@@ -28,34 +29,36 @@ bool lease_record_is_same(const struct lease *a, const struct lease *b)
 
 static void write_spec(const struct lease_record *r, struct buf *out)
 {
-    buf_add_cstr(out, "\"spec\":{\"holderIdentity\":");
-    json_write_string(out, str_of(r->holder));
-    buf_addf(out, ",\"leaseDurationSeconds\":%" PRId64 ",\"acquireTime\":\"", r->duration_seconds);
-    timestamp_format_micro(r->acquired, out);
-    buf_add_cstr(out, "\",\"renewTime\":\"");
-    timestamp_format_micro(r->renewed, out);
-    buf_addf(out, "\",\"leaseTransitions\":%" PRId64 "}", r->transitions);
+    json_out_object(out, "spec");
+    json_out_text(out, "holderIdentity", r->holder);
+    json_out_int(out, "leaseDurationSeconds", r->duration_seconds);
+    json_out_time_micro(out, "acquireTime", r->acquired);
+    json_out_time_micro(out, "renewTime", r->renewed);
+    json_out_int(out, "leaseTransitions", r->transitions);
+    json_out_end_object(out);
 }
 
 void lease_record_write(const struct lease_record *r, const char *ns, const char *name, struct buf *out)
 {
-    buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-                      "\"metadata\":{\"name\":");
-    json_write_string(out, str_of(name));
-    buf_add_cstr(out, ",\"namespace\":");
-    json_write_string(out, str_of(ns));
-    buf_add_cstr(out, "},");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "coordination.k8s.io/v1");
+    json_out_text(out, "kind", "Lease");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", name);
+    json_out_text(out, "namespace", ns);
+    json_out_end_object(out);
     write_spec(r, out);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
 }
 
 void lease_record_write_patch(const struct lease_record *r, const struct lease *seen, struct buf *out)
 {
-    buf_add_cstr(out, "{\"metadata\":{\"uid\":");
-    json_write_string(out, str_of(seen->obj.uid));
-    buf_add_cstr(out, ",\"resourceVersion\":");
-    json_write_string(out, object_version(&seen->obj));
-    buf_add_cstr(out, "},");
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    json_out_text(out, "uid", seen->obj.uid);
+    if (!MUTANT("leader-writes-over-others"))
+        json_out_str(out, "resourceVersion", object_version(&seen->obj));
+    json_out_end_object(out);
     write_spec(r, out);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
 }

@@ -3,7 +3,9 @@
  *     merge_patch_begin(&p, &body, claim);
  *     merge_patch_annotation(&p, "pv.kubernetes.io/bind-completed", "yes");
  *     merge_patch_member(&p, "spec");
- *     buf_addf(&body, "{\"volumeName\":\"%s\"}", name);
+ *     json_out_object(&body, NULL);
+ *     json_out_text(&body, "volumeName", name);
+ *     json_out_end_object(&body);
  *     r = merge_patch_end(&p, err);
  *
  * The patch carries the uid and the resourceVersion of the object that the decision was based on: when the
@@ -32,8 +34,8 @@ enum merge_patch_part {
 struct merge_patch {
     struct buf *out;
     enum merge_patch_part part;
-    bool has_member; /* in the part at hand */
-    enum err failed; /* told at the end */
+    bool has_preconditions;
+    enum err failed; /* reported by merge_patch_end() */
 };
 
 /* On the object as it was read; NULL: without preconditions, for what nobody else writes. */
@@ -53,5 +55,7 @@ void merge_patch_member(struct merge_patch *p, const char *key);
 
 /* ERR_INVALID when the object, as it came from its server, had nothing to base a patch on. */
 int merge_patch_end(struct merge_patch *p, struct error *err);
+/* The same without words, for a write that tells its end later: ERR_NONE when all is well. */
+enum err merge_patch_finish(struct merge_patch *p);
 
 #endif

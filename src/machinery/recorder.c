@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/event.h"
+#include "api/json_out.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -167,7 +168,7 @@ static int send_v1(struct recorder *r, const struct series *s, struct error *err
 static int send_first(struct recorder *r, const struct series *s, struct error *err)
 {
     buf_add_str(&r->create, s->body);
-    buf_add_char(&r->create, '}');
+    json_out_end_object(&r->create);
     return send_v1(r, s, err);
 }
 
@@ -175,12 +176,11 @@ static int send_first(struct recorder *r, const struct series *s, struct error *
 static int send_total(struct recorder *r, const struct series *s, struct error *err)
 {
     buf_add_str(&r->create, s->body);
-    buf_add_char(&r->create, ',');
     event_write_series(s->count, s->last_real_ns, &r->create);
-    buf_add_char(&r->create, '}');
-    buf_add_char(&r->patch, '{');
+    json_out_end_object(&r->create);
+    json_out_object(&r->patch, NULL);
     event_write_series(s->count, s->last_real_ns, &r->patch);
-    buf_add_char(&r->patch, '}');
+    json_out_end_object(&r->patch);
     return send_v1(r, s, err);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 
 /* Ten million objects: who has more pages than this has no last one. */
 #define LIST_PAGES_MAX 20000
@@ -271,7 +272,10 @@ static void reflector_watch(struct reflector *r, bool begins_with_all)
         .timeout_seconds =
             WATCH_SECONDS_MIN + (uint32_t)rng_below(&r->o.rng, WATCH_SECONDS_MAX - WATCH_SECONDS_MIN + 1),
     };
+    uint64_t number;
 
+    if (MUTANT("reflector-resumes-late") && !begins_with_all && str_to_uint64(str_of(r->version), &number))
+        (void)snprintf(r->version, sizeof r->version, "%" PRIu64, number + 1);
     r->started_ns = r->heard_ns = loop_now_ns(r->o.loop);
     r->has_heard = false;
     r->is_unordered = !begins_with_all && (r->version[0] == '\0' || strcmp(r->version, "0") == 0);
@@ -311,6 +315,11 @@ static void reflector_watch_failed(struct reflector *r, const struct error *e, b
     uint64_t now = loop_now_ns(r->o.loop);
     bool is_internal = e->code == ERR_INTERNAL && !is_transport;
 
+    if (e->code == ERR_GONE && MUTANT("reflector-goes-on-after-410")) {
+        r->version[0] = '\0';
+        reflector_enter_waiting(r, /* for_watch= */ true, e);
+        return;
+    }
     if (e->code == ERR_GONE)
         reflector_count(r, REFLECTOR_EXPIRED);
     if (is_internal && r->failing_since_ns == 0)
@@ -379,7 +388,7 @@ static bool reflector_advance(struct reflector *r, const struct client_event *ev
     if (r->is_unordered || !ev->version || !ev->version[0])
         return true;
     if (version_cmp(str_of(ev->version), str_of(r->version)) == -1)
-        return false;
+        return MUTANT("reflector-believes-replays");
     (void)version_copy(r->version, ev->version);
     return true;
 }

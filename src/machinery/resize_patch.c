@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/json_out.h"
 #include "machinery/merge_patch.h"
 
 static const char *const resize_conditions[] = { CLAIM_RESIZING, CLAIM_FILE_SYSTEM_RESIZE_PENDING,
@@ -9,18 +10,16 @@ static const char *const resize_conditions[] = { CLAIM_RESIZING, CLAIM_FILE_SYST
 
 void resize_patch_storage(struct buf *out, const char *key, const struct quantity *q)
 {
-    buf_addf(out, ",\"%s\":{\"storage\":\"", key);
-    quantity_format(q, out);
-    buf_add_cstr(out, "\"}");
+    json_out_object(out, key);
+    json_out_quantity(out, "storage", q);
+    json_out_end_object(out);
 }
 
 void resize_patch_status(struct buf *out, enum resize_status status)
 {
-    buf_add_cstr(out, ",\"allocatedResourceStatuses\":{\"storage\":");
-    if (status == RESIZE_NONE)
-        buf_add_cstr(out, "null}");
-    else
-        buf_addf(out, "\"%s\"}", resize_status_name(status));
+    json_out_object(out, "allocatedResourceStatuses");
+    json_out_text(out, "storage", status == RESIZE_NONE ? NULL : resize_status_name(status));
+    json_out_end_object(out);
 }
 
 /* One condition that is true from now on; what it said before, if it was there and said otherwise, goes. */
@@ -29,21 +28,16 @@ static void add_condition(struct buf *out, const struct claim *c, const char *ty
 {
     const struct status_condition *old = condition_get(&c->conditions, type);
 
-    buf_addf(out, "{\"type\":\"%s\",\"status\":\"True\"", type);
-    if (!old || old->status != CONDITION_TRUE) {
-        buf_add_cstr(out, ",\"lastTransitionTime\":\"");
-        timestamp_format(now, out);
-        buf_add_char(out, '"');
-    }
+    json_out_object(out, NULL);
+    json_out_text(out, "type", type);
+    json_out_text(out, "status", "True");
+    if (!old || old->status != CONDITION_TRUE)
+        json_out_time(out, "lastTransitionTime", now);
     if (old)
-        buf_add_cstr(out, ",\"reason\":null");
-    if (message) {
-        buf_add_cstr(out, ",\"message\":");
-        json_write_string(out, str_of(message));
-    } else if (old) {
-        buf_add_cstr(out, ",\"message\":null");
-    }
-    buf_add_char(out, '}');
+        json_out_null(out, "reason");
+    if (message || old)
+        json_out_text(out, "message", message);
+    json_out_end_object(out);
 }
 
 static bool is_said(const struct claim *c, const char *type, const char *message)
@@ -56,22 +50,21 @@ static bool is_said(const struct claim *c, const char *type, const char *message
 void resize_patch_conditions(struct buf *out, const struct claim *c, const char *wanted, const char *message,
                              bool drops, struct timestamp now)
 {
-    const char *separator = "";
-
-    buf_add_cstr(out, "{\"conditions\":[");
-    if (wanted && !is_said(c, wanted, message)) {
+    json_out_object(out, NULL);
+    json_out_array(out, "conditions");
+    if (wanted && !is_said(c, wanted, message))
         add_condition(out, c, wanted, message, now);
-        separator = ",";
-    }
     for (size_t i = 0; drops && i < ARRAY_LEN(resize_conditions); i++) {
         const char *type = resize_conditions[i];
 
         if ((wanted && strcmp(type, wanted) == 0) || !condition_get(&c->conditions, type))
             continue;
-        buf_addf(out, "%s{\"$patch\":\"delete\",\"type\":\"%s\"}", separator, type);
-        separator = ",";
+        json_out_object(out, NULL);
+        json_out_text(out, "$patch", "delete");
+        json_out_text(out, "type", type);
+        json_out_end_object(out);
     }
-    buf_add_char(out, ']');
+    json_out_end_array(out);
 }
 
 bool resize_has_begun(const struct claim *c)
@@ -96,6 +89,6 @@ int resize_write_done(const struct claim *c, const struct quantity *size, struct
                             (struct timestamp){ 0, 0 });
     resize_patch_storage(out, "capacity", size);
     resize_patch_status(out, RESIZE_NONE);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
     return merge_patch_end(&p, err);
 }

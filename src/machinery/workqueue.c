@@ -19,7 +19,9 @@
 
 #include "base/bucket.h"
 #include "base/clock.h"
+#include "base/die.h"
 #include "base/map.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "io/timer_heap.h"
 #include "machinery/metrics.h"
@@ -33,6 +35,7 @@ struct entry {
     uint64_t dirty_at_ns;
     uint64_t got_at_ns;
     unsigned failures;
+    unsigned overtaken; /* in a row */
     bool is_dirty;
     bool is_processing;
     bool goes_first;
@@ -240,19 +243,19 @@ static struct entry *entry_get(struct workqueue *q, struct str key)
         return e;
     e = calloc(1, sizeof *e + key.len);
     if (!e)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a key in a work queue: it would never be processed again");
     e->len = key.len;
     if (key.len)
         memcpy(e->key, key.s, key.len);
     if (map_put(&q->entries, entry_key(e), e, NULL) < 0)
-        abort();
+        die("no memory for a key in a work queue: it would never be processed again");
     return e;
 }
 
 /* Lets go of an entry that nothing holds any more. */
 static void entry_settle(struct workqueue *q, struct entry *e)
 {
-    if (e->is_dirty || e->is_processing || e->failures || timer_node_is_in_heap(&e->waiting))
+    if (e->is_dirty || e->is_processing || e->failures || e->overtaken || timer_node_is_in_heap(&e->waiting))
         return;
     (void)map_remove(&q->entries, entry_key(e));
     free(e);
@@ -284,7 +287,7 @@ static void entry_make_ready(struct workqueue *q, struct entry *e)
 
 static void entry_make_dirty(struct workqueue *q, struct entry *e)
 {
-    if (e->is_dirty)
+    if (e->is_dirty || (e->is_processing && MUTANT("workqueue-loses-adds")))
         return;
     count(q, QUEUE_ADDS);
     e->is_dirty = true;
@@ -345,7 +348,7 @@ void workqueue_done(struct workqueue *q, struct str key)
     q->working_since_ns -= e->got_at_ns;
     e->is_processing = false;
     observe(q, QUEUE_WORK_SECONDS, loop_now_ns(q->options.loop) - e->got_at_ns);
-    if (e->is_dirty)
+    if (e->is_dirty && !MUTANT("workqueue-keeps-dirty-keys"))
         entry_make_ready(q, e);
     entry_settle(q, e);
 }
@@ -452,8 +455,24 @@ void workqueue_forget(struct workqueue *q, struct str key)
 
     if (!e)
         return;
-    e->failures = 0;
+    e->failures = e->overtaken = 0;
     entry_settle(q, e);
+}
+
+void workqueue_add_overtaken(struct workqueue *q, struct str key)
+{
+    struct entry *e;
+
+    if (q->is_shut_down)
+        return;
+    e = entry_get(q, key);
+    if (e->overtaken >= WORKQUEUE_OVERTAKEN_MAX) {
+        workqueue_add_limited(q, key);
+        return;
+    }
+    e->overtaken++;
+    e->failures = 0;
+    workqueue_add(q, key);
 }
 
 unsigned workqueue_failures(const struct workqueue *q, struct str key)

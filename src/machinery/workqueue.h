@@ -58,6 +58,9 @@ void workqueue_add_first(struct workqueue *q, struct str key);
 void workqueue_add_after(struct workqueue *q, struct str key, uint64_t delay_ns);
 /* Later by what its failures make it, and one more failure. */
 void workqueue_add_limited(struct workqueue *q, struct str key);
+/* Somebody else was first: now, up to so many times in a row, then as a failure. */
+#define WORKQUEUE_OVERTAKEN_MAX 3
+void workqueue_add_overtaken(struct workqueue *q, struct str key);
 /* Its failures are forgotten; where it is queued it stays. */
 void workqueue_forget(struct workqueue *q, struct str key);
 unsigned workqueue_failures(const struct workqueue *q, struct str key);

@@ -244,10 +244,11 @@ static void on_found(void *ctx, const struct found *found, int r, const struct e
     mount_check_start(a->mounts, on_mounts_known);
 }
 
-static void agent_on_settled(void *ctx)
+static void agent_on_settled(void *ctx, struct str volume)
 {
     struct agent *a = ctx;
 
+    (void)volume;
     agent_touch(a);
     mount_check_settle(a->mounts);
 }
@@ -401,7 +402,7 @@ static int open_root(struct agent *a, struct error *err)
 int agent_new(const struct agent_options *o, struct agent **ret, struct error *err)
 {
     _cleanup_(agent_free_p) struct agent *a = calloc(1, sizeof *a);
-    struct nested_options n = { .loop = o->part.loop, .clock = o->part.clock };
+    struct operations_options n = { .loop = o->part.loop, .clock = o->part.clock };
     int r;
 
     if (!a)
@@ -419,7 +420,7 @@ int agent_new(const struct agent_options *o, struct agent **ret, struct error *e
     n.ctx = a;
     r = open_root(a, err);
     if (r == 0)
-        r = nested_new(&n, &a->ops, err);
+        r = operations_new(&n, &a->ops, err);
     if (r == 0)
         r = open_recorder(a, err);
     if (r == 0)
@@ -474,7 +475,7 @@ struct agent *agent_free(struct agent *a)
     a->contents = contents_free(a->contents);
     a->pods = informer_free(a->pods);
     a->self = informer_free(a->self);
-    a->ops = nested_free(a->ops);
+    a->ops = operations_free(a->ops);
     a->recorder = recorder_free(a->recorder);
     agent_clear_failed(a);
     unknown_mounts_done(&a->unknown);

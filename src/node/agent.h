@@ -10,8 +10,8 @@
 
 #include "api/object.h"
 #include "io/pool.h"
-#include "machinery/nested.h"
 #include "machinery/parts.h"
+#include "machinery/pending_operations.h"
 #include "plugins/registry.h"
 
 /* How often a pod is looked at without a cause: its claims may have grown, its tokens aged. */
@@ -55,7 +55,7 @@ struct agent_wait {
     const char *volume;    /* as the pod calls it; "" for what concerns the whole pod */
     const char *waits_for; /* a step that others take; "" for none */
     bool is_unmount;       /* the pod ends: the volume is still to be unmounted */
-    struct nested_state op;
+    struct operation_state op;
 };
 typedef void agent_wait_fn(void *ctx, const struct agent_wait *w);
 /* What the pod waits for on this node, in the order of its volumes: for explanations. False when the pod is

@@ -47,7 +47,7 @@ static void on_node(void *ctx, const struct client_answer *a)
 
 void operate_verify(struct agent *a, struct node_volume *v)
 {
-    struct nested_key key = volume_key(v, NULL);
+    struct operation_key key = volume_key(v, NULL);
     struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
     struct node_op *op = node_op_begin(a, v, NULL, &key, "verify_controller_attached_volume");
 
@@ -107,7 +107,7 @@ static void on_attached(struct node_op *op, struct stage *s, int r, const struct
 
 void operate_attach(struct agent *a, struct node_volume *v)
 {
-    struct nested_key key = volume_key(v, NULL);
+    struct operation_key key = volume_key(v, NULL);
     struct node_op *op = node_op_begin(a, v, NULL, &key, "volume_attach");
     struct stage *s;
     struct error err;
@@ -136,7 +136,7 @@ static void on_detached(struct node_op *op, struct stage *s, int r, const struct
 
 void operate_detach(struct agent *a, struct node_volume *v)
 {
-    struct nested_key key = volume_key(v, NULL);
+    struct operation_key key = volume_key(v, NULL);
     struct str plugin, volume;
     struct node_op *op;
     struct stage *s;

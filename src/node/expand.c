@@ -28,7 +28,7 @@ struct expand_run {
     struct held_spec spec;   /* with the newest PersistentVolume that is known */
     struct growth_plan plan; /* once the claim was read */
     struct object *claim;    /* as it was then, or was left by the last write */
-    struct write write;
+    struct api_write write;
     struct growth_job *job;
     bool is_called;       /* the job is on the pool */
     struct error failure; /* of the call */
@@ -64,7 +64,7 @@ static uint64_t bytes_of(const struct quantity *q)
 
 static void run_free(struct expand_run *x)
 {
-    write_cancel(&x->write);
+    api_write_cancel(&x->write);
     loop_undefer(&x->later);
     if (x->job && x->is_called)
         (void)job_drop(&x->job->job);
@@ -125,32 +125,32 @@ static bool is_our_claim(const struct expand_run *x, const struct object *claim)
     return strcmp(claim->uid, x->spec.spec.volume->claim.uid) == 0;
 }
 
-static void run_write(struct expand_run *x, write_decide_fn *decide, client_done_fn *done)
+static void run_write(struct expand_run *x, api_decide_fn *decide, api_done_fn *done)
 {
     const struct claim_ref *ref = &x->spec.spec.volume->claim;
-    struct write_options o = {
-        .client = x->agent->o.part.client,
-        .loop = x->agent->o.part.loop,
-        .rng = &x->agent->rng,
-        .patience = WRITE_BACKOFF,
+    struct api_write_options o = {
+        .api = { .client = x->agent->o.part.client,
+                 .loop = x->agent->o.part.loop,
+                 .manager = FIELD_MANAGER,
+                 .rng = &x->agent->rng },
+        .patience = API_BACKOFF,
         .request = { .verb = CLIENT_PATCH,
                      .kind = kind_info(KIND_CLAIM),
                      .ns = ref->ns,
                      .name = ref->name,
                      .subresource = "status",
-                     .patch = CLIENT_PATCH_STRATEGIC,
-                     .field_manager = FIELD_MANAGER },
+                     .patch = CLIENT_PATCH_STRATEGIC },
         .decide = decide,
         .done = done,
         .ctx = x,
     };
 
-    write_start(&x->write, &o);
+    api_write_start(&x->write, &o);
 }
 
-static enum write_verdict verdict_of(int r)
+static enum api_verdict verdict_of(int r)
 {
-    return r < 0 ? WRITE_REFUSE : WRITE_SEND;
+    return r < 0 ? API_REFUSE : API_SEND;
 }
 
 static struct timestamp now_of(const struct expand_run *x)
@@ -158,8 +158,7 @@ static struct timestamp now_of(const struct expand_run *x)
     return timestamp_of_ns(clock_real_ns(x->agent->o.part.clock));
 }
 
-static enum write_verdict decide_begin(void *ctx, const struct object *now, struct buf *body,
-                                       struct error *err)
+static enum api_verdict decide_begin(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     struct expand_run *x = ctx;
     const struct claim *c = claim_of(now);
@@ -168,7 +167,7 @@ static enum write_verdict decide_begin(void *ctx, const struct object *now, stru
     x->plan = is_our_claim(x, now) ? growth_plan(c, x->spec.spec.volume, x->in_use, x->is_read_only)
                                    : (struct growth_plan){ .what = GROWTH_NONE };
     if (x->plan.what != GROWTH_BEGIN)
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "status");
     resize_patch_conditions(body, c, /* wanted= */ NULL, /* message= */ NULL, /* drops= */ false,
@@ -178,20 +177,19 @@ static enum write_verdict decide_begin(void *ctx, const struct object *now, stru
     return verdict_of(merge_patch_end(&p, err));
 }
 
-static enum write_verdict decide_done(void *ctx, const struct object *now, struct buf *body,
-                                      struct error *err)
+static enum api_verdict decide_done(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     struct expand_run *x = ctx;
     const struct claim *c = claim_of(now);
     bool is_said = c->resize == RESIZE_NONE && quantity_cmp(&c->capacity, &x->plan.to) >= 0;
 
     if (is_said || !is_our_claim(x, now))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     return verdict_of(resize_write_done(c, &x->plan.to, body, err));
 }
 
-static enum write_verdict decide_failed(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *err)
+static enum api_verdict decide_failed(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     struct expand_run *x = ctx;
     const struct claim *c = claim_of(now);
@@ -199,7 +197,7 @@ static enum write_verdict decide_failed(void *ctx, const struct object *now, str
     struct error words = x->failure;
 
     if (!is_our_claim(x, now))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     (void)error_set(&words, words.code, "failed to expand pvc with %s", (const char *)x->failure.msg);
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "status");
@@ -219,11 +217,11 @@ static void run_succeed(struct expand_run *x)
     run_end(x, EXPAND_DONE, NULL);
 }
 
-static void on_said_done(void *ctx, const struct client_answer *a)
+static void on_said_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expand_run *x = ctx;
 
-    if (a->r < 0)
+    if (!api_went_well(outcome))
         run_fail(x, &a->error, "the volume has grown; cannot say so on"); /* the next try finds it grown */
     else
         run_succeed(x);
@@ -239,11 +237,11 @@ static void run_end_failed(struct expand_run *x)
     }
 }
 
-static void on_said_failed(void *ctx, const struct client_answer *a)
+static void on_said_failed(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expand_run *x = ctx;
 
-    if (a->r < 0)
+    if (!api_went_well(outcome))
         log_warn("cannot say on the claim that its volume could not grow, ignoring",
                  LOG_STR("claim", x->claim->name), LOG_STR("namespace", x->claim->ns), LOG_ERR(&a->error));
     run_end_failed(x);
@@ -369,11 +367,11 @@ static void run_call(struct expand_run *x)
 
 /* --- The beginning --- */
 
-static void on_begun(void *ctx, const struct client_answer *a)
+static void on_begun(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expand_run *x = ctx;
 
-    if (a->r < 0) {
+    if (!api_went_well(outcome)) {
         run_fail(x, &a->error, "cannot begin to grow the volume of");
         return;
     }

@@ -140,7 +140,7 @@ static void mark_volume(struct node_volume *v, const struct found_volume *f, con
         v->attach = ATTACH_UNCERTAIN;
     /* Without a path it is not known whether there is a device: of a local directory there is none. */
     if (f->device_mount_path[0] && (f->is_block || (p->devices && p->devices->can_mount(p, &h->spec)))) {
-        v->device = MOUNT_UNCERTAIN;
+        volume_set_device(v, MOUNT_EVENT_FOUND);
         world_set_text(&v->device_mount_path, f->device_mount_path);
     }
 }
@@ -153,7 +153,7 @@ static int mark_mount(struct node_volume *v, struct node_pod *p, const struct fo
     if (!m)
         return error_no_memory(err);
     held_spec_copy(&m->spec, h);
-    m->state = MOUNT_UNCERTAIN;
+    mount_set_state(m, MOUNT_EVENT_FOUND);
     m->is_found = true;
     m->was_block = f->is_block;
     return 0;
@@ -203,7 +203,9 @@ void found_take(struct agent *a, const struct found *found)
     for (size_t i = 0; i < found->pods_count; i++) {
         struct node_pod *p = agent_add_pod(a, found->pods[i].uid);
 
-        if (p)
+        if (p && found->pods[i].state_error)
+            pod_life_restore_unreadable(p, found->pods[i].state_error);
+        else if (p)
             pod_life_restore(p, found->pods[i].state);
     }
     log_debug("pod directories scanned", LOG_UINT("pods", found->pods_count),

@@ -26,7 +26,7 @@ static int stage_wait_for_attach(struct stage *s, struct error *err)
 
     if (!s->waits_for_attach || !t->wait)
         return 0;
-    s->prefix = s->is_block ? "MapVolume.WaitForAttach failed" : "MountVolume.WaitForAttach failed";
+    s->step = s->is_block ? STEP_MAP_WAIT_FOR_ATTACH : STEP_WAIT_FOR_ATTACH;
     r = t->wait(s->plugin, &s->env, &s->spec.spec, s->device_path, ATTACH_WAIT_NS, device, err);
     if (r == 0 && device[0])
         memcpy(s->device_path, device, sizeof device);
@@ -61,11 +61,11 @@ static int stage_device(struct stage *s, struct error *err)
 
     if (r < 0 || !s->mounts_device)
         return r;
-    s->prefix = "MountVolume.GetDeviceMountPath failed";
+    s->step = STEP_DEVICE_MOUNT_PATH;
     r = t->mount_path(s->plugin, &s->env, &s->spec.spec, s->mount_path, err);
     if (r < 0)
         return r;
-    s->prefix = "MountVolume.MountDevice failed";
+    s->step = STEP_MOUNT_DEVICE;
     r = t->mount(s->plugin, &s->env, &q, &s->why, err);
     note_mount_point(s, s->mount_path);
     return r < 0 ? r : check_mounted(s, err);
@@ -116,7 +116,7 @@ static int stage_map_device(struct stage *s, struct error *err)
 
     if (r < 0)
         return r;
-    s->prefix = "MapVolume.SetUpDevice failed";
+    s->step = STEP_SET_UP_DEVICE;
     return s->plugin->block->stage(s->plugin, &s->env, &q, err);
 }
 
@@ -130,14 +130,13 @@ static int stage_map(struct stage *s, struct error *err)
 
     if (r < 0)
         return r;
-    s->prefix = "MapVolume.MapPodDevice failed";
+    s->step = STEP_MAP_POD_DEVICE;
     r = t->publish ? t->publish(s->plugin, &s->env, &q, device, err)
                    : t->map(s->plugin, &s->env, &s->spec.spec, s->device_path, device, err);
     if (r < 0)
         return r;
     memcpy(s->device_path, device, sizeof device);
-    s->mounts_device = true; /* from here on something may be there */
-    s->prefix = "MapVolume.MapBlockVolume failed";
+    s->step = STEP_MAP_BLOCK;
     return block_map(&s->env, s->device_path, &s->block, loop_device, err);
 }
 
@@ -167,7 +166,7 @@ static void mark_mounted(struct node_op *op)
 {
     struct node_mount *m = op->mount;
 
-    m->state = MOUNT_DONE;
+    mount_set_state(m, MOUNT_EVENT_SET_UP);
     m->is_found = false;
     op->volume->is_found = false;
     observe_overall(op);
@@ -180,7 +179,7 @@ static void on_grown(void *ctx, enum expand_end end, const struct error *err)
 
     op->expand = NULL;
     if (end == EXPAND_FAILED) {
-        op->mount->state = MOUNT_UNCERTAIN;
+        mount_set_state(op->mount, MOUNT_EVENT_SET_UP_IN_PART);
         node_op_fail(op, op->mount->was_block ? FAILED_MAP : FAILED_MOUNT,
                      op->mount->was_block ? "MapVolume.MarkVolumeAsMounted failed while expanding volume"
                                           : "MountVolume.Setup failed while expanding volume",
@@ -201,7 +200,7 @@ static void finish(struct node_op *op)
     }
     op->expand = expand_begin(op->agent, op->mount, /* in_use= */ false, on_grown, op);
     if (!op->expand) {
-        op->mount->state = MOUNT_UNCERTAIN;
+        mount_set_state(op->mount, MOUNT_EVENT_SET_UP_IN_PART);
         node_op_end(op, error_no_memory(&err), &err);
     }
 }
@@ -226,7 +225,7 @@ static void on_set_up(struct node_op *op, struct stage *s, int r, const struct e
 
     remember_spec(m, s);
     if (r < 0) {
-        m->state = state_after_failure(m->state, m->is_found, r);
+        mount_set_state(m, mount_event_of_failure(r, m->is_found));
         m->needs_remount = op->is_remount;
         note_mismatch(op, s, err);
         node_op_fail(op, FAILED_MOUNT, "MountVolume.SetUp failed", r, err);
@@ -244,21 +243,21 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
     struct agent *a = op->agent;
     char dir[PATH_MAX];
 
-    if (s->mounts_device) {
-        op->volume->device = MOUNT_DONE;
+    if (stage_has_touched(s)) {
+        volume_set_device(op->volume, MOUNT_EVENT_SET_UP);
         op->volume->device_is_mount_point = false; /* a directory of binds */
         world_set_text(&op->volume->device_mount_path, s->block.global_dir);
         world_set_text(&op->volume->device_path, s->device_path);
         remember_spec(m, s);
     }
     if (r < 0) {
-        if (s->mounts_device) {
-            m->state = MOUNT_UNCERTAIN;
+        if (stage_has_touched(s)) {
+            mount_set_state(m, MOUNT_EVENT_SET_UP_IN_PART);
         } else if (s->plugin->block->publish) { /* the driver's part may be going on */
             remember_spec(m, s);
-            m->state = state_after_failure(m->state, m->is_found, r);
+            mount_set_state(m, mount_event_of_failure(r, m->is_found));
         }
-        node_op_fail(op, FAILED_MAP, s->prefix, r, err);
+        node_op_fail(op, FAILED_MAP, stage_prefix(s), r, err);
         return;
     }
     world_set_text(&m->path, s->block.pod_link);
@@ -339,7 +338,7 @@ static struct stage *mount_stage(struct node_op *op)
         return NULL;
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
-    s->prefix = m->is_block ? "MapVolume.MapPodDevice failed" : "MountVolume.GetDeviceMountPath failed";
+    s->step = m->is_block ? STEP_MAP_POD_DEVICE : STEP_DEVICE_MOUNT_PATH;
     s->is_block = m->is_block;
     s->waits_for_attach = v->is_attachable;
     return s;
@@ -355,14 +354,6 @@ static void map(struct node_op *op)
 
 /* --- The device --- */
 
-/* Whether it was the device itself that failed, and not what comes before it. */
-static bool failed_at_device(const struct stage *s)
-{
-    return s->mounts_device && s->prefix &&
-           (strcmp(s->prefix, "MountVolume.MountDevice failed") == 0 ||
-            strcmp(s->prefix, "MapVolume.SetUpDevice failed") == 0);
-}
-
 static void on_device(struct node_op *op, struct stage *s, int r, const struct error *err)
 {
     struct node_volume *v = op->volume;
@@ -370,18 +361,18 @@ static void on_device(struct node_op *op, struct stage *s, int r, const struct e
     if (s->mounts_device && s->mount_path[0])
         world_set_text(&v->device_mount_path, s->mount_path);
     if (r < 0) {
-        if (failed_at_device(s)) {
-            v->device = state_after_failure(v->device, v->is_found, r);
+        if (stage_has_touched(s)) { /* it was the device itself that failed, and not what comes before it */
+            volume_set_device(v, mount_event_of_failure(r, v->is_found));
             held_spec_copy(&v->spec, &s->spec);
         }
         note_mismatch(op, s, err);
-        node_op_fail(op, s->is_block ? FAILED_MAP : FAILED_MOUNT, s->prefix, r, err);
+        node_op_fail(op, s->is_block ? FAILED_MAP : FAILED_MOUNT, stage_prefix(s), r, err);
         return;
     }
     if (s->device_path[0])
         world_set_text(&v->device_path, s->device_path);
     if (s->mounts_device) {
-        v->device = MOUNT_DONE;
+        volume_set_device(v, MOUNT_EVENT_SET_UP);
         v->device_is_mount_point = s->is_mount_point;
         v->device_look = op->agent->looks_begun;
         held_spec_copy(&v->spec, &s->spec);
@@ -466,7 +457,7 @@ bool operate_mount(struct node_mount *m)
 {
     struct node_volume *v = m->volume;
     bool is_shared = v->is_attachable || v->has_device;
-    struct nested_key key = volume_key(v, is_shared ? NULL : m->pod);
+    struct operation_key key = volume_key(v, is_shared ? NULL : m->pod);
     struct node_op *op =
         node_op_begin(m->pod->agent, v, m, &key, m->is_block ? "map_volume" : "volume_mount");
     const char *prefix;
@@ -504,7 +495,7 @@ static void on_grown_in_use(void *ctx, enum expand_end end, const struct error *
 
 void operate_grow(struct node_mount *m)
 {
-    struct nested_key key = volume_key(m->volume, NULL);
+    struct operation_key key = volume_key(m->volume, NULL);
     struct node_op *op = node_op_begin(m->pod->agent, m->volume, m, &key, "volume_fs_resize");
     struct error err;
 

@@ -44,7 +44,7 @@ static void begin_when_due(struct mount_check *c);
 
 static bool is_pending(const struct agent *a, const struct node_volume *v, const struct node_pod *p)
 {
-    return nested_is_pending(a->ops, &(struct nested_key){ v->name, p ? p->uid : "", "" });
+    return operations_is_pending(a->ops, &(struct operation_key){ v->name, p ? p->uid : "", "" });
 }
 
 static void report_lost(struct node_pod *p, const char *name, const char *path)
@@ -59,7 +59,7 @@ static void report_lost(struct node_pod *p, const char *name, const char *path)
  * it is torn down. */
 static void lose_mount(struct node_mount *m)
 {
-    m->state = MOUNT_UNCERTAIN;
+    mount_set_state(m, MOUNT_EVENT_LOST);
     m->is_found = true;
     pod_life_look(m->pod);
     agent_touch(m->pod->agent);
@@ -68,7 +68,7 @@ static void lose_mount(struct node_mount *m)
 /* Its pods are not ready until it is back: the next of them to come would have nothing to bind. */
 static void lose_device(struct node_volume *v)
 {
-    v->device = MOUNT_UNCERTAIN;
+    volume_set_device(v, MOUNT_EVENT_LOST);
     v->is_found = true;
     for (struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume)) {
         if (!m->is_wanted || m->state != MOUNT_DONE)

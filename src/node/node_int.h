@@ -3,7 +3,7 @@
 #define BERTH_NODE_NODE_INT_H
 
 #include "base/rng.h"
-#include "machinery/nested.h"
+#include "machinery/pending_operations.h"
 #include "node/agent.h"
 #include "node/contents.h"
 #include "node/csi.h"
@@ -57,7 +57,7 @@ struct agent {
     struct volume_env env; /* copied into every job; its stop is the job's */
     struct rng rng;
     struct world world;
-    struct nested *ops;
+    struct operations *ops;
     TAILQ_HEAD(, node_op) running;
     struct recorder *recorder; /* "kubelet" */
     struct informer *pods;     /* of this node */
@@ -153,7 +153,7 @@ void operate_tell_warnings(void *agent);
 void operate_cancel_all(struct agent *a);
 
 /* The key of what is done for the pod, or with NULL for all. */
-struct nested_key volume_key(const struct node_volume *v, const struct node_pod *p);
+struct operation_key volume_key(const struct node_volume *v, const struct node_pod *p);
 
 /* --- wait.c: what a pod waits for --- */
 

@@ -1,5 +1,6 @@
 #include "node/operate.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@ struct op_warning {
     char *message;
 };
 
-struct nested_key volume_key(const struct node_volume *v, const struct node_pod *p)
+struct operation_key volume_key(const struct node_volume *v, const struct node_pod *p)
 {
-    return (struct nested_key){ .volume = v->name, .pod = p ? p->uid : "", .node = "" };
+    return (struct operation_key){ .volume = v->name, .pod = p ? p->uid : "", .node = "" };
 }
 
 /* --- What a worker has to say --- */
@@ -158,6 +159,40 @@ void stage_begin(struct stage *s, stage_fn *fn, stage_done_fn *done)
         timer_arm_after(&a->warnings, WARNINGS_POLL_NS);
 }
 
+static const struct {
+    const char *prefix;
+    bool touches;
+} steps[] = {
+    [STEP_NONE] = { "", false },
+    [STEP_WAIT_FOR_ATTACH] = { "MountVolume.WaitForAttach failed", false },
+    [STEP_MAP_WAIT_FOR_ATTACH] = { "MapVolume.WaitForAttach failed", false },
+    [STEP_DEVICE_MOUNT_PATH] = { "MountVolume.GetDeviceMountPath failed", false },
+    [STEP_MOUNT_DEVICE] = { "MountVolume.MountDevice failed", true },
+    [STEP_SET_UP_DEVICE] = { "MapVolume.SetUpDevice failed", true },
+    [STEP_MAP_POD_DEVICE] = { "MapVolume.MapPodDevice failed", false },
+    [STEP_MAP_BLOCK] = { "MapVolume.MapBlockVolume failed", true },
+    [STEP_CLEAN_SUB_PATHS] = { "UnmountVolume failed", false },
+    [STEP_TEAR_DOWN] = { "UnmountVolume.TearDown failed", true },
+    [STEP_UNMAP_BLOCK] = { "UnmapVolume.UnmapBlockVolume failed", true },
+    [STEP_UNMAP_POD_DEVICE] = { "UnmapVolume.UnmapPodDevice failed", true },
+    [STEP_UNMOUNT_DEVICE_BEGIN] = { "UnmountDevice failed", false },
+    [STEP_CHECK_REFERENCES] = { "GetDeviceMountRefs check failed", false },
+    [STEP_UNMOUNT_DEVICE] = { "UnmountDevice failed", true },
+    [STEP_CHECK_UNBOUND] = { "UnmapDevice failed", false },
+    [STEP_UNMAP_DEVICE] = { "UnmapDevice failed", true },
+};
+static_assert(ARRAY_LEN(steps) == STEP_COUNT, "describe every step");
+
+bool stage_has_touched(const struct stage *s)
+{
+    return steps[s->step].touches;
+}
+
+const char *stage_prefix(const struct stage *s)
+{
+    return steps[s->step].prefix;
+}
+
 /* --- What drivers are told --- */
 
 const struct csi_request *stage_csi(const struct stage *s)
@@ -208,7 +243,7 @@ void operate_tell_warnings(void *agent)
 /* --- Operations --- */
 
 struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
-                              const struct nested_key *key, const char *name)
+                              const struct operation_key *key, const char *name)
 {
     struct node_op *op = calloc(1, sizeof *op);
     struct error err;
@@ -220,7 +255,7 @@ struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct nod
     op->volume = v;
     op->mount = m;
     op->began_ns = loop_now_ns(a->o.part.loop);
-    if (nested_start(a->ops, key, name, &op->nested, &err) < 0) {
+    if (operations_start(a->ops, key, name, &op->pending, &err) < 0) {
         free(op);
         return NULL;
     }
@@ -270,9 +305,11 @@ void node_op_end(struct node_op *op, int r, const struct error *err)
         log_warn("operation failed", LOG_STR("operation", op->name),
                  LOG_STR("volume", op->volume ? op->volume->name : ""), LOG_STR("pod", p ? p->uid : ""),
                  LOG_ERR(err));
-    nested_end(op->nested, r, err);
+    operation_end(op->pending, r, err);
     node_op_free(op);
     agent_touch(a);
+    if (r < 0) /* a success is reported by the operations */
+        mount_check_settle(a->mounts);
     if (p)
         pod_life_look(p);
 }
@@ -295,16 +332,6 @@ void operate_cancel_all(struct agent *a)
 
     for (struct node_op *op = TAILQ_FIRST(&a->running); op; op = next) {
         next = TAILQ_NEXT(op, link);
-        node_op_free(op); /* nested goes as a whole */
+        node_op_free(op); /* the operations go as a whole */
     }
-}
-
-/* Whether the work may still be going on, never began, or is over, is said by its code. */
-enum mount_state state_after_failure(enum mount_state state, bool is_found, int r)
-{
-    if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED)
-        return state == MOUNT_NONE ? MOUNT_UNCERTAIN : state;
-    if (r == -ERR_UNAVAILABLE)
-        return state;
-    return state == MOUNT_UNCERTAIN && !is_found ? MOUNT_NONE : state;
 }

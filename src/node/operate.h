@@ -20,7 +20,7 @@ struct stage;
 struct node_op {
     TAILQ_ENTRY(node_op) link;
     struct agent *agent;
-    struct nested_op *nested;
+    struct operation *pending;
     const char *name;           /* "volume_mount": a literal */
     struct node_volume *volume; /* NULL: it is not in the world */
     struct node_mount *mount;   /* NULL: of the volume as a whole */
@@ -34,7 +34,7 @@ struct node_op {
 
 /* Begins one; NULL when it is not its time: another is under way, or it failed a while ago. */
 struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct node_mount *m,
-                              const struct nested_key *key, const char *name);
+                              const struct operation_key *key, const char *name);
 /* Its end: err says why when r < 0. Frees op. */
 void node_op_end(struct node_op *op, int r, const struct error *err);
 /* The same with an event for the pod's people: `PREFIX for volume "NAME" : ERROR`. */
@@ -42,6 +42,29 @@ void node_op_fail(struct node_op *op, const char *reason, const char *prefix, in
 
 typedef int stage_fn(struct stage *s, struct error *err);
 typedef void stage_done_fn(struct node_op *op, struct stage *s, int r, const struct error *err);
+
+/* The step of a stage that was taken last. Those that touch what the operation is about leave it uncertain
+ * when they fail; the others leave it as it was. */
+enum stage_step {
+    STEP_NONE,
+    STEP_WAIT_FOR_ATTACH,
+    STEP_MAP_WAIT_FOR_ATTACH,
+    STEP_DEVICE_MOUNT_PATH,
+    STEP_MOUNT_DEVICE,  /* touches the device */
+    STEP_SET_UP_DEVICE, /* the same of a block volume */
+    STEP_MAP_POD_DEVICE,
+    STEP_MAP_BLOCK, /* touches the device and the pod's link */
+    STEP_CLEAN_SUB_PATHS,
+    STEP_TEAR_DOWN,   /* touches the pod's volume */
+    STEP_UNMAP_BLOCK, /* the same of a block volume */
+    STEP_UNMAP_POD_DEVICE,
+    STEP_UNMOUNT_DEVICE_BEGIN,
+    STEP_CHECK_REFERENCES,
+    STEP_UNMOUNT_DEVICE, /* touches the device */
+    STEP_CHECK_UNBOUND,
+    STEP_UNMAP_DEVICE, /* touches the device */
+    STEP_COUNT,
+};
 
 /* What a worker sees. */
 struct stage {
@@ -65,7 +88,7 @@ struct stage {
     char device_path[PATH_MAX];
     char mount_path[PATH_MAX];
     enum format_failure why;
-    const char *prefix; /* of the step that was taken last */
+    enum stage_step step;
     bool waits_for_attach;
     bool mounts_device;
     bool is_block;
@@ -86,7 +109,9 @@ void stage_begin_step(struct stage *s, enum csi_step step, stage_fn *fn, stage_d
 /* What was fetched; NULL for volumes of other plugins. */
 const struct csi_request *stage_csi(const struct stage *s);
 
-/* How a failure leaves what was tried: before, it was `state`. */
-enum mount_state state_after_failure(enum mount_state state, bool is_found, int r);
+/* Its step has begun to change what the operation is about. */
+bool stage_has_touched(const struct stage *s);
+/* The words of an event when its step failed: "MountVolume.MountDevice failed". */
+const char *stage_prefix(const struct stage *s);
 
 #endif

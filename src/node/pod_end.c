@@ -2,6 +2,8 @@
  */
 #include "node/pod_life_int.h"
 
+#include <string.h>
+
 #include "base/log.h"
 #include "node/node_int.h"
 #include "node/pod_hook.h"
@@ -24,33 +26,81 @@ void life_enter_teardown(struct node_pod *p)
         process_cancel(l->hook); /* a setup: nobody needs it any more */
 }
 
-static void on_pod_read(void *ctx, struct job *j, int r, const struct error *err)
+/* The state file may have been repaired or removed since. */
+static void restore_again(struct node_pod *p, const struct job *j)
+{
+    const char *why;
+    const char *text = state_file_job_text(j, &why);
+
+    if (text)
+        pod_life_restore(p, str_of(text));
+    else
+        pod_life_restore_unreadable(p, why);
+}
+
+static void on_files_read(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct node_pod *p = ctx;
+    struct object *pod = r == 0 ? state_file_job_take_pod(j) : NULL;
+    struct error why = *err;
 
     p->life.job = NULL;
-    if (r < 0)
+    if (p->life.has_lost_state)
+        restore_again(p, j);
+    if (pod && strcmp(pod->uid, p->uid) != 0) {
+        (void)error_set(&why, ERR_INVALID, "'%s' is of the pod with uid '%s'", STATE_POD_NAME, pod->uid);
+        pod = object_unref(pod);
+    }
+    if (!pod && !p->object)
         log_warn("cannot read what a pod was, its teardown goes by its name", LOG_STR("uid", p->uid),
-                 LOG_ERR(err));
-    else
-        p->life.manifest = state_file_job_take_pod(j);
+                 LOG_ERR(&why));
+    p->life.manifest = pod;
     pod_life_look(p);
 }
 
-/* For a pod that nobody knows any more; false when there is nothing to wait for. */
-static bool begin_read_pod(struct node_pod *p)
+/* For a pod that nobody knows any more, or whose state is not known; false when there is nothing to wait for.
+ */
+static bool begin_read_files(struct node_pod *p)
 {
+    struct pod_life *l = &p->life;
     char dir[PATH_MAX];
     struct error err = { 0 };
     struct job *j;
 
-    if (p->object || p->life.has_asked || layout_pod_dir(p->agent->root, p->uid, dir, &err) < 0)
+    if (l->has_asked || (p->object && !l->has_lost_state) ||
+        layout_pod_dir(p->agent->root, p->uid, dir, &err) < 0)
         return false;
-    p->life.has_asked = true;
+    l->has_asked = true;
     j = state_file_read_job(dir);
     if (j)
-        life_begin_job(p, j, on_pod_read);
+        life_begin_job(p, j, on_files_read);
     return j;
+}
+
+/* Neither the API server nor a file says what the pod was, so the hook cannot be told what to end. */
+static bool has_no_identity(const struct node_pod *p)
+{
+    return p->life.has_lost_state && !p->object && !p->life.manifest;
+}
+
+/* Its volumes may be in use: they stay until somebody has looked. The files are read again with each try. */
+static void keep_volumes(struct node_pod *p)
+{
+    static const char words[] = "volumes of a deleted pod are kept: neither " STATE_FILE_NAME
+                                " nor " STATE_POD_NAME " can be read, so what runs in it cannot be ended. "
+                                "End it, then remove " STATE_FILE_NAME;
+    const struct node *n = agent_node(p->agent);
+    char dir[PATH_MAX];
+    struct error err = { 0 };
+
+    if (layout_pod_dir(p->agent->root, p->uid, dir, &err) < 0)
+        dir[0] = '\0'; /* it fitted before */
+    log_warn(words, LOG_STR("uid", p->uid), LOG_STR("directory", dir));
+    if (n)
+        recorder_event(p->agent->recorder, &n->obj, EVENT_WARNING, "PodStateUnreadable", "%s: %s", dir,
+                       words);
+    p->life.has_asked = false;
+    life_try_later(p);
 }
 
 /* Should that not be on disk the teardown would come once more, after a restart. */
@@ -97,7 +147,11 @@ void life_look_at_teardown(struct node_pod *p)
         l->is_set_up = false;
     }
     if (l->is_set_up) {
-        if (!begin_read_pod(p))
+        if (begin_read_files(p))
+            return;
+        if (has_no_identity(p))
+            keep_volumes(p);
+        else
             (void)life_start_hook(p, /* is_teardown= */ true, on_teardown_done);
         return;
     }

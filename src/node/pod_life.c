@@ -74,24 +74,45 @@ void pod_life_look(struct node_pod *p)
     loop_defer(&p->life.look);
 }
 
+/* A teardown too many does no harm; one too few may leave something running. */
+void pod_life_restore_unreadable(struct node_pod *p, const char *why)
+{
+    log_warn("cannot read the state file of a pod, taking its hook as called", LOG_STR("uid", p->uid),
+             LOG_STR("error", why));
+    p->life.has_lost_state = p->life.is_set_up = true;
+}
+
 void pod_life_restore(struct node_pod *p, struct str state)
 {
     struct pod_life *l = &p->life;
     struct error err = { 0 };
 
-    if (!state.len)
-        return;
-    if (pod_state_parse(&l->state, state, &err) < 0) {
-        /* A teardown too many does no harm; one too few may leave something running. */
-        log_warn("cannot read the state file of a pod, taking its hook as called", LOG_STR("uid", p->uid),
-                 LOG_ERR(&err));
-        l->is_set_up = true;
+    if (state.len && pod_state_parse(&l->state, state, &err) < 0) {
+        pod_life_restore_unreadable(p, err.msg);
         return;
     }
+    l->has_lost_state = false;
     l->is_set_up = hook_is_owed(l->state.hook);
 }
 
 /* --- Stages --- */
+
+#define TO(stage) (1U << POD_STAGE_##stage)
+
+bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next)
+{
+    static const unsigned followers[] = {
+        [POD_STAGE_VOLUMES] = TO(PREPARE) | TO(TEARDOWN),
+        [POD_STAGE_PREPARE] = TO(VOLUMES) | TO(SETUP) | TO(READY) | TO(TEARDOWN),
+        [POD_STAGE_SETUP] = TO(READY) | TO(TEARDOWN),
+        [POD_STAGE_READY] = TO(VOLUMES) | TO(TEARDOWN),
+        [POD_STAGE_TEARDOWN] = TO(CLEANUP), /* there is no way back from the end */
+        [POD_STAGE_CLEANUP] = 0,
+    };
+
+    static_assert(ARRAY_LEN(followers) == POD_STAGE_COUNT, "give every stage its followers");
+    return followers[from] >> next & 1;
+}
 
 void life_set_stage(struct node_pod *p, enum pod_stage next)
 {
@@ -102,7 +123,7 @@ void life_set_stage(struct node_pod *p, enum pod_stage next)
     struct pod_life *l = &p->life;
 
     static_assert(ARRAY_LEN(names) == POD_STAGE_COUNT, "name every stage");
-    assert(l->stage < POD_STAGE_TEARDOWN || next > l->stage); /* there is no way back from the end */
+    assert(pod_stage_may_follow(l->stage, next));
     log_debug("pod's life", LOG_STR("uid", p->uid), LOG_STR("from", names[l->stage]),
               LOG_STR("to", names[next]));
     timer_disarm(&l->timer);
@@ -161,7 +182,7 @@ bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
 void life_hook_failed(struct node_pod *p, const struct error *err)
 {
     if (p->life.stage == POD_STAGE_SETUP)
-        pod_say(p, pod_hook_setup_failed, err->msg);
+        pod_say(p, POD_REASON_HOOK_FAILED, err->msg);
     pod_warn(p, "FailedPodHook", err->msg);
     life_try_later(p);
 }

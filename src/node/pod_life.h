@@ -54,14 +54,28 @@ enum pod_stage {
     POD_STAGE_CLEANUP,
     POD_STAGE_COUNT,
 };
+bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next);
+
+/* Why the condition volumes.berth.io/ready is as it is: True for the first, False for the others. */
+enum pod_reason {
+    POD_REASON_NONE, /* nothing is to be said yet */
+    POD_REASON_READY,
+    POD_REASON_WAITING,
+    POD_REASON_VOLUMES_FAILED,
+    POD_REASON_PREPARE_FAILED,
+    POD_REASON_HOOK_FAILED,
+    POD_REASON_LIMIT_EXCEEDED, /* the pod has failed for it */
+    POD_REASON_COUNT,
+};
 
 struct pod_life {
     enum pod_stage stage;
-    bool is_over;   /* nothing runs any more: its volumes may be taken away */
-    bool is_set_up; /* the hook's setup was begun, now or before a restart: its teardown is owed */
-    bool is_clean;  /* its directory is gone */
-    bool is_sent;   /* the server was asked to remove it, and agreed */
-    bool has_asked; /* its pod.json was looked for */
+    bool is_over;        /* nothing runs any more: its volumes may be taken away */
+    bool is_set_up;      /* the hook's setup was begun, now or before a restart: its teardown is owed */
+    bool is_clean;       /* its directory is gone */
+    bool is_sent;        /* the server was asked to remove it, and agreed */
+    bool has_asked;      /* its files were read again for the teardown */
+    bool has_lost_state; /* its state file cannot be read */
 
     struct job *job; /* prepares, writes, or cleans up; NULL */
     struct process *hook;
@@ -82,10 +96,10 @@ struct pod_life {
     struct object *manifest; /* of pod.json, where the pod's object is not known */
 
     /* What the condition says: pod_tell.c's. */
-    const char *reason; /* one of the literals there; NULL: nothing yet */
+    enum pod_reason reason;
     char *message;
-    const char *said; /* the reason that the server has */
-    bool has_written; /* the condition was written by this process */
+    enum pod_reason said; /* the one that the server has */
+    bool has_written;     /* the condition was written by this process */
     unsigned refusals;
     struct client_call call; /* of the status, or of the pod's end */
     struct timer again;      /* the next try to write it */
@@ -99,7 +113,10 @@ void pod_life_init(struct node_pod *p);
 void pod_life_done(struct node_pod *p);
 /* Something of the pod or its volumes changed: looked at once this turn is over. */
 void pod_life_look(struct node_pod *p);
-/* What its state file said before a restart; "" for none. */
+/* What its state file said before a restart; "" for none. One that is damaged counts as unreadable. */
 void pod_life_restore(struct node_pod *p, struct str state);
+/* There is a state file that cannot be read: the hook counts as called, so that the volumes stay until its
+ * teardown went well. */
+void pod_life_restore_unreadable(struct node_pod *p, const char *why);
 
 #endif

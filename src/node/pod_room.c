@@ -38,7 +38,8 @@ static void reject(struct node_pod *p)
 
     buf_add_cstr(&out, "Node has reached its volume attachment limit, rejecting pod. ");
     pod_volumes_words(p, "context deadline exceeded", &out);
-    pod_say(p, pod_limit_exceeded, out.failed ? pod_limit_exceeded : buf_cstr(&out));
+    pod_say(p, POD_REASON_LIMIT_EXCEEDED,
+            out.failed ? pod_reason_name(POD_REASON_LIMIT_EXCEEDED) : buf_cstr(&out));
 }
 
 static void on_attachment(void *ctx, const struct client_answer *a)

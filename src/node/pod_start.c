@@ -63,7 +63,7 @@ static void tell_failure(struct node_pod *p)
         l->told_words = copy;
     }
     l->told_round = p->failures;
-    pod_say(p, pod_volumes_failed, words);
+    pod_say(p, POD_REASON_VOLUMES_FAILED, words);
     warn_of_volumes(p, words, pod_warn_quietly);
 }
 
@@ -101,12 +101,12 @@ void life_check_wait(struct node_pod *p)
 
     if (now - l->waiting_ns < POD_WAIT_NS) {
         if (is_waiting)
-            pod_say(p, pod_volumes_waiting, words_of(p, NOT_YET, &out));
+            pod_say(p, POD_REASON_WAITING, words_of(p, NOT_YET, &out));
         timer_arm(&l->timer, l->waiting_ns + POD_WAIT_NS);
         return;
     }
     if (is_waiting) {
-        pod_say(p, pod_volumes_waiting, words_of(p, "context deadline exceeded", &out));
+        pod_say(p, POD_REASON_WAITING, words_of(p, "context deadline exceeded", &out));
         warn_of_volumes(p, out.failed ? "context deadline exceeded" : buf_cstr(&out), pod_warn);
         life_check_room(p);
     }
@@ -123,7 +123,7 @@ static void leave_ready(struct node_pod *p);
 
 static void prepare_failed(struct node_pod *p, const struct error *err)
 {
-    pod_say(p, pod_prepare_failed, err->msg);
+    pod_say(p, POD_REASON_PREPARE_FAILED, err->msg);
     pod_warn(p, "Failed", err->msg);
     life_try_later(p);
 }
@@ -145,6 +145,7 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
         return;
     }
     pod_prepare_take_state(j, &p->life.state);
+    p->life.has_lost_state = false;
     free(p->life.missing);
     p->life.missing = strdup(pod_prepare_missing(j)); /* without memory it is not told */
     if (!pod_prepare_take_parts(j, &p->life.parts))
@@ -260,7 +261,7 @@ static void enter_ready(struct node_pod *p)
         leave_ready(p);
         return;
     }
-    pod_say(p, pod_volumes_ready, p->life.missing ? p->life.missing : "");
+    pod_say(p, POD_REASON_READY, p->life.missing ? p->life.missing : "");
 }
 
 static void on_unready_written(void *ctx, struct job *j, int r, const struct error *err)
@@ -282,7 +283,7 @@ static void leave_ready(struct node_pod *p)
     struct error err = { 0 };
 
     life_set_stage(p, POD_STAGE_VOLUMES);
-    pod_say(p, pod_volumes_waiting, words_of(p, "a mount was taken away by another program", &out));
+    pod_say(p, POD_REASON_WAITING, words_of(p, "a mount was taken away by another program", &out));
     pod_state_mark(&p->life.state, /* is_ready= */ false, p->life.state.hook);
     if (!life_begin_write(p, on_unready_written, &err))
         on_unready_written(p, NULL, -(int)err.code, &err);

@@ -1,5 +1,6 @@
 #include "node/pod_tell.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +12,21 @@
 #define MESSAGE_BYTES_MAX 1024 /* as of events: names of volumes may be many */
 #define FIELD_MANAGER "berth-node"
 
-const char pod_volumes_ready[] = "VolumesReady";
-const char pod_volumes_waiting[] = "WaitingForVolumes";
-const char pod_volumes_failed[] = "VolumesFailed";
-const char pod_prepare_failed[] = "PrepareFailed";
-const char pod_hook_setup_failed[] = "PodHookFailed";
-const char pod_limit_exceeded[] = "VolumeAttachmentLimitExceeded";
+const char *pod_reason_name(enum pod_reason reason)
+{
+    static const char *const names[] = {
+        [POD_REASON_NONE] = "",
+        [POD_REASON_READY] = "VolumesReady",
+        [POD_REASON_WAITING] = "WaitingForVolumes",
+        [POD_REASON_VOLUMES_FAILED] = "VolumesFailed",
+        [POD_REASON_PREPARE_FAILED] = "PrepareFailed",
+        [POD_REASON_HOOK_FAILED] = "PodHookFailed",
+        [POD_REASON_LIMIT_EXCEEDED] = "VolumeAttachmentLimitExceeded",
+    };
+
+    static_assert(ARRAY_LEN(names) == POD_REASON_COUNT, "name every reason");
+    return names[reason];
+}
 
 uint64_t pod_retry_ns(unsigned failures)
 {
@@ -47,9 +57,9 @@ void pod_warn(struct node_pod *p, const char *event, const char *message)
 
 /* --- The status --- */
 
-static bool is_true(const char *reason)
+static bool is_true(enum pod_reason reason)
 {
-    return reason == pod_volumes_ready;
+    return reason == POD_REASON_READY;
 }
 
 /* A pod that runs because the hook says so. */
@@ -66,7 +76,7 @@ static bool is_written(const struct node_pod *p)
 {
     const struct status_condition *c = condition_get(&pod_of(p->object)->conditions, POD_READY_CONDITION);
 
-    return c && strcmp(c->reason, p->life.reason) == 0 &&
+    return c && strcmp(c->reason, pod_reason_name(p->life.reason)) == 0 &&
            c->status == (is_true(p->life.reason) ? CONDITION_TRUE : CONDITION_FALSE) && !begins_to_run(p);
 }
 
@@ -104,7 +114,7 @@ static void add_run(const struct pod *pod, struct timestamp now, struct buf *out
 
 static void add_end(const struct node_pod *p, struct buf *out)
 {
-    buf_addf(out, "],\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":", p->life.reason);
+    buf_addf(out, "],\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":", pod_reason_name(p->life.reason));
     json_write_string(out, str_of(p->life.message ? p->life.message : ""));
 }
 
@@ -117,12 +127,12 @@ static void write_status(const struct node_pod *p, struct buf *out)
     json_write_string(out, str_of(p->uid));
     buf_add_cstr(out, "},\"status\":{\"conditions\":[");
     add_condition(pod, POD_READY_CONDITION, is_true(p->life.reason), now, out);
-    buf_addf(out, ",\"reason\":\"%s\",\"message\":", p->life.reason);
+    buf_addf(out, ",\"reason\":\"%s\",\"message\":", pod_reason_name(p->life.reason));
     json_write_string(out, str_of(p->life.message ? p->life.message : ""));
     buf_add_char(out, '}');
     if (begins_to_run(p))
         add_run(pod, now, out);
-    else if (p->life.reason == pod_limit_exceeded)
+    else if (p->life.reason == POD_REASON_LIMIT_EXCEEDED)
         add_end(p, out);
     else
         buf_add_char(out, ']');
@@ -141,7 +151,7 @@ static void on_told(void *ctx, const struct client_answer *a)
     } else {
         log_warn("cannot write the pod's condition, trying again", LOG_STR("pod", p->object->name),
                  LOG_ERR(&a->error));
-        l->said = NULL;
+        l->said = POD_REASON_NONE;
         timer_arm_after(&l->again, pod_retry_ns(++l->refusals));
     }
     pod_life_look(p); /* there may be more to say, or an end that waited for this */
@@ -157,8 +167,8 @@ void pod_tell(struct node_pod *p)
                                 .patch = CLIENT_PATCH_STRATEGIC,
                                 .field_manager = FIELD_MANAGER };
 
-    if (!l->reason || l->said == l->reason || !p->is_known || l->stage >= POD_STAGE_TEARDOWN ||
-        client_call_is_active(&l->call) || timer_is_armed(&l->again))
+    if (l->reason == POD_REASON_NONE || l->said == l->reason || !p->is_known ||
+        l->stage >= POD_STAGE_TEARDOWN || client_call_is_active(&l->call) || timer_is_armed(&l->again))
         return;
     l->said = l->reason;
     if (!l->has_written && is_written(p))
@@ -180,7 +190,7 @@ static char *short_copy(const char *message)
     return buf_take(&b);
 }
 
-void pod_say(struct node_pod *p, const char *reason, const char *message)
+void pod_say(struct node_pod *p, enum pod_reason reason, const char *message)
 {
     struct pod_life *l = &p->life;
     char *copy = short_copy(message);

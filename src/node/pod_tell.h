@@ -5,18 +5,11 @@
 
 #include "node/pod_life.h"
 
-/* The reasons. All but the first are of a condition that is False. */
-extern const char pod_volumes_ready[];     /* VolumesReady */
-extern const char pod_volumes_waiting[];   /* WaitingForVolumes */
-extern const char pod_volumes_failed[];    /* VolumesFailed */
-extern const char pod_prepare_failed[];    /* PrepareFailed */
-extern const char pod_hook_setup_failed[]; /* PodHookFailed */
-
-extern const char pod_limit_exceeded[]; /* VolumeAttachmentLimitExceeded: the pod has failed for it */
-
-/* The reason is one of those above. That the pod is ready is logged; what it waits for is wait_log.h's and
+/* That the pod is ready is logged; what it waits for is wait_log.h's and
  * pod_warn()'s to log. */
-void pod_say(struct node_pod *p, const char *reason, const char *message);
+void pod_say(struct node_pod *p, enum pod_reason reason, const char *message);
+/* As the API spells it. */
+const char *pod_reason_name(enum pod_reason reason);
 /* Writes what was said and the server does not have yet. */
 void pod_tell(struct node_pod *p);
 

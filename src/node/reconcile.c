@@ -16,9 +16,9 @@ bool reconcile_may_unmount(const struct agent *a)
 
 static bool is_pending(const struct agent *a, const struct node_volume *v, const struct node_pod *p)
 {
-    struct nested_key key = volume_key(v, p);
+    struct operation_key key = volume_key(v, p);
 
-    return nested_is_pending(a->ops, &key);
+    return operations_is_pending(a->ops, &key);
 }
 
 /* reason: a literal; NULL for none. */

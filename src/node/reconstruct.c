@@ -22,11 +22,10 @@
 #include "io/job.h"
 #include "node/pod_dir.h"
 #include "node/reconstruct_int.h"
+#include "node/state_file.h"
 #include "plugins/block.h"
 #include "plugins/layout.h"
 
-#define STATE_FILE "berth.json"
-#define STATE_BYTES_MAX ((size_t)1 << 20)
 #define STATES_BYTES_MAX ((size_t)64 << 20) /* of all pods together */
 #define VOLUMES_MAX 32768
 #define COMPLAINTS_MAX 100
@@ -151,26 +150,41 @@ static void look_at_volumes(struct scan *s, int pod, const char *uid, const char
     }
 }
 
-/* "" for none. */
-static struct str read_state(struct scan *s, int pod, const char *uid)
+/* What a pod without a readable state file is owed is not known: the pod keeps the reason (pod_life.h). */
+static void mark_unreadable(struct scan *s, struct found_pod *p, struct error *why)
+{
+    const char *kept;
+
+    (void)error_wrap(why, "pod '%s'", p->uid);
+    kept = arena_dup(&s->arena, str_of(why->msg));
+    p->state_error = kept ? kept : "no memory";
+    scan_complain(s, why);
+}
+
+static void read_state(struct scan *s, int pod, struct found_pod *p)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
     struct error err = { 0 };
     const char *kept;
-    int r = host_read_below(pod, STATE_FILE, STATE_BYTES_MAX, &text, &err);
+    int r = host_read_below(pod, STATE_FILE_NAME, STATE_BYTES_MAX, &text, &err);
 
-    if (r == -ERR_NOT_FOUND || (r == 0 && text.len == 0))
-        return STR_LIT("");
+    if (r == -ERR_NOT_FOUND)
+        return;
+    if (r == 0 && text.len == 0) {
+        p->state_error = "the state file is empty";
+        return;
+    }
     if (r == 0 && text.len > STATES_BYTES_MAX - s->states_bytes)
         r = error_set(&err, ERR_TOO_LARGE, "the state files of all pods are too large to be kept");
     kept = r == 0 ? arena_dup(&s->arena, buf_str(&text)) : NULL;
     if (!kept) {
-        (void)error_wrap(&err, "pod '%s'", uid);
-        scan_complain(s, &err);
-        return STR_LIT("");
+        if (r == 0)
+            (void)error_no_memory(&err);
+        mark_unreadable(s, p, &err);
+        return;
     }
     s->states_bytes += text.len;
-    return (struct str){ kept, text.len };
+    p->state = (struct str){ kept, text.len };
 }
 
 static int look_at_pod(struct scan *s, int pods, const char *uid, struct error *err)
@@ -181,9 +195,10 @@ static int look_at_pod(struct scan *s, int pods, const char *uid, struct error *
 
     if (fd < 0) {
         (void)error_set_errno(&why, -fd, "cannot open the directory of pod '%s'", uid);
+        found.state_error = "the pod's directory cannot be opened";
         scan_complain(s, &why);
     } else {
-        found.state = read_state(s, fd, uid);
+        read_state(s, fd, &found);
         look_at_volumes(s, fd, uid, "volumes");
         look_at_volumes(s, fd, uid, "volumeDevices");
     }

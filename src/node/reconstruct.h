@@ -35,9 +35,10 @@ struct found_volume {
 
 struct found_pod {
     const char *uid;
-    /* What pod_life.h noted of the pod: the text of its state file, "" when it has none or it cannot be read.
-     * NUL-terminated. */
+    /* The text of the pod's state file (state_file.h), NUL-terminated; "" when there is none or it cannot be
+     * read. */
     struct str state;
+    const char *state_error; /* why it cannot be read; NULL: it was, or there is none */
 };
 
 struct found {

@@ -36,7 +36,7 @@ struct registration {
     struct node_lease *lease;
     struct rng rng;
     struct informer_handler on_self;
-    struct write write;
+    struct api_write write;
     enum registration_step step; /* of the write under way */
     struct deferred look;
     struct timer beat;   /* the next status without a cause */
@@ -155,7 +155,7 @@ static void set_node(struct registration *r, const struct object *o)
 static void lose_node(struct registration *r)
 {
     if (r->step == STEP_STATUS)
-        write_cancel(&r->write);
+        api_write_cancel(&r->write);
     timer_disarm(&r->beat);
     node_lease_pause(r->lease);
     set_node(r, NULL);
@@ -246,47 +246,46 @@ static void on_delete(void *ctx, const struct object *o, bool is_final_unknown)
 
 /* --- Deciding what to write --- */
 
-static enum write_verdict decide_adopt(void *ctx, const struct object *now, struct buf *body,
-                                       struct error *err)
+static enum api_verdict decide_adopt(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     struct node_wish wish = wish_for_machine(ctx);
 
     if (node_meta_is_right(&wish, now))
-        return WRITE_ALREADY;
-    return node_write_meta_patch(&wish, now, body, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+        return API_AS_IT_IS;
+    return node_write_meta_patch(&wish, now, body, err) < 0 ? API_REFUSE : API_SEND;
 }
 
 /* One that came meanwhile is adopted, in a write of its own. */
-static enum write_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *err)
+static enum api_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     _cleanup_(asked_done) struct asked a = { 0 };
 
     (void)err;
     if (now)
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     ask(ctx, &a);
     node_write_new(&a.wish, body);
-    return WRITE_SEND;
+    return API_SEND;
 }
 
-static enum write_verdict decide_status(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *err)
+static enum api_verdict decide_status(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     struct registration *r = ctx;
     _cleanup_(asked_done) struct asked a = { 0 };
 
     if (!is_ours(r, now)) {
         (void)error_set(err, ERR_NOT_FOUND, "the Node was replaced");
-        return WRITE_REFUSE;
+        return API_REFUSE;
     }
     ask(r, &a);
     r->is_changed = r->is_other = false;
     if (!r->is_due && node_state_is_right(&a.wish, node_of(now)) &&
         node_facts_are_right(&a.wish, node_of(now)))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     r->has_sent = true;
-    return node_write_status_patch(&a.wish, node_of(now), body, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+    return node_write_status_patch(&a.wish, node_of(now), body, err) < 0 ? API_REFUSE : API_SEND;
 }
 
 /* --- After a write --- */
@@ -352,13 +351,13 @@ static void after_failure(struct registration *r, const struct client_answer *a)
     timer_arm_after(&r->retry, patience_fail(&r->patience, what[r->step], r->name, &a->error));
 }
 
-static void on_written(void *ctx, const struct client_answer *a)
+static void on_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct registration *r = ctx;
 
     if (r->step == STEP_ADOPT && a->r == -ERR_NOT_FOUND)
         start_step(r, STEP_CREATE);
-    else if (a->r < 0)
+    else if (!api_went_well(outcome))
         after_failure(r, a);
     else if (r->step == STEP_STATUS)
         after_status(r, a->object);
@@ -368,22 +367,22 @@ static void on_written(void *ctx, const struct client_answer *a)
 
 static void start_step(struct registration *r, enum registration_step step)
 {
-    static write_decide_fn *const decides[] = {
+    static api_decide_fn *const decides[] = {
         [STEP_ADOPT] = decide_adopt,
         [STEP_CREATE] = decide_create,
         [STEP_STATUS] = decide_status,
     };
-    struct write_options o = { .client = r->o.part.client,
-                               .loop = r->o.part.loop,
-                               .rng = &r->rng,
-                               .patience = WRITE_FEW_FAST,
-                               .request = { .verb = step == STEP_CREATE ? CLIENT_CREATE : CLIENT_PATCH,
-                                            .kind = kind_info(KIND_NODE),
-                                            .name = r->name,
-                                            .field_manager = NODE_FIELD_MANAGER },
-                               .decide = decides[step],
-                               .done = on_written,
-                               .ctx = r };
+    struct api_write_options o = { .api = { .client = r->o.part.client,
+                                            .loop = r->o.part.loop,
+                                            .manager = NODE_FIELD_MANAGER,
+                                            .rng = &r->rng },
+                                   .patience = API_FEW_FAST,
+                                   .request = { .verb = step == STEP_CREATE ? CLIENT_CREATE : CLIENT_PATCH,
+                                                .kind = kind_info(KIND_NODE),
+                                                .name = r->name },
+                                   .decide = decides[step],
+                                   .done = on_written,
+                                   .ctx = r };
 
     if (step == STEP_STATUS) {
         o.request.subresource = "status";
@@ -391,7 +390,7 @@ static void start_step(struct registration *r, enum registration_step step)
     }
     r->step = step;
     r->has_sent = false;
-    write_start(&r->write, &o);
+    api_write_start(&r->write, &o);
 }
 
 /* --- The next thing to do --- */
@@ -400,7 +399,7 @@ static void on_look(void *ctx)
 {
     struct registration *r = ctx;
 
-    if (!r->is_started || write_is_active(&r->write) || timer_is_armed(&r->retry))
+    if (!r->is_started || api_write_is_active(&r->write) || timer_is_armed(&r->retry))
         return;
     if (!r->node) {
         start_step(r, STEP_ADOPT);
@@ -481,7 +480,7 @@ struct registration *registration_free(struct registration *r)
         return NULL;
     if (r->is_started)
         informer_remove_handler(&r->on_self);
-    write_cancel(&r->write);
+    api_write_cancel(&r->write);
     r->lease = node_lease_free(r->lease);
     loop_undefer(&r->look);
     timer_disarm(&r->beat);

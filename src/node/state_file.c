@@ -1,12 +1,16 @@
 #include "node/state_file.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/pod.h"
 #include "base/cleanup.h"
+#include "host/dirs.h"
 #include "host/files.h"
+#include "host/safe_path.h"
 #include "io/file.h"
 
 #define POD_DIR_MODE 0750
@@ -195,17 +199,25 @@ int state_file_write(const char *pod_dir, struct str state, const struct object 
     return r;
 }
 
-int state_file_read_pod(const char *pod_dir, struct object **ret, struct error *err)
+/* A pod's files are its own: no link is followed, and a fifo holds nobody up. */
+static int read_in(const char *pod_dir, const char *name, size_t bytes_max, struct buf *ret,
+                   struct error *err)
+{
+    _cleanup_(closep) int fd = host_open_dir(AT_FDCWD, pod_dir, HOST_OPEN_ANY_MOUNT);
+
+    if (fd < 0)
+        return error_set_errno(err, -fd, "cannot open directory '%s'", pod_dir);
+    return host_read_below(fd, name, bytes_max, ret, err);
+}
+
+static int read_pod(const char *pod_dir, struct object **ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(POD_BYTES_MAX);
     _cleanup_(json_done_p) struct json scratch;
-    char path[PATH_MAX];
     int r;
 
     json_init(&scratch, POD_BYTES_MAX);
-    r = path_in(pod_dir, STATE_POD_NAME, path, err);
-    if (r == 0)
-        r = io_read_file(path, POD_BYTES_MAX, &text, err);
+    r = read_in(pod_dir, STATE_POD_NAME, POD_BYTES_MAX, &text, err);
     if (r == 0)
         r = object_decode(&pod_kind, buf_str(&text), &scratch, ret, err);
     return r;
@@ -216,17 +228,37 @@ int state_file_read_pod(const char *pod_dir, struct object **ret, struct error *
 struct file_job {
     struct job job;
     char dir[PATH_MAX];
-    char *state;        /* to be written; NULL: the pod is to be read */
+    bool is_write;
+    char *state;        /* to be written, or that was read; NULL: it cannot be read */
     struct object *pod; /* that was read */
+    struct error state_error;
 };
+
+/* The text of the state file, "" when there is none; NULL and err when it cannot be read. */
+static char *read_state_text(const char *pod_dir, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
+    int r = read_in(pod_dir, STATE_FILE_NAME, STATE_BYTES_MAX, &text, err);
+    char *copy;
+
+    if (r == 0 && text.len == 0)
+        r = error_set(err, ERR_INVALID, "'%s' is empty", STATE_FILE_NAME);
+    if (r < 0 && r != -ERR_NOT_FOUND)
+        return NULL;
+    copy = r == 0 ? buf_take(&text) : strdup("");
+    if (!copy)
+        (void)error_no_memory(err);
+    return copy;
+}
 
 static int file_job_run(struct job *j, struct error *err)
 {
     struct file_job *x = CONTAINER_OF(j, struct file_job, job);
 
-    if (!x->state)
-        return state_file_read_pod(x->dir, &x->pod, err);
-    return state_file_write(x->dir, str_of(x->state), /* pod= */ NULL, err);
+    if (x->is_write)
+        return state_file_write(x->dir, str_of(x->state), /* pod= */ NULL, err);
+    x->state = read_state_text(x->dir, &x->state_error);
+    return read_pod(x->dir, &x->pod, err);
 }
 
 static void file_job_free(struct job *j)
@@ -260,6 +292,7 @@ struct job *state_file_job(const char *pod_dir, char *state_take)
         free(state_take);
         return NULL;
     }
+    x->is_write = true;
     x->state = state_take;
     return &x->job;
 }
@@ -274,4 +307,12 @@ struct job *state_file_read_job(const char *pod_dir)
 struct object *state_file_job_take_pod(struct job *j)
 {
     return TAKE(CONTAINER_OF(j, struct file_job, job)->pod);
+}
+
+const char *state_file_job_text(const struct job *j, const char **ret_error)
+{
+    const struct file_job *x = (const struct file_job *)j;
+
+    *ret_error = x->state_error.msg;
+    return x->state;
 }

@@ -93,13 +93,12 @@ void pod_state_write(const struct pod_state *s, struct buf *out);
 /* Writes the state into the pod's directory, which is made if it is missing, and in front of it the pod if it
  * is not NULL. */
 int state_file_write(const char *pod_dir, struct str state, const struct object *pod, struct error *err);
-/* The pod that was written there. */
-int state_file_read_pod(const char *pod_dir, struct object **ret, struct error *err);
-
-/* The first as a job: takes the text. NULL without memory. */
+/* The same for the state only, as a job: takes the text. NULL without memory. */
 struct job *state_file_job(const char *pod_dir, char *state_take);
-/* The second: what it read is the caller's, once, from its done. */
+/* Reads both files. r is the pod's; both results are for its done: the pod, the caller's once, and the
+ * text of the state file, "" when there is none, or NULL and why it cannot be read. */
 struct job *state_file_read_job(const char *pod_dir);
 struct object *state_file_job_take_pod(struct job *j);
+const char *state_file_job_text(const struct job *j, const char **ret_error);
 
 #endif

@@ -33,18 +33,19 @@ static int stage_tear_down(struct stage *s, struct error *err)
 
     if (r < 0)
         return r;
-    s->prefix = "UnmountVolume.TearDown failed";
+    s->step = STEP_TEAR_DOWN;
     return s->plugin->pods->tear_down(s->plugin, &s->env, s->name, s->pod_uid, err);
 }
 
 static int stage_unmap(struct stage *s, struct error *err)
 {
-    int r = block_unmap(&s->env, &s->block, err);
+    int r;
 
-    s->prefix = "UnmapVolume.UnmapBlockVolume failed";
+    s->step = STEP_UNMAP_BLOCK;
+    r = block_unmap(&s->env, &s->block, err);
     if (r < 0)
         return r;
-    s->prefix = "UnmapVolume.UnmapPodDevice failed";
+    s->step = STEP_UNMAP_POD_DEVICE;
     return s->plugin->block->unmap ? s->plugin->block->unmap(s->plugin, &s->env, s->name, s->pod_uid, err)
                                    : 0;
 }
@@ -66,12 +67,12 @@ static void on_torn_down(struct node_op *op, struct stage *s, int r, const struc
     struct node_mount *m = op->mount;
 
     if (r < 0) {
-        if (s->prefix)
-            m->state = MOUNT_UNCERTAIN; /* else only the parts of it were touched */
-        fail_unmount(op, s->prefix ? s->prefix : "UnmountVolume failed", s->name, r, err);
+        if (stage_has_touched(s)) /* else only the parts of it were */
+            mount_set_state(m, MOUNT_EVENT_TEAR_DOWN_UNCERTAIN);
+        fail_unmount(op, stage_prefix(s), s->name, r, err);
         return;
     }
-    m->state = MOUNT_NONE;
+    mount_set_state(m, MOUNT_EVENT_TORN_DOWN);
     m->is_found = false;
     held_spec_clear(&m->spec);
     world_set_text(&m->path, "");
@@ -81,7 +82,7 @@ static void on_torn_down(struct node_op *op, struct stage *s, int r, const struc
 void operate_unmount(struct node_mount *m)
 {
     struct node_volume *v = m->volume;
-    struct nested_key key = volume_key(v, m->pod);
+    struct operation_key key = volume_key(v, m->pod);
     struct node_op *op =
         node_op_begin(m->pod->agent, v, m, &key, m->was_block ? "unmap_volume" : "volume_unmount");
     const char *name = spec_name(&m->spec.spec);
@@ -102,7 +103,8 @@ void operate_unmount(struct node_mount *m)
         return;
     }
     if (m->was_block)
-        m->state = MOUNT_UNCERTAIN;
+        mount_set_state(m, MOUNT_EVENT_TEAR_DOWN_UNCERTAIN);
+    s->step = STEP_CLEAN_SUB_PATHS;
     stage_begin(s, m->was_block ? stage_unmap : stage_tear_down, on_torn_down);
 }
 
@@ -157,25 +159,22 @@ static int stage_unmount_device(struct stage *s, struct error *err)
 {
     int r;
 
-    s->prefix = "GetDeviceMountRefs check failed";
+    s->step = STEP_CHECK_REFERENCES;
     r = check_references(s->mount_path, err);
     if (r < 0)
         return r;
-    s->prefix = "UnmountDevice failed";
-    s->mounts_device = true; /* from here on it is uncertain */
+    s->step = STEP_UNMOUNT_DEVICE;
     r = s->plugin->devices->unmount(s->plugin, &s->env, s->mount_path, err);
     return r < 0 ? r : check_closed(s->device_path, err);
 }
 
 static int stage_unmap_device(struct stage *s, struct error *err)
 {
-    int r;
+    int r = block_check_unbound(s->mount_path, err);
 
-    s->prefix = "UnmapDevice failed";
-    r = block_check_unbound(s->mount_path, err);
     if (r < 0)
         return r;
-    s->mounts_device = true; /* from here on it is uncertain */
+    s->step = STEP_UNMAP_DEVICE;
     if (s->plugin->block->unstage)
         r = s->plugin->block->unstage(s->plugin, &s->env, s->name, err);
     if (r == 0)
@@ -188,12 +187,12 @@ static void on_device_gone(struct node_op *op, struct stage *s, int r, const str
     struct node_volume *v = op->volume;
 
     if (r < 0) {
-        if (s->mounts_device)
-            v->device = MOUNT_UNCERTAIN;
-        fail_unmount(op, s->prefix, s->name, r, err);
+        if (stage_has_touched(s))
+            volume_set_device(v, MOUNT_EVENT_TEAR_DOWN_UNCERTAIN);
+        fail_unmount(op, stage_prefix(s), s->name, r, err);
         return;
     }
-    v->device = MOUNT_NONE;
+    volume_set_device(v, MOUNT_EVENT_TORN_DOWN);
     v->is_found = false;
     world_set_text(&v->device_mount_path, "");
     node_op_end(op, 0, NULL);
@@ -207,7 +206,7 @@ static bool is_block_volume(const struct node_volume *v)
 void operate_unmount_device(struct agent *a, struct node_volume *v)
 {
     bool is_block = is_block_volume(v);
-    struct nested_key key = volume_key(v, NULL);
+    struct operation_key key = volume_key(v, NULL);
     struct node_op *op = node_op_begin(a, v, NULL, &key, is_block ? "unmap_device" : "unmount_device");
     struct stage *s;
     struct error err;
@@ -221,7 +220,7 @@ void operate_unmount_device(struct agent *a, struct node_volume *v)
     }
     (void)snprintf(s->mount_path, sizeof s->mount_path, "%s", v->device_mount_path);
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", v->device_path);
-    s->prefix = is_block ? "UnmapDevice failed" : "UnmountDevice failed";
+    s->step = is_block ? STEP_CHECK_UNBOUND : STEP_UNMOUNT_DEVICE_BEGIN;
     stage_begin(s, is_block ? stage_unmap_device : stage_unmount_device, on_device_gone);
 }
 
@@ -244,7 +243,7 @@ static void on_forced(struct node_op *op, struct stage *s, int r, const struct e
 
 void operate_force_unmount(struct agent *a, const char *plugin, const char *name, const char *pod_uid)
 {
-    struct nested_key key = { .volume = name, .pod = pod_uid, .node = "" };
+    struct operation_key key = { .volume = name, .pod = pod_uid, .node = "" };
     const struct volume_plugin *p;
     struct node_op *op;
     struct stage *s;

@@ -33,7 +33,7 @@ bool pod_is_unmounted(const struct node_pod *p)
 {
     for (const struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod))
         if (m->state != MOUNT_NONE ||
-            nested_is_pending(p->agent->ops, &(struct nested_key){ m->volume->name, p->uid, "" }))
+            operations_is_pending(p->agent->ops, &(struct operation_key){ m->volume->name, p->uid, "" }))
             return false;
     return true;
 }
@@ -109,12 +109,12 @@ void pod_volumes_words(const struct node_pod *p, const char *cause, struct buf *
 static void tell_volume(const struct node_pod *p, const char *outer_name, agent_wait_fn *fn, void *ctx)
 {
     const struct node_mount *m = pod_mount_named(p, outer_name);
-    struct agent_wait w = { .volume = outer_name, .waits_for = "", .op.complaint = "" };
-    struct nested_key key;
+    struct agent_wait w = { .volume = outer_name, .waits_for = "", .op.message = "" };
+    struct operation_key key;
 
     if (m) {
         key = volume_key(m->volume, p);
-        (void)nested_look(p->agent->ops, &key, &w.op);
+        (void)operations_look(p->agent->ops, &key, &w.op);
         if (m->volume->waits_for)
             w.waits_for = m->volume->waits_for;
     }
@@ -130,18 +130,18 @@ static void tell_end(const struct node_pod *p, agent_wait_fn *fn, void *ctx)
                                  .waits_for = p->life.is_set_up ? "the pod hook to end its containers"
                                                                 : "its containers to be reported as ended",
                                  .is_unmount = true,
-                                 .op.complaint = "" });
+                                 .op.message = "" });
         return;
     }
     for (const struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod)) {
         struct agent_wait w = {
-            .volume = spec_name(&m->spec.spec), .waits_for = "", .is_unmount = true, .op.complaint = ""
+            .volume = spec_name(&m->spec.spec), .waits_for = "", .is_unmount = true, .op.message = ""
         };
-        struct nested_key key = volume_key(m->volume, p);
+        struct operation_key key = volume_key(m->volume, p);
 
         if (m->state == MOUNT_NONE)
             continue;
-        (void)nested_look(p->agent->ops, &key, &w.op);
+        (void)operations_look(p->agent->ops, &key, &w.op);
         fn(ctx, &w);
     }
 }
@@ -158,7 +158,7 @@ bool agent_each_wait(const struct agent *a, const char *pod_uid, agent_wait_fn *
         return true;
     }
     for (unsigned i = 0; i < p->errors_count; i++)
-        fn(ctx, &(struct agent_wait){ .volume = "", .waits_for = "", .op.complaint = p->errors[i] });
+        fn(ctx, &(struct agent_wait){ .volume = "", .waits_for = "", .op.message = p->errors[i] });
     all = &pod_of(p->object)->volumes;
     for (uint32_t i = 0; i < all->count; i++)
         if (is_missing(p, all->items[i].name, MISSING_MOUNT))

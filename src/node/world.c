@@ -1,8 +1,10 @@
 #include "node/world.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "node/node_int.h"
 
 /* --- Order --- */
@@ -113,6 +115,32 @@ bool volume_has_to_grow(const struct node_volume *v)
 
     return v->wanted_bytes > v->bytes && v->bytes > 0 && !v->refuses_growth && v->wanted.spec.volume && t &&
            t->expand_on_node && t->needs_fs_resize;
+}
+
+/* --- States --- */
+
+static enum mount_state next_state(enum mount_state from, enum mount_event event, const char *volume,
+                                   const char *pod)
+{
+    enum mount_state to = from;
+    bool is_allowed = mount_state_next(from, event, &to);
+
+    assert(is_allowed);
+    (void)is_allowed;
+    log_debug("mount changes", LOG_STR("volume", volume), LOG_STR("pod", pod),
+              LOG_STR("event", mount_event_name(event)), LOG_STR("from", mount_state_name(from)),
+              LOG_STR("to", mount_state_name(to)));
+    return to;
+}
+
+void mount_set_state(struct node_mount *m, enum mount_event event)
+{
+    m->state = next_state(m->state, event, m->volume->name, m->pod->uid);
+}
+
+void volume_set_device(struct node_volume *v, enum mount_event event)
+{
+    v->device = next_state(v->device, event, v->name, /* pod= */ "");
 }
 
 /* --- Mounts --- */

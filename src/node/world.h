@@ -12,16 +12,13 @@
 #include "api/object.h"
 #include "base/omap.h"
 #include "base/vec.h"
+#include "node/mount_state.h"
 #include "node/wait_log.h"
 #include "plugins/held_spec.h"
 
 struct node_mount;
 struct node_pod;
 struct node_volume;
-
-/* Uncertain: it may be there, in part or as a whole. It counts as there when something is to be taken away,
- * and as missing when it is to be brought. */
-enum mount_state { MOUNT_NONE, MOUNT_UNCERTAIN, MOUNT_DONE };
 
 enum attach_state {
     ATTACH_NO,        /* it needs not be attached */
@@ -49,8 +46,8 @@ struct node_volume {
     bool is_held; /* the rest means something: it is attached, or needs not be */
     struct held_spec spec;
     enum attach_state attach;
-    char *device_path; /* "" for none; never NULL */
-    enum mount_state device;
+    char *device_path;          /* "" for none; never NULL */
+    enum mount_state device;    /* volume_set_device() */
     char *device_mount_path;    /* "" for none; of a block volume, where it is mapped for all pods */
     bool device_is_mount_point; /* something was mounted right there when the device step was done */
     uint64_t device_look;       /* so many looks at the mount table had begun by then: mount_check.h */
@@ -78,7 +75,7 @@ struct node_mount {
     uint64_t wanted_ns;      /* since when */
 
     /* What is. */
-    enum mount_state state;
+    enum mount_state state; /* mount_set_state() */
     struct held_spec spec;
     bool was_block;
     bool needs_remount; /* its contents may have changed */
@@ -123,6 +120,10 @@ static inline bool volume_has_device_mounted(const struct node_volume *v)
 {
     return v->device != MOUNT_NONE;
 }
+
+/* The only ways to change how far it is mounted. */
+void mount_set_state(struct node_mount *m, enum mount_event event);
+void volume_set_device(struct node_volume *v, enum mount_event event);
 
 /* Replaces an allocated text; keeps the old one without memory. */
 void world_set_text(char **at, const char *text);

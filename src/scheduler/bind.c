@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
 #include "scheduler/explain.h"
@@ -22,6 +23,9 @@ struct binding_claim {
     bool writes;                 /* else another pod on its way does, or it was written before */
     int64_t written;             /* the version that our write got; 0: none */
 };
+
+/* Where an attempt fails: at its volumes, or at the pod. */
+enum extension_point { POINT_PRE_BIND, POINT_BIND };
 
 enum binding_state { BINDING_WRITES, BINDING_WAITS, BINDING_POSTS, BINDING_LOOKS };
 
@@ -85,7 +89,8 @@ static void give_back(struct binding *b)
  * changes, so that nobody else would tell. */
 static void break_promises(struct binding *b)
 {
-    give_back(b);
+    if (!MUTANT("scheduler-keeps-promises"))
+        give_back(b);
     nodes_forget(&b->s->nodes, b->pod->obj.uid);
     for (size_t i = 0; i < b->claims.count; i++)
         bindings_see_claim(b->s, b->claims.items[i].claim);
@@ -105,27 +110,29 @@ static int promise(struct binding *b, struct binding_claim *x)
     }
     v = assumed_volume(a, x->volume->obj.name);
     x->writes = !v && !(x->volume->claim.is_set && strcmp(x->volume->claim.uid, x->claim->obj.uid) == 0);
+    if (MUTANT("scheduler-promises-nothing"))
+        return 0;
     return x->writes ? assume_volume(a, x->volume, x->claim->obj.uid, b->pod->obj.uid) : 0;
 }
 
 /* --- The end --- */
 
-static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
+static void fail(struct binding *b, enum extension_point point, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void fail(struct binding *b, const char *plugin, const char *fmt, ...)
+static void fail(struct binding *b, enum extension_point point, const char *fmt, ...)
 {
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(SCHEDULER_MESSAGE_BYTES_MAX);
     const struct pod *p = pod_of(object_ref(&b->pod->obj));
     struct scheduler *s = b->s;
     va_list args;
 
-    buf_addf(&message, "running %s plugin \"%s\": ", plugin,
-             strcmp(plugin, "Bind") == 0 ? "DefaultBinder" : judge_names[JUDGE_BINDING]);
+    buf_addf(&message, "running %s plugin \"%s\": ", point == POINT_BIND ? "Bind" : "PreBind",
+             point == POINT_BIND ? "DefaultBinder" : judge_names[JUDGE_BINDING]);
     va_start(args, fmt);
     buf_addv(&message, fmt, args);
     va_end(args);
-    if (strcmp(plugin, "PreBind") == 0) /* of volumes */
+    if (point == POINT_PRE_BIND) /* of volumes */
         scheduler_metrics_stage_failed(s->metrics, STAGE_BIND);
     break_promises(b);
     binding_free(b);
@@ -158,11 +165,11 @@ static void on_looked(void *ctx, const struct client_answer *a)
     const struct pod *p = a->r == 0 ? pod_of(a->object) : NULL;
 
     if (p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && p->node_name[0] == '\0')
-        fail(b, "Bind", "%s", b->refusal.msg);
+        fail(b, POINT_BIND, "%s", b->refusal.msg);
     else if (p || a->r == -ERR_NOT_FOUND)
         finish(b, p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && strcmp(p->node_name, b->node) == 0);
     else
-        fail(b, "Bind", "%s", a->error.msg);
+        fail(b, POINT_BIND, "%s", a->error.msg);
 }
 
 /* Nobody knows whether it was done, or who did it: the pod tells. */
@@ -188,7 +195,7 @@ static void on_posted(void *ctx, const struct client_answer *a)
     else if (a->may_have_happened || a->http_status == 0 || client_is_conflict(a))
         look(b, &a->error);
     else
-        fail(b, "Bind", "%s", a->error.msg);
+        fail(b, POINT_BIND, "%s", a->error.msg);
 }
 
 static void post(struct binding *b)
@@ -233,8 +240,8 @@ static enum look_result check_reach(struct binding *b, const struct volume *v, c
     migrated_volumes_done(&held);
     if (is_reached)
         return LOOK_DONE;
-    fail(b, "PreBind", "binding volumes: pv \"%s\" node affinity doesn't match node \"%s\": %s", v->obj.name,
-         b->node, err.msg);
+    fail(b, POINT_PRE_BIND, "binding volumes: pv \"%s\" node affinity doesn't match node \"%s\": %s",
+         v->obj.name, b->node, err.msg);
     return LOOK_FAILED;
 }
 
@@ -261,7 +268,7 @@ static enum look_result look_at_pair(struct binding *b, const struct binding_cla
     enum look_result r;
 
     if (!v || !c) {
-        fail(b, "PreBind", "binding volumes: failed to check binding: %s \"%s\" not found",
+        fail(b, POINT_PRE_BIND, "binding volumes: failed to check binding: %s \"%s\" not found",
              v ? "persistentvolumeclaim" : "persistentvolume", v ? x->claim->obj.name : x->volume->obj.name);
         return LOOK_FAILED;
     }
@@ -272,7 +279,7 @@ static enum look_result look_at_pair(struct binding *b, const struct binding_cla
     if (r != LOOK_DONE)
         return r;
     if (!v->claim.is_set || v->claim.uid[0] == '\0') {
-        fail(b, "PreBind", "binding volumes: ClaimRef got reset for pv \"%s\"", v->obj.name);
+        fail(b, POINT_PRE_BIND, "binding volumes: ClaimRef got reset for pv \"%s\"", v->obj.name);
         return LOOK_FAILED;
     }
     return look_at_bound(b, c, n);
@@ -287,7 +294,7 @@ static enum look_result look_at_provision(struct binding *b, const struct bindin
     enum look_result r;
 
     if (!c) {
-        fail(b, "PreBind",
+        fail(b, POINT_PRE_BIND,
              "binding volumes: failed to check provisioning pvc: persistentvolumeclaim \"%s\" not found",
              x->claim->obj.name);
         return LOOK_FAILED;
@@ -295,12 +302,12 @@ static enum look_result look_at_provision(struct binding *b, const struct bindin
     if (c->obj.revision < x->written || (!x->writes && assumed_claim(&b->s->assumed, c->obj.uid)))
         return LOOK_WAIT;
     if (c->obj.annotations.count == 0) {
-        fail(b, "PreBind", "binding volumes: selectedNode annotation reset for PVC \"%s\"", c->obj.name);
+        fail(b, POINT_PRE_BIND, "binding volumes: selectedNode annotation reset for PVC \"%s\"", c->obj.name);
         return LOOK_FAILED;
     }
     selected = object_annotation(&c->obj, ANN_SELECTED_NODE);
     if (!selected || strcmp(selected, b->node) != 0) {
-        fail(b, "PreBind", "binding volumes: provisioning failed for PVC \"%s\"", c->obj.name);
+        fail(b, POINT_PRE_BIND, "binding volumes: provisioning failed for PVC \"%s\"", c->obj.name);
         return LOOK_FAILED;
     }
     v = c->volume_name[0] ? cached_volume(b->s, c->volume_name) : NULL;
@@ -319,12 +326,12 @@ static enum look_result look_at_all(struct binding *b)
     enum look_result r = LOOK_DONE;
 
     if (!n) {
-        fail(b, "PreBind", "binding volumes: failed to get node \"%s\": node \"%s\" not found", b->node,
+        fail(b, POINT_PRE_BIND, "binding volumes: failed to get node \"%s\": node \"%s\" not found", b->node,
              b->node);
         return LOOK_FAILED;
     }
     if (!p || strcmp(p->obj.uid, b->pod->obj.uid) != 0) {
-        fail(b, "PreBind", "binding volumes: pod does not exist any more: pod \"%s\" not found",
+        fail(b, POINT_PRE_BIND, "binding volumes: pod does not exist any more: pod \"%s\" not found",
              b->pod->obj.name);
         return LOOK_FAILED;
     }
@@ -353,7 +360,7 @@ static void on_timeout(void *ctx)
 
     if (b->state == BINDING_WAITS && look_at_all(b) == LOOK_FAILED)
         return;
-    fail(b, "PreBind", "binding volumes: context deadline exceeded");
+    fail(b, POINT_PRE_BIND, "binding volumes: context deadline exceeded");
 }
 
 static void await_volumes(struct binding *b)
@@ -374,7 +381,7 @@ static void on_written(void *ctx, const struct client_answer *a)
     struct binding_claim *x = &b->claims.items[b->next];
 
     if (a->r < 0) {
-        fail(b, "PreBind", "binding volumes: %s", a->error.msg);
+        fail(b, POINT_PRE_BIND, "binding volumes: %s", a->error.msg);
         return;
     }
     x->written = a->object ? a->object->revision : 0;
@@ -429,7 +436,7 @@ static void write_next(struct binding *b)
     o = x->volume ? &x->volume->obj : &x->claim->obj;
     r = x->volume ? write_pair(x, &body, &err) : write_provision(x, b->node, &body, &err);
     if (r < 0) {
-        fail(b, "PreBind", "binding volumes: %s", err.msg);
+        fail(b, POINT_PRE_BIND, "binding volumes: %s", err.msg);
         return;
     }
     q.kind = o->kind;

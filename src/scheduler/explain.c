@@ -1,5 +1,6 @@
 #include "scheduler/explain.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/scheduler_int.h"
@@ -7,11 +8,55 @@
 /* A fifth of a second of looks. */
 #define CHECKS_MAX ((size_t)2000000)
 
-void schedule_done(struct schedule *x)
+/* --- References --- */
+
+static void schedule_each_object(const struct schedule *x, void (*fn)(const struct object *o))
+{
+    fn(&x->pod->obj);
+    for (size_t i = 0; i < x->nodes.count; i++)
+        fn(&x->nodes.items[i].node->obj);
+    for (size_t i = 0; i < x->claims.count; i++) {
+        fn(&x->claims.items[i].claim->obj);
+        if (x->claims.items[i].volume)
+            fn(&x->claims.items[i].volume->obj);
+    }
+}
+
+static void hold_object(const struct object *o)
+{
+    (void)object_ref(o);
+}
+
+static void release_object(const struct object *o)
+{
+    (void)object_unref((struct object *)(uintptr_t)o);
+}
+
+static void free_memory(struct schedule *x)
 {
     vec_done(&x->nodes);
     vec_done(&x->claims);
     buf_done(&x->message);
+    free(x->chosen_copy);
+}
+
+/* What it borrowed becomes its own. */
+static int schedule_hold(struct schedule *x)
+{
+    if (x->chosen) {
+        x->chosen_copy = strdup(x->chosen);
+        if (!x->chosen_copy)
+            return -ERR_NO_MEMORY;
+        x->chosen = x->chosen_copy;
+    }
+    schedule_each_object(x, hold_object);
+    return 0;
+}
+
+void schedule_done(struct schedule *x)
+{
+    schedule_each_object(x, release_object);
+    free_memory(x);
 }
 
 /* --- What is known without the judges --- */
@@ -119,8 +164,10 @@ int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule 
         r = binding_tell(s, &x);
     if (r == 0 && (x.state == SCHEDULE_FITS || x.state == SCHEDULE_GATED))
         r = judge_all(&x, s);
+    if (r == 0)
+        r = schedule_hold(&x);
     if (r < 0) {
-        schedule_done(&x);
+        free_memory(&x);
         return error_no_memory(err);
     }
     *ret = x;
@@ -129,7 +176,7 @@ int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule 
 
 /* --- Volumes --- */
 
-static uint32_t reasons_of(const struct schedule *x, const char *name)
+static const struct schedule_node *find_node(const struct schedule *x, const char *name)
 {
     size_t low = 0, high = x->nodes.count;
 
@@ -138,16 +185,16 @@ static uint32_t reasons_of(const struct schedule *x, const char *name)
         int r = strcmp(x->nodes.items[mid].node->obj.name, name);
 
         if (r == 0)
-            return x->nodes.items[mid].verdict.reasons;
+            return &x->nodes.items[mid];
         low = r < 0 ? mid + 1 : low;
         high = r < 0 ? high : mid;
     }
-    return 0;
+    return NULL;
 }
 
 /* Takes the node into the answer when it is better than what is there; true when no other can be. */
 static bool try_node(const struct schedule *x, const struct claim *c, const struct volume *v,
-                     const struct sched_node *n, struct schedule_volume *ret)
+                     const struct schedule_node *n, struct schedule_volume *ret)
 {
     const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
     static const struct kvs no_labels;
@@ -155,17 +202,15 @@ static bool try_node(const struct schedule *x, const struct claim *c, const stru
                                .is_promised = a != NULL,
                                .node_labels = n ? &n->node->obj.labels : &no_labels };
     enum reject r = match_volume(v, c, &o);
-    uint32_t reasons;
 
     if (r != REJECT_NONE || !n) {
         if (ret->reject == REJECT_NODE)
             ret->reject = r;
         return r != REJECT_NODE; /* the rest is the same from everywhere */
     }
-    reasons = reasons_of(x, n->name);
-    if (ret->reject != REJECT_NONE || reasons == 0)
-        *ret = (struct schedule_volume){ .node = n->node, .reasons = reasons };
-    return reasons == 0;
+    if (ret->reject != REJECT_NONE || n->verdict.reasons == 0)
+        *ret = (struct schedule_volume){ .node = n->node, .reasons = n->verdict.reasons };
+    return n->verdict.reasons == 0;
 }
 
 /* The nodes that a term names as most do, by their hosts' names. False when it names none. */
@@ -181,7 +226,7 @@ static bool try_named(const struct schedule *x, const struct claim *c, const str
             continue;
         names = true;
         for (size_t k = 0; k < q->values_count; k++) {
-            const struct sched_node *n = nodes_get(&x->s->nodes, q->values[k]);
+            const struct schedule_node *n = find_node(x, q->values[k]);
 
             if (n && try_node(x, c, v, n, ret))
                 return true;
@@ -202,19 +247,18 @@ static bool try_all_named(const struct schedule *x, const struct claim *c, const
 }
 
 /* One that will do, else the first. */
-static const struct sched_node *any_node(const struct schedule *x)
+static const struct schedule_node *any_node(const struct schedule *x)
 {
     for (size_t i = 0; i < x->nodes.count; i++)
         if (x->nodes.items[i].verdict.reasons == 0)
-            return x->s->nodes.all.items[i];
-    return x->s->nodes.all.count > 0 ? x->s->nodes.all.items[0] : NULL;
+            return &x->nodes.items[i];
+    return x->nodes.count > 0 ? &x->nodes.items[0] : NULL;
 }
 
 void schedule_judge_volume(struct schedule *x, const struct claim *c, const struct volume *v,
                            struct schedule_volume *ret)
 {
     const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
-    const struct nodes *all = &x->s->nodes;
     bool is_over = false;
 
     *ret = (struct schedule_volume){ .reject = REJECT_NODE };
@@ -222,11 +266,11 @@ void schedule_judge_volume(struct schedule *x, const struct claim *c, const stru
         *ret = (struct schedule_volume){ .reject = REJECT_TAKEN, .is_promised = true };
     } else if (volume_is_for(v, c) && !volume_is_kept_for(v, c)) {
         ret->reject = REJECT_CLASS;
-    } else if (!v->affinity || all->all.count == 0) {
+    } else if (!v->affinity || x->nodes.count == 0) {
         (void)try_node(x, c, v, any_node(x), ret);
     } else if (!try_all_named(x, c, v, ret)) {
-        for (size_t i = 0; !is_over && i < all->all.count && (i == 0 || x->checks_left > 0); i++) {
-            is_over = try_node(x, c, v, all->all.items[i], ret);
+        for (size_t i = 0; !is_over && i < x->nodes.count && (i == 0 || x->checks_left > 0); i++) {
+            is_over = try_node(x, c, v, &x->nodes.items[i], ret);
             x->checks_left -= x->checks_left > 0;
         }
     }

@@ -1,18 +1,20 @@
 /* Why a pod has no node: the scheduler's own judges are asked as in its turn, of every node, and nothing is
  * promised, written or put off by it.
  *
- * What is told holds for this turn of the loop: nodes, claims and volumes are borrowed. Costs: one judgement
- * a node; a volume is judged in O(1) unless it is tied to nodes by something else than their names. */
+ * The answer is of the turn in which it was asked. It holds references to the pod, nodes, claims and volumes
+ * that it names, so that volumes may be judged by it in later turns, as long as the scheduler is there; what
+ * pods on their way assume is looked up when a volume is judged. Costs: one judgement per node; a volume is
+ * judged in O(log n) of the nodes, unless it is tied to nodes by something else than their names. */
 #ifndef BERTH_SCHEDULER_EXPLAIN_H
 #define BERTH_SCHEDULER_EXPLAIN_H
 
 #include "api/claim.h"
-#include "api/match.h"
 #include "api/node.h"
 #include "api/pod.h"
 #include "base/vec.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/verdict.h"
+#include "volumes/match.h"
 
 enum schedule_state {
     SCHEDULE_ENDED,   /* it has run, and needs no node */
@@ -51,6 +53,7 @@ struct schedule {
     VEC(struct schedule_node) nodes; /* by name; none where nodes were not asked */
     VEC(struct schedule_claim) claims;
     const char *chosen; /* the node's name; NULL for none */
+    char *chosen_copy;  /* its memory */
 
     /* Of a scheduler that is at work. */
     bool is_live;

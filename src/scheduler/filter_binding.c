@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/pod_claims.h"
+#include "base/mutant.h"
 
 #define KEY_BYTES_MAX CLAIM_KEY_BYTES_MAX
 
@@ -189,7 +190,7 @@ static uint32_t judge_bound(const struct cycle *c, const struct node *n)
             return 1U << REASON_VOLUME_GONE;
         if (x->migrated && x->migrated != v && node_migrates(c->s, n->obj.name, v->source.kind))
             v = x->migrated;
-        if (v->affinity &&
+        if (v->affinity && !MUTANT("scheduler-sends-pods-anywhere") &&
             node_selector_matches(v->affinity, n->obj.labels.items, n->obj.labels.count, NULL, &ignored) != 1)
             return 1U << REASON_VOLUME_AFFINITY;
     }
@@ -235,7 +236,7 @@ static const struct volume *find_volume(struct cycle *c, struct cycle_claim *x, 
     x->is_kept_elsewhere = is_kept && !v;
     if (is_kept || x->claim->source) /* no free volume is filled as it asks */
         return v;
-    return free_volumes_find(c->s->free, x->claim, &n->obj.labels, is_taken, c);
+    return volume_index_find_on_node(c->s->free, x->claim, &n->obj.labels, is_taken, c);
 }
 
 /* --- One node: provisioning --- */

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "api/match.h"
 #include "api/pod_claims.h"
 #include "base/log.h"
+#include "volumes/match.h"
 
 #define BIT(judge) (1U << (judge))
 #define JUDGES_OF_VOLUMES (BIT(JUDGE_RESTRICTIONS) | BIT(JUDGE_LIMITS) | BIT(JUDGE_BINDING) | BIT(JUDGE_ZONE))
@@ -226,9 +226,10 @@ static void on_node_delete(void *ctx, const struct object *o, bool is_final_unkn
 static void see_volume(struct scheduler *s, const struct volume *v)
 {
     struct volume_help h = { .s = s, .volume = v, .judges = BIT(JUDGE_BINDING) | BIT(JUDGE_ZONE) };
+    struct error err;
 
     (void)assumed_see_volume(&s->assumed, v);
-    must(free_volumes_put(s->free, v), v->obj.name);
+    must(volume_index_put(s->free, v, &err), v->obj.name);
     bindings_see_volume(s, v);
     queue_move(&s->queue, helps_volume, &h);
 }
@@ -253,7 +254,7 @@ static void on_volume_delete(void *ctx, const struct object *o, bool is_final_un
     (void)is_final_unknown;
     if (a)
         (void)assumed_restore_volume(&s->assumed, o->name, a->pod_uid);
-    free_volumes_remove(s->free, o->name);
+    volume_index_remove(s->free, o->name);
     bindings_see_volume(s, volume_of(o));
 }
 

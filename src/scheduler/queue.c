@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/die.h"
 
 /* By priority, the highest first; then who came first. */
 static int ready_cmp(void *ctx, const void *a, const void *b)
@@ -67,8 +67,7 @@ static void must(int r)
 {
     if (r == 0)
         return;
-    log_error("no memory to remember a pod that waits to be scheduled");
-    abort();
+    die("no memory to remember a pod that waits to be scheduled: it would never be scheduled");
 }
 
 /* --- Places --- */

@@ -181,10 +181,9 @@ int scheduler_new(const struct scheduler_options *o, struct scheduler **ret, str
     assumed_init(&s->assumed, seed);
     queue_init(&s->queue, o->part.loop, seed, on_ready, s);
     deferred_init(&s->turn, o->part.loop, on_turn, s);
-    s->free = free_volumes_new(seed);
-    if (!s->free)
-        return error_no_memory(err);
-    r = scheduler_open(s, err);
+    r = volume_index_new_by_node(seed, &s->free, err);
+    if (r == 0)
+        r = scheduler_open(s, err);
     if (r < 0)
         return r;
     *ret = TAKE(s);
@@ -217,7 +216,7 @@ struct scheduler *scheduler_free(struct scheduler *s)
     reports_free(s);
     queue_done(&s->queue);
     assumed_done(&s->assumed);
-    free_volumes_free(s->free);
+    s->free = volume_index_free(s->free);
     nodes_done(&s->nodes);
     scheduler_metrics_free(s->metrics);
     recorder_free(s->recorder);

@@ -7,12 +7,12 @@
 #include "api/csi.h"
 #include "base/vec.h"
 #include "scheduler/assume.h"
-#include "scheduler/free_volumes.h"
 #include "scheduler/nodes.h"
 #include "scheduler/queue.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/scheduler_metrics.h"
 #include "scheduler/verdict.h"
+#include "volumes/index.h"
 
 #define SCHEDULER_MANAGER "berth-scheduler"
 #define SCHEDULER_MESSAGE_BYTES_MAX ((size_t)1 << 20)
@@ -45,7 +45,7 @@ struct scheduler {
     struct recorder *recorder;
     struct scheduler_metrics *metrics;
     struct nodes nodes;
-    struct free_volumes *free;
+    struct volume_index *free; /* volumes, by node */
     struct assumed assumed;
     struct pod_queue queue;
     struct deferred turn;

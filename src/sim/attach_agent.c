@@ -42,7 +42,7 @@ struct agent {
     struct rng rng;
     struct timer look;
     struct timer beat;
-    struct write write;
+    struct api_write write;
     struct client_call call; /* of everything else */
     bool knows_mounts;
     bool is_due; /* a status, whatever it says */
@@ -186,8 +186,8 @@ static void create_node(struct agent *g)
     client_send(g->process->client, &g->call, &q, on_created, g);
 }
 
-static enum write_verdict decide_status(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *err)
+static enum api_verdict decide_status(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     struct agent *g = ctx;
     struct merge_patch p;
@@ -195,17 +195,17 @@ static enum write_verdict decide_status(void *ctx, const struct object *now, str
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "status");
     write_in_use(g, body);
-    return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
 }
 
-static void on_status(void *ctx, const struct client_answer *a)
+static void on_status(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct agent *g = ctx;
 
     look_soon(g);
     if (a->r == -ERR_NOT_FOUND) {
         create_node(g);
-    } else if (a->r < 0) {
+    } else if (!api_went_well(outcome)) {
         g->is_due = true;
         timer_arm_after(&g->look, AGAIN_NS);
     } else {
@@ -219,20 +219,20 @@ static void on_status(void *ctx, const struct client_answer *a)
 
 static void write_status(struct agent *g)
 {
-    struct write_options o = { .client = g->process->client,
-                               .loop = g->process->loop,
-                               .rng = &g->rng,
-                               .patience = WRITE_FEW_FAST,
-                               .request = { .verb = CLIENT_PATCH,
-                                            .kind = kind_info(KIND_NODE),
-                                            .name = g->process->program->name,
-                                            .subresource = "status",
-                                            .patch = CLIENT_PATCH_MERGE },
-                               .decide = decide_status,
-                               .done = on_status,
-                               .ctx = g };
+    struct api_write_options o = {
+        .api = { .client = g->process->client, .loop = g->process->loop, .rng = &g->rng },
+        .patience = API_FEW_FAST,
+        .request = { .verb = CLIENT_PATCH,
+                     .kind = kind_info(KIND_NODE),
+                     .name = g->process->program->name,
+                     .subresource = "status",
+                     .patch = CLIENT_PATCH_MERGE },
+        .decide = decide_status,
+        .done = on_status,
+        .ctx = g
+    };
 
-    write_start(&g->write, &o);
+    api_write_start(&g->write, &o);
 }
 
 static void on_got(void *ctx, const struct client_answer *a)
@@ -335,7 +335,7 @@ static bool waits_for_attach(const struct agent *g)
 
 static void ask_server(struct agent *g)
 {
-    if (write_is_active(&g->write) || client_call_is_active(&g->call))
+    if (api_write_is_active(&g->write) || client_call_is_active(&g->call))
         return; /* its end looks again */
     if (must_write(g))
         write_status(g);
@@ -403,7 +403,7 @@ static void agent_kill(void *state)
     timer_disarm(&g->beat);
     for (unsigned v = 0; v < SITE_VOLUMES; v++)
         timer_disarm(&g->slots[v].limit);
-    write_cancel(&g->write);
+    api_write_cancel(&g->write);
     client_cancel(&g->call);
     free(g);
 }

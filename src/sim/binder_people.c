@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/match.h"
+#include "volumes/match.h"
 
 #define NAMES 6
 #define PROTECT_NS (20 * NS_PER_MS)

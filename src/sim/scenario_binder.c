@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/match.h"
 #include "controllers/binder/decide.h"
+#include "volumes/match.h"
 
 /* --- Looking --- */
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/match.h"
 #include "sim/bindery.h"
 #include "sim/scheduling.h"
+#include "volumes/match.h"
 
 /* As long as a pod may wait for volumes, and some more: whoever chose by what a node was like then, or by a
  * claim that was there then, may not know better yet. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "why/walk.h"
 
 #define BIT(rule) (1U << (rule))
 /* No fault of the volume's: the claim waits for something else. */
@@ -102,32 +103,81 @@ static void add_one(struct report *r, const struct claim *c, const struct volume
     report_example(r, reject_names[first], v->obj.name, "%s", buf_cstr(&words));
 }
 
+/* --- The walk over all volumes --- */
+
+enum { IS_DELAYED = 1, AWAITS_CLASS = 2 };
+
+struct candidates_walk {
+    struct why_walk walk; /* about a claim */
+    struct report counted;
+    struct candidates found;
+    const struct object *nearest; /* a reference */
+};
+
+static size_t visit_candidate(const struct why_world *w, struct why_walk *walk, const struct object *o)
+{
+    struct candidates_walk *x = CONTAINER_OF(walk, struct candidates_walk, walk);
+    struct match_options options = { .is_delayed = walk->flags & IS_DELAYED,
+                                     .awaits_class = walk->flags & AWAITS_CLASS };
+    const struct claim *c = claim_of(walk->about);
+    const struct volume *v = volume_of(o);
+    unsigned refusals = match_refusals(v, c, &options);
+
+    why_walk_begin_counting(w, &x->counted);
+    x->found.total++;
+    x->found.of_class += strcmp(v->class, c->class) == 0;
+    add_one(&x->counted, c, v, first_of(refusals));
+    keep_nearest(&x->found, c, v, refusals);
+    if (x->found.nearest == v)
+        why_walk_hold(&x->nearest, o);
+    return 1;
+}
+
+static void clear_candidates(struct why_walk *walk)
+{
+    why_walk_hold(&CONTAINER_OF(walk, struct candidates_walk, walk)->nearest, NULL);
+}
+
+static const struct why_walk_type candidates_walk_type = { .bytes = sizeof(struct candidates_walk),
+                                                           .kind = KIND_VOLUME,
+                                                           .visit = visit_candidate,
+                                                           .clear = clear_candidates };
+
 void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c,
                         const struct match_options *options, struct candidates *ret)
 {
-    struct informer_cursor at;
+    unsigned flags = (options->is_delayed ? IS_DELAYED : 0U) | (options->awaits_class ? AWAITS_CLASS : 0U);
+    struct why_walk *walk = why_walk_get(w, &candidates_walk_type, &c->obj, /* other= */ NULL, flags);
+    struct candidates_walk *x = walk ? CONTAINER_OF(walk, struct candidates_walk, walk) : NULL;
 
     *ret = (struct candidates){ .total = 0 };
-    for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at); o; o = informer_next(&at)) {
-        const struct volume *v = volume_of(o);
-        unsigned refusals = match_refusals(v, c, options);
+    if (!x || !walk->is_done)
+        return;
+    *ret = x->found;
+    why_walk_take_candidates(w, walk, &x->counted, r);
+}
 
-        ret->total++;
-        ret->of_class += strcmp(v->class, c->class) == 0;
-        add_one(r, c, v, first_of(refusals));
-        keep_nearest(ret, c, v, refusals);
-    }
+enum candidate_obstacle candidates_obstacle(const struct candidates *x)
+{
+    int rank = x->first == REJECT_TAKEN ? rank_of(REJECT_TAKEN, x->nearest) : 0;
+
+    if (__builtin_popcount(faults_of(x->refusals)) > 1)
+        return OBSTACLE_SEVERAL;
+    if (x->first == REJECT_TAKEN && rank == RANK_RELEASED)
+        return x->nearest->phase == VOLUME_FAILED ? OBSTACLE_FAILED : OBSTACLE_RELEASED;
+    return x->first == REJECT_TAKEN && rank == RANK_KEPT ? OBSTACLE_KEPT : OBSTACLE_RULE;
 }
 
 const char *candidates_cause(const struct candidates *x)
 {
-    if (__builtin_popcount(faults_of(x->refusals)) > 1)
-        return "no-match";
-    if (x->first == REJECT_TAKEN && rank_of(REJECT_TAKEN, x->nearest) == RANK_RELEASED)
-        return x->nearest->phase == VOLUME_FAILED ? "failed" : "released";
-    if (x->first == REJECT_TAKEN && rank_of(REJECT_TAKEN, x->nearest) == RANK_KEPT)
-        return "kept";
-    return reject_names[x->first];
+    static const char *const names[] = {
+        [OBSTACLE_RULE] = NULL,       [OBSTACLE_SEVERAL] = "no-match", [OBSTACLE_RELEASED] = "released",
+        [OBSTACLE_FAILED] = "failed", [OBSTACLE_KEPT] = "kept",
+    };
+    enum candidate_obstacle obstacle = candidates_obstacle(x);
+
+    static_assert(ARRAY_LEN(names) == OBSTACLE_COUNT, "name every obstacle");
+    return obstacle == OBSTACLE_RULE ? reject_names[x->first] : names[obstacle];
 }
 
 void candidates_words(const struct candidates *x, const struct claim *c, struct buf *out)

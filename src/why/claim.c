@@ -13,58 +13,74 @@
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
-#include "controllers/binder/index.h"
 #include "machinery/parts.h"
 #include "plugins/registry.h"
+#include "volumes/index.h"
 #include "why/pod.h"
 #include "why/unmountable.h"
 #include "why/users.h"
+#include "why/walk.h"
 
 /* Of volumes against the nodes, for one explanation. */
 #define REACH_CHECKS_MAX 1000
+/* So many nodes are asked about a volume for one look. */
+#define NODES_PER_LOOK 8
 
 /* --- The binder's sight, or one like it --- */
 
-/* Without a binder at hand its index is made from the cache: the search is the same. */
-struct search {
-    const struct why_world *world;
-    struct volume_index *index;
+/* Without a binder at hand an index is filled from the cache: the search is the same. */
+struct index_walk {
+    struct why_walk walk;
+    struct volume_index *index; /* NULL: no volume was put into it yet */
 };
 
-static int make_index(struct search *x, struct error *err)
+static size_t visit_indexed(const struct why_world *w, struct why_walk *walk, const struct object *o)
 {
-    struct informer_cursor at;
-    int r = volume_index_new((struct hash_seed){ 0 }, &x->index, err);
+    struct index_walk *x = CONTAINER_OF(walk, struct index_walk, walk);
+    struct error ignored;
+    int r = x->index ? 0 : volume_index_new((struct hash_seed){ 0 }, &x->index, &ignored);
 
-    for (const struct object *o = informer_first(x->world->caches[KIND_VOLUME], &at); o && r == 0;
-         o = informer_next(&at))
-        r = volume_index_put(x->index, volume_of(o), err);
-    return r;
+    if (r < 0 || volume_index_put(x->index, volume_of(o), &ignored) < 0)
+        w->work->is_out_of_memory = true;
+    return 1;
 }
+
+static void clear_index(struct why_walk *walk)
+{
+    struct index_walk *x = CONTAINER_OF(walk, struct index_walk, walk);
+
+    x->index = volume_index_free(x->index);
+}
+
+static const struct why_walk_type index_walk_type = {
+    .bytes = sizeof(struct index_walk), .kind = KIND_VOLUME, .visit = visit_indexed, .clear = clear_index
+};
 
 static int search_match(void *ctx, const struct claim *c, const struct match_options *o,
                         const struct volume **ret, struct error *err)
 {
-    struct search *x = ctx;
-    int r = x->index ? 0 : make_index(x, err);
+    const struct why_world *w = ctx;
+    struct why_walk *walk = why_walk_get(w, &index_walk_type, /* about= */ NULL, /* other= */ NULL, 0);
+    const struct index_walk *x = walk ? CONTAINER_OF(walk, struct index_walk, walk) : NULL;
 
-    return r < 0 ? r : volume_index_match(x->index, c, o, ret, err);
+    *ret = NULL;
+    if (!x || !walk->is_done || !x->index)
+        return 0;
+    return volume_index_match(x->index, c, o, ret, err);
 }
 
 /* Created so lately: nobody here knows when a binder first saw it. */
 static bool search_is_new(void *ctx, const struct claim *c)
 {
-    const struct search *x = ctx;
-    int64_t now_ns = clock_real_ns(x->world->clock);
+    const struct why_world *w = ctx;
+    int64_t now_ns = clock_real_ns(w->clock);
 
     return timestamp_cmp(c->obj.created, timestamp_of_ns(now_ns)) <= 0 &&
            timestamp_cmp(c->obj.created, timestamp_of_ns(now_ns - (int64_t)DECIDE_CLASS_WAIT_NS)) > 0;
 }
 
-static struct binder_sight sight_of(struct search *search)
+static struct binder_sight sight_of(const struct why_world *w)
 {
-    const struct why_world *w = search->world;
-
     if (w->binder)
         return binder_sight(w->binder);
     return (struct binder_sight){ .volumes = w->caches[KIND_VOLUME],
@@ -72,22 +88,12 @@ static struct binder_sight sight_of(struct search *search)
                                   .plugins = plugins_builtin,
                                   .match = search_match,
                                   .is_new = search_is_new,
-                                  .ctx = search };
-}
-
-static void decide(const struct why_world *w, const struct claim *c, struct claim_decision *ret)
-{
-    struct search search = { .world = w };
-    struct binder_sight sight = sight_of(&search);
-
-    decide_claim(&sight, c, ret);
-    search.index = volume_index_free(search.index);
+                                  .ctx = (void *)(uintptr_t)w };
 }
 
 int why_search(const struct why_world *w, const struct claim *c, struct match_options *ret, struct error *err)
 {
-    struct search search = { .world = w };
-    struct binder_sight sight = sight_of(&search);
+    struct binder_sight sight = sight_of(w);
 
     return decide_search(&sight, c, ret, err);
 }
@@ -98,16 +104,17 @@ int why_search(const struct why_world *w, const struct claim *c, struct match_op
 static void advise_on_nearest(struct report *r, const struct claim *c, const struct candidates *x)
 {
     const char *name = x->nearest->obj.name;
+    enum candidate_obstacle obstacle = candidates_obstacle(x);
 
-    if (strcmp(candidates_cause(x), "no-match") == 0)
+    if (obstacle == OBSTACLE_SEVERAL)
         return;
-    if (strcmp(candidates_cause(x), "released") == 0)
+    if (obstacle == OBSTACLE_RELEASED)
         report_advise(
             r,
             "If nobody needs the data of %s: berth patch pv %s --type=merge -p "
             "'{\"spec\":{\"claimRef\":null}}' makes it Available. Its data is then the next claim's.",
             name, name);
-    else if (strcmp(candidates_cause(x), "kept") == 0)
+    else if (obstacle == OBSTACLE_KEPT)
         report_advise(r,
                       "If %s is not meant for %s/%s any more, take the claimRef out of it: berth patch pv %s "
                       "--type=merge -p '{\"spec\":{\"claimRef\":null}}'",
@@ -248,52 +255,61 @@ static bool add_for_pod(const struct why_world *w, struct report *r, const struc
                         const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf fine = BUF_INIT(WHY_LINE_BYTES_MAX);
-    struct schedule x;
-    struct error ignored;
-    bool is_judged;
+    const struct schedule *x = why_schedule(w, p);
 
-    if (!w->scheduler || scheduler_explain(w->scheduler, p, &x, &ignored) < 0)
+    if (!x)
         return false;
-    is_judged = x.nodes.count > 0;
-    if (x.state == SCHEDULE_BINDING)
-        report_cause(r, "binding", "node %s is chosen for pod %s, and a volume is on its way", x.chosen,
+    if (x->state == SCHEDULE_BINDING)
+        report_cause(r, "binding", "node %s is chosen for pod %s, and a volume is on its way", x->chosen,
                      p->obj.name);
-    if (is_judged && why_delayed_claim(w, r, &x, c, &fine))
+    if (x->nodes.count > 0 && why_delayed_claim(w, r, p, c, &fine))
         report_fact(r, "%s", buf_cstr(&fine));
-    if (x.message.len)
-        report_fact(r, "the scheduler on pod %s: %s", p->obj.name, buf_cstr(&x.message));
-    schedule_done(&x);
-    return is_judged;
+    if (x->message.len)
+        report_fact(r, "the scheduler on pod %s: %s", p->obj.name, buf_cstr(&x->message));
+    return x->nodes.count > 0;
 }
 
 /* Volumes that are free and fit but for the pod: one that some node reaches, and one that none does. */
 struct free_for_pod {
-    const struct volume *reached, *unreached;
+    struct why_walk walk;                     /* about a claim */
+    const struct object *reached, *unreached; /* references */
+    size_t checks;
 };
 
-static void find_free_for_pod(const struct why_world *w, const struct claim *c, struct free_for_pod *ret)
+static size_t visit_free_for_pod(const struct why_world *w, struct why_walk *walk, const struct object *o)
 {
-    const struct match_options options = { .is_delayed = true };
-    struct informer_cursor at;
-    size_t checks = 0;
+    static const struct match_options options = { .is_delayed = true };
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct free_for_pod *x = CONTAINER_OF(walk, struct free_for_pod, walk);
+    const struct informer *all = w->caches[KIND_NODE];
+    const struct volume *v = volume_of(o);
 
-    for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at);
-         o && !ret->reached && checks < REACH_CHECKS_MAX; o = informer_next(&at)) {
-        _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
-        const struct volume *v = volume_of(o);
-
-        if (match_refusals(v, c, &options) & ~(1U << REJECT_DELAYED))
-            continue;
-        checks++;
-        if (!v->affinity || !w->caches[KIND_NODE] || why_reach(w, v, &nodes) > 0)
-            ret->reached = v;
-        else if (!ret->unreached)
-            ret->unreached = v;
-    }
+    if (match_refusals(v, claim_of(walk->about), &options) & ~(1U << REJECT_DELAYED))
+        return 1;
+    if (!v->affinity || !all || why_reach(w, v, &nodes) > 0)
+        why_walk_hold(&x->reached, o);
+    else if (!x->unreached)
+        why_walk_hold(&x->unreached, o);
+    walk->is_done = x->reached || ++x->checks == REACH_CHECKS_MAX;
+    return 1 + (v->affinity && all ? informer_count(all) / NODES_PER_LOOK : 0);
 }
 
-static void explain_unreached(const struct why_world *w, struct report *r, const struct volume *v)
+static void clear_free_for_pod(struct why_walk *walk)
 {
+    struct free_for_pod *x = CONTAINER_OF(walk, struct free_for_pod, walk);
+
+    why_walk_hold(&x->reached, NULL);
+    why_walk_hold(&x->unreached, NULL);
+}
+
+static const struct why_walk_type free_for_pod_type = { .bytes = sizeof(struct free_for_pod),
+                                                        .kind = KIND_VOLUME,
+                                                        .visit = visit_free_for_pod,
+                                                        .clear = clear_free_for_pod };
+
+static void explain_unreached(const struct why_world *w, struct report *r, const struct object *volume)
+{
+    const struct volume *v = volume_of(volume);
     _cleanup_(buf_done_p) struct buf need = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     why_write_need(w, v, &need);
@@ -307,16 +323,16 @@ static void explain_no_consumer(const struct why_world *w, struct report *r, con
     const struct object *k = why_get(w, KIND_CLASS, "", c->class);
     bool is_provisioned =
         k && strcmp(((const struct storage_class *)(const void *)k)->provisioner, PROVISIONER_NONE) != 0;
-    struct free_for_pod x = { 0 };
+    struct why_walk *walk =
+        is_provisioned ? NULL : why_walk_get(w, &free_for_pod_type, &c->obj, /* other= */ NULL, 0);
+    const struct free_for_pod *x = walk ? CONTAINER_OF(walk, struct free_for_pod, walk) : NULL;
 
-    if (!is_provisioned)
-        find_free_for_pod(w, c, &x);
-    if (!x.reached && x.unreached)
-        explain_unreached(w, r, x.unreached);
+    if (x && !x->reached && x->unreached)
+        explain_unreached(w, r, x->unreached);
     report_cause(r, "waits-for-consumer", "its class \"%s\" waits for a pod that uses it, and there is none",
                  c->class);
     report_advise(r, "Create a pod in namespace %s that uses the claim.", c->obj.ns);
-    if (!is_provisioned && !x.reached && !x.unreached)
+    if (x && !x->reached && !x->unreached)
         why_no_volume(r, c, candidates);
     report_next(r, "it is bound when a pod that uses it is given a node");
 }
@@ -388,13 +404,6 @@ static bool is_bound(const struct claim *c, const struct volume *v)
            v->phase == VOLUME_BOUND;
 }
 
-/* The binder's last words on a sync that failed. */
-static void on_sync(void *ctx, const struct operation_state *s)
-{
-    if (strcmp(s->name, "sync") == 0)
-        buf_add_cstr(ctx, s->message);
-}
-
 /* What the discovery of local volumes says of the disk of its volume. */
 static void explain_disk(struct report *r, const struct volume *v)
 {
@@ -411,7 +420,7 @@ static void explain_disk(struct report *r, const struct volume *v)
 static void explain_bind(const struct why_world *w, struct report *r, const struct claim *c,
                          const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf failure = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct operation_state sync;
     char age[WHY_AGE_BYTES_MAX];
 
     if (is_bound(c, v)) {
@@ -420,11 +429,9 @@ static void explain_bind(const struct why_world *w, struct report *r, const stru
         why_growth(w, r, c);
         return;
     }
-    if (w->binder)
-        binder_each_operation(w->binder, &c->obj, on_sync, &failure);
-    if (failure.len)
+    if (w->binder && binder_look_at_sync(w->binder, &c->obj, &sync) && sync.message[0])
         report_cause(r, "writes-fail", "volume %s fits, and binding the two fails: %s", v->obj.name,
-                     buf_cstr(&failure));
+                     sync.message);
     report_cause(r, "binding", "volume %s fits and is about to be bound to it", v->obj.name);
     report_fact(r, "the claim is %s old", why_age(w, c->obj.created, age));
     report_advise(r, "If this lasts, nobody binds here: see that the controllers run and may write (berth "
@@ -495,9 +502,10 @@ static void explain_unbound(const struct why_world *w, struct report *r, const s
 
 static void explain_decision(const struct why_world *w, struct report *r, const struct claim *c)
 {
+    struct binder_sight sight = sight_of(w);
     struct claim_decision d;
 
-    decide(w, c, &d);
+    decide_claim(&sight, c, &d);
     switch (d.step) {
     case CLAIM_STEP_LOST_REFERENCE:
     case CLAIM_STEP_LOST_VOLUME:

@@ -48,8 +48,7 @@ static void on_event(void *ctx, const struct event *e)
 
 static void find_word(const struct why_world *w, const struct claim *c, struct word *x)
 {
-    if (w->each_event)
-        w->each_event(w->ctx, &c->obj, on_event, x);
+    why_each_event(w, &c->obj, on_event, x);
 }
 
 /* --- Operations of the binder's own --- */
@@ -61,25 +60,19 @@ struct attempt {
     char message[WHY_LINE_BYTES_MAX];
 };
 
-static void on_operation(void *ctx, const struct operation_state *s)
-{
-    struct attempt *x = ctx;
-
-    if (strcmp(s->name, "provision") != 0)
-        return;
-    x->is_running = s->is_running;
-    x->failures = s->failures;
-    x->retry_at_ns = s->retry_at_ns;
-    (void)snprintf(x->message, sizeof x->message, "%s", s->message);
-}
-
 /* Without a binder at hand, the events say how it went. */
 static void find_attempt(const struct why_world *w, const struct claim *c, struct attempt *x)
 {
     struct word word = { .provisioner = NULL };
+    struct operation_state s;
 
     if (w->binder) {
-        binder_each_operation(w->binder, &c->obj, on_operation, x);
+        if (!binder_look_at_operation(w->binder, &c->obj, &s)) /* a claim has no other */
+            return;
+        x->is_running = s.is_running;
+        x->failures = s.failures;
+        x->retry_at_ns = s.retry_at_ns;
+        (void)snprintf(x->message, sizeof x->message, "%s", s.message);
         return;
     }
     find_word(w, c, &word);

@@ -22,13 +22,13 @@ static void explain_ended(struct report *r, const struct pod *p)
                      p->message[0] ? ": " : "", p->message);
 }
 
-void why_add_nested(struct report *r, const struct nested_state *op, uint64_t now_ns)
+void why_add_operation_state(struct report *r, const struct operation_state *op, uint64_t now_ns)
 {
     struct report_operation o = { .name = op->name,
                                   .is_running = op->is_running,
                                   .failures = op->failures,
                                   .retry_seconds = -1,
-                                  .message = op->complaint };
+                                  .message = op->message };
 
     if (op->retry_at_ns > now_ns)
         o.retry_seconds = (int64_t)((op->retry_at_ns - now_ns) / NS_PER_S) + 1;

@@ -3,13 +3,16 @@
 #define BERTH_WHY_POD_H
 
 #include "api/pod.h"
-#include "machinery/nested.h"
+#include "machinery/pending_operations.h"
 #include "scheduler/explain.h"
 #include "why/world.h"
 
 /* pod.c: an operation of the node's agent or of the attach controller; one without a name is none. */
-void why_add_nested(struct report *r, const struct nested_state *op, uint64_t now_ns);
+void why_add_operation_state(struct report *r, const struct operation_state *op, uint64_t now_ns);
 
+/* pod_schedule.c: what the scheduler says of the pod, as it was when the explanation first asked. NULL where
+ * no scheduler is known, and without memory. */
+struct schedule *why_schedule(const struct why_world *w, const struct pod *p);
 /* pod_schedule.c: of a pod without a node. */
 void why_scheduling(const struct why_world *w, struct report *r, const struct pod *p);
 
@@ -22,13 +25,13 @@ struct pod_verdict {
     json_ref advice; /* of its report; 0 for none */
     bool fits_alone; /* each claim that waits for the pod would find a volume, were it alone */
 };
-void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p, struct schedule *x,
-                     const struct pod_volume *about, struct pod_verdict *ret);
+void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p,
+                     const struct schedule *x, const struct pod_volume *about, struct pod_verdict *ret);
 /* A claim that waits for its consumer: every volume with what keeps it from being chosen for the pod. True
  * when that is not what the pod waits for, and in `fine` what becomes of the claim; else the cause is told.
  */
-bool why_delayed_claim(const struct why_world *w, struct report *r, struct schedule *x, const struct claim *c,
-                       struct buf *fine);
+bool why_delayed_claim(const struct why_world *w, struct report *r, const struct pod *p,
+                       const struct claim *c, struct buf *fine);
 
 /* pod_node.c: of a pod that has its node. */
 void why_on_node(const struct why_world *w, struct report *r, const struct pod *p);

@@ -86,7 +86,7 @@ static bool explain_elsewhere(const struct why_world *w, struct report *r, const
 static void explain_attachment(const struct why_world *w, struct report *r, const struct pod *p,
                                const struct volume *v)
 {
-    const struct attachment *a = why_attachment(w, v->obj.name, p->node_name);
+    const struct attachment *a = why_attachment(w, v, p->node_name);
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
     char age[WHY_AGE_BYTES_MAX];
 
@@ -100,7 +100,7 @@ static void explain_attachment(const struct why_world *w, struct report *r, cons
                      p->node_name, a->attach_error.message);
         report_fact(r, "that was %s ago", why_age(w, a->attach_error.time, age));
         report_next(r, "%s tries again", a->attacher);
-    } else if (is_exclusive(v) && why_attached(w, v->obj.name, p->node_name, WHY_ANY, &nodes) > 0) {
+    } else if (is_exclusive(v) && why_attached(w, v, p->node_name, WHY_ANY, &nodes) > 0) {
         (void)explain_elsewhere(w, r, p, v, buf_cstr(&nodes));
     } else if (a) {
         report_cause(r, "attaching",
@@ -149,11 +149,11 @@ static void on_attach(void *ctx, const struct attach_wait *a)
         if (a->forced_at_ns > now_ns)
             report_fact(x->report, "node %s has %llu s to unmount it", a->elsewhere,
                         (unsigned long long)((a->forced_at_ns - now_ns) / NS_PER_S));
-    } else if (a->op.complaint[0]) {
+    } else if (a->op.message[0]) {
         report_cause(x->report, "attach-failed", "volume %s cannot be attached: %s", a->volume,
-                     a->op.complaint);
+                     a->op.message);
     }
-    why_add_nested(x->report, &a->op, now_ns);
+    why_add_operation_state(x->report, &a->op, now_ns);
 }
 
 void why_volume_on_node(const struct why_world *w, struct report *r, const struct pod *p,

@@ -180,16 +180,16 @@ static void on_wait(void *ctx, const struct agent_wait *a)
 {
     const struct agent_look *x = ctx;
 
-    if (a->op.complaint[0])
+    if (a->op.message[0])
         return;
     if (a->waits_for[0])
         report_cause(x->report, "waits", "volume \"%s\" waits for %s", a->volume, a->waits_for);
     else if (a->op.is_running)
         report_cause(x->report, "mounting", "volume \"%s\" is being mounted", a->volume);
-    why_add_nested(x->report, &a->op, clock_mono_ns(x->world->clock));
+    why_add_operation_state(x->report, &a->op, clock_mono_ns(x->world->clock));
 }
 
-static void add_retry(struct report *r, const struct nested_state *op, uint64_t now_ns)
+static void add_retry(struct report *r, const struct operation_state *op, uint64_t now_ns)
 {
     if (op->retry_at_ns > now_ns)
         report_next(r, "the node tries again in %llu s",
@@ -203,19 +203,19 @@ static void on_failure(void *ctx, const struct agent_wait *a)
     const struct agent_look *x = ctx;
     uint64_t now_ns = clock_mono_ns(x->world->clock);
 
-    if (a->op.complaint[0] == '\0')
+    if (a->op.message[0] == '\0')
         return;
-    if (why_no_flex_driver(x->world, x->report, x->pod, a->op.complaint, x->world->flex_dir))
+    if (why_no_flex_driver(x->world, x->report, x->pod, a->op.message, x->world->flex_dir))
         return;
     if (!report_has_cause(x->report)) {
-        advise(x->report, x->pod, a->op.complaint);
+        advise(x->report, x->pod, a->op.message);
         add_retry(x->report, &a->op, now_ns);
     }
     if (a->volume[0])
-        report_cause(x->report, "mount-failed", "volume \"%s\": %s", a->volume, bare(a->op.complaint));
+        report_cause(x->report, "mount-failed", "volume \"%s\": %s", a->volume, bare(a->op.message));
     else
-        report_cause(x->report, "mount-failed", "%s", a->op.complaint);
-    why_add_nested(x->report, &a->op, now_ns);
+        report_cause(x->report, "mount-failed", "%s", a->op.message);
+    why_add_operation_state(x->report, &a->op, now_ns);
 }
 
 /* --- What the attach controller knows --- */
@@ -225,13 +225,13 @@ static void on_attach(void *ctx, const struct attach_wait *a)
 {
     const struct agent_look *x = ctx;
 
-    if (a->is_attached || a->op.complaint[0] == '\0' || report_has_cause(x->report))
+    if (a->is_attached || a->op.message[0] == '\0' || report_has_cause(x->report))
         return;
     report_cause(x->report, "attach-failed", "volume \"%s\" cannot be attached: %s", a->volume,
-                 bare(a->op.complaint));
-    advise(x->report, x->pod, a->op.complaint);
+                 bare(a->op.message));
+    advise(x->report, x->pod, a->op.message);
     report_next(x->report, "the attach controller tries again by itself");
-    why_add_nested(x->report, &a->op, clock_mono_ns(x->world->clock));
+    why_add_operation_state(x->report, &a->op, clock_mono_ns(x->world->clock));
 }
 
 /* --- All of it --- */
@@ -255,21 +255,21 @@ static void on_unmount(void *ctx, const struct agent_wait *a)
 
     if (!a->is_unmount)
         return; /* the agent has not seen yet that the pod ends */
-    if (a->op.complaint[0]) {
+    if (a->op.message[0]) {
         if (!report_has_cause(x->report)) {
-            advise(x->report, x->pod, a->op.complaint);
+            advise(x->report, x->pod, a->op.message);
             add_retry(x->report, &a->op, now_ns);
         }
         report_cause(x->report, "unmount-failed",
                      "it is being deleted, and volume \"%s\" cannot be unmounted: %s", a->volume,
-                     bare(a->op.complaint));
+                     bare(a->op.message));
     } else if (a->waits_for[0]) {
         report_cause(x->report, "deleting", "it is being deleted, and waits for %s", a->waits_for);
     } else {
         report_cause(x->report, "unmounting", "it is being deleted, and volume \"%s\" is being unmounted",
                      a->volume);
     }
-    why_add_nested(x->report, &a->op, now_ns);
+    why_add_operation_state(x->report, &a->op, now_ns);
 }
 
 /* As far as the node is another process: the last failure of the pod's end. */

@@ -11,6 +11,7 @@
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "why/users.h"
+#include "why/walk.h"
 
 /* What the person can do about a reason of nodes. */
 static const char *const advices[REASON_COUNT] = {
@@ -461,22 +462,70 @@ static void explain_state(const struct why_world *w, struct report *r, const str
     }
 }
 
+/* --- The scheduler's answer, kept for all passes --- */
+
+struct schedule_walk {
+    struct why_walk walk; /* about a pod */
+    struct schedule schedule;
+    bool is_there;
+};
+
+/* The cost of a node is that of a look. */
+static size_t step_schedule(const struct why_world *w, struct why_walk *walk, size_t looks_max)
+{
+    struct schedule_walk *x = CONTAINER_OF(walk, struct schedule_walk, walk);
+    struct error ignored;
+
+    (void)looks_max;
+    x->is_there = scheduler_explain(w->scheduler, pod_of(walk->about), &x->schedule, &ignored) == 0;
+    walk->is_done = true;
+    return 1 + (x->is_there ? x->schedule.nodes.count : 0);
+}
+
+static void clear_schedule(struct why_walk *walk)
+{
+    struct schedule_walk *x = CONTAINER_OF(walk, struct schedule_walk, walk);
+
+    if (x->is_there)
+        schedule_done(&x->schedule);
+}
+
+static const struct why_walk_type schedule_walk_type = {
+    .bytes = sizeof(struct schedule_walk), .kind = KIND_NODE, .step = step_schedule, .clear = clear_schedule
+};
+
+struct schedule *why_schedule(const struct why_world *w, const struct pod *p)
+{
+    bool was_waiting = w->work->is_waiting;
+    struct schedule_walk *x;
+    struct why_walk *walk;
+
+    if (!w->scheduler)
+        return NULL;
+    walk = why_walk_get(w, &schedule_walk_type, &p->obj, /* other= */ NULL, /* flags= */ 0);
+    if (!walk)
+        return NULL;
+    if (!walk->is_done) {
+        w->work->pass_looks += step_schedule(w, walk, SIZE_MAX);
+        w->work->is_waiting = was_waiting;
+    }
+    x = CONTAINER_OF(walk, struct schedule_walk, walk);
+    return x->is_there ? &x->schedule : NULL;
+}
+
 void why_scheduling(const struct why_world *w, struct report *r, const struct pod *p)
 {
+    const struct schedule *x = why_schedule(w, p);
     struct pod_verdict volumes;
-    struct schedule x;
-    struct error err;
 
-    if (!w->scheduler || scheduler_explain(w->scheduler, p, &x, &err) < 0) {
-        why_pod_volumes(w, r, p, NULL, NULL, &volumes);
+    why_pod_volumes(w, r, p, x, x ? x->about : NULL, &volumes);
+    if (!x) {
         explain_condition(r, p);
         return;
     }
-    why_pod_volumes(w, r, p, &x, x.about, &volumes);
-    explain_state(w, r, &x, &volumes);
-    add_nodes(r, &x);
-    add_queue(w, r, &x);
-    if (x.message.len > 0 && x.state != SCHEDULE_GATED)
-        report_fact(r, "the scheduler says: %s", buf_cstr(&x.message));
-    schedule_done(&x);
+    explain_state(w, r, x, &volumes);
+    add_nodes(r, x);
+    add_queue(w, r, x);
+    if (x->message.len > 0 && x->state != SCHEDULE_GATED)
+        report_fact(r, "the scheduler says: %s", buf_cstr(&x->message));
 }

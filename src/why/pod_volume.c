@@ -2,22 +2,26 @@
  * Volumes that need nobody (emptyDir, hostPath, …) are left out. */
 #include "why/pod.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/class.h"
 #include "api/config.h"
-#include "api/match.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "controllers/binder/decide.h"
+#include "volumes/match.h"
 #include "why/claim.h"
 #include "why/users.h"
+#include "why/walk.h"
 
 #define BIT(reason) (1U << (reason))
 /* Not the node's fault but that of the claims: one of them may be this one. */
 #define CLAIMS_REASONS (BIT(REASON_NO_VOLUME) | BIT(REASON_NO_SPACE))
 #define PROMISED "promised"
+/* So many nodes are asked about a volume for one look. */
+#define CHECKS_PER_LOOK 8
 
 /* --- A claim that waits for the pod --- */
 
@@ -72,24 +76,66 @@ static void write_volume(const struct schedule_volume *x, const struct volume *v
 }
 
 /* Every volume, and the nearest. */
-static void add_volumes(const struct why_world *w, struct report *r, struct schedule *x,
+struct volumes_walk {
+    struct why_walk walk; /* about a claim, for a pod */
+    struct report counted;
+    struct near near;
+    const struct object *nearest; /* a reference to its volume */
+};
+
+static void count_volume(struct volumes_walk *x, const struct claim *c, const struct volume *v,
+                         const struct schedule_volume *verdict)
+{
+    _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    if (!report_count(&x->counted, word_of(verdict)))
+        return;
+    write_volume(verdict, v, c, &words);
+    report_example(&x->counted, word_of(verdict), v->obj.name, "%s", buf_cstr(&words));
+}
+
+static size_t visit_volume(const struct why_world *w, struct why_walk *walk, const struct object *o)
+{
+    struct volumes_walk *x = CONTAINER_OF(walk, struct volumes_walk, walk);
+    struct schedule *schedule = why_schedule(w, pod_of(walk->other));
+    const struct claim *c = claim_of(walk->about);
+    const struct volume *v = volume_of(o);
+    struct schedule_volume verdict;
+    size_t checks;
+
+    if (!schedule)
+        return 1;
+    checks = schedule->checks_left;
+    why_walk_begin_counting(w, &x->counted);
+    schedule_judge_volume(schedule, c, v, &verdict);
+    if (!x->near.volume || rank_of(&verdict) > x->near.rank || (fits(&verdict) && !fits(&x->near.verdict))) {
+        x->near = (struct near){ .volume = v, .verdict = verdict, .rank = rank_of(&verdict) };
+        why_walk_hold(&x->nearest, o);
+    }
+    count_volume(x, c, v, &verdict);
+    return 1 + (checks - schedule->checks_left) / CHECKS_PER_LOOK;
+}
+
+static void clear_volumes(struct why_walk *walk)
+{
+    why_walk_hold(&CONTAINER_OF(walk, struct volumes_walk, walk)->nearest, NULL);
+}
+
+static const struct why_walk_type volumes_walk_type = {
+    .bytes = sizeof(struct volumes_walk), .kind = KIND_VOLUME, .visit = visit_volume, .clear = clear_volumes
+};
+
+static void add_volumes(const struct why_world *w, struct report *r, const struct pod *p,
                         const struct claim *c, struct near *ret)
 {
-    struct informer_cursor at;
+    struct why_walk *walk = why_walk_get(w, &volumes_walk_type, &c->obj, &p->obj, /* flags= */ 0);
+    struct volumes_walk *x = walk ? CONTAINER_OF(walk, struct volumes_walk, walk) : NULL;
 
-    for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at); o; o = informer_next(&at)) {
-        const struct volume *v = volume_of(o);
-        _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
-        struct schedule_volume verdict;
-
-        schedule_judge_volume(x, c, v, &verdict);
-        if (!ret->volume || rank_of(&verdict) > ret->rank || (fits(&verdict) && !fits(&ret->verdict)))
-            *ret = (struct near){ .volume = v, .verdict = verdict, .rank = rank_of(&verdict) };
-        if (!report_count(r, word_of(&verdict)))
-            continue;
-        write_volume(&verdict, v, c, &words);
-        report_example(r, word_of(&verdict), v->obj.name, "%s", buf_cstr(&words));
-    }
+    *ret = (struct near){ .volume = NULL };
+    if (!x || !walk->is_done)
+        return;
+    *ret = x->near;
+    why_walk_take_candidates(w, walk, &x->counted, r);
 }
 
 static const struct storage_class *class_of(const struct why_world *w, const struct claim *c)
@@ -180,17 +226,19 @@ static bool explain_none(const struct why_world *w, struct report *r, const stru
     return false;
 }
 
-bool why_delayed_claim(const struct why_world *w, struct report *r, struct schedule *x, const struct claim *c,
-                       struct buf *fine)
+bool why_delayed_claim(const struct why_world *w, struct report *r, const struct pod *p,
+                       const struct claim *c, struct buf *fine)
 {
+    const struct schedule *x = why_schedule(w, p);
     const char *selected = object_annotation(&c->obj, ANN_SELECTED_NODE);
     const struct storage_class *k = class_of(w, c);
-    struct near near = { .rank = -2 };
+    struct near near;
 
+    assert(x);
     report_fact(r,
                 "class \"%s\" waits for the first consumer: a volume is chosen together with the pod's node",
                 c->class);
-    add_volumes(w, r, x, c, &near);
+    add_volumes(w, r, p, c, &near);
     if (selected)
         return explain_selected(r, x, c, selected, fine);
     if (near.volume && fits(&near.verdict)) {
@@ -226,7 +274,7 @@ static void explain_missing(struct report *r, const struct pod *p, const struct 
 }
 
 static void explain_claim(const struct why_world *w, struct report *r, const struct pod *p,
-                          const struct pod_volume *v, const struct claim *c, struct schedule *x)
+                          const struct pod_volume *v, const struct claim *c, const struct schedule *x)
 {
     const struct object *volume = c->volume_name[0] ? why_get(w, KIND_VOLUME, "", c->volume_name) : NULL;
     _cleanup_(buf_done_p) struct buf fine = BUF_INIT(WHY_LINE_BYTES_MAX);
@@ -241,7 +289,7 @@ static void explain_claim(const struct why_world *w, struct report *r, const str
     }
     if (x && x->nodes.count > 0 && waits_for_pod(w, c)) {
         report_state(r, "Pending");
-        if (why_delayed_claim(w, r, x, c, &fine))
+        if (why_delayed_claim(w, r, p, c, &fine))
             report_cause(r, WHY_NOTHING, "%s", buf_cstr(&fine));
         return;
     }
@@ -279,7 +327,7 @@ struct parts_made {
     const struct why_world *world;
     struct report *report;
     const struct pod *pod;
-    struct schedule *schedule;
+    const struct schedule *schedule;
     const struct pod_volume *about; /* whose verdict is asked for; NULL: the first that has one */
     struct pod_verdict *verdict;
 };
@@ -337,8 +385,8 @@ static void add_projected(struct parts_made *x, const struct pod_volume *v)
     }
 }
 
-void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p, struct schedule *x,
-                     const struct pod_volume *about, struct pod_verdict *ret)
+void why_pod_volumes(const struct why_world *w, struct report *r, const struct pod *p,
+                     const struct schedule *x, const struct pod_volume *about, struct pod_verdict *ret)
 {
     struct parts_made made = {
         .world = w, .report = r, .pod = p, .schedule = x, .about = about, .verdict = ret

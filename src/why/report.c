@@ -247,6 +247,24 @@ void report_example(struct report *r, const char *reason, const char *name, cons
     g->shown++;
 }
 
+void report_take_candidates(struct report *r, const struct report *from, bool is_copied)
+{
+    assert(r->d == from->d && r->total == 0);
+    r->groups_count = from->groups_count;
+    r->total = from->total;
+    for (size_t i = 0; i < from->groups_count; i++) {
+        struct report_group *g = &r->groups[i];
+
+        *g = from->groups[i];
+        if (is_copied) {
+            g->json = json_copy(r->d, g->json);
+            g->examples = json_get(r->d, g->json, "examples");
+        } else if (json_parent(r->d, g->json)) {
+            json_unlink(r->d, g->json);
+        }
+    }
+}
+
 /* --- What is done and what happened --- */
 
 void report_operation(struct report *r, const struct report_operation *o)

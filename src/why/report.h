@@ -94,6 +94,10 @@ bool report_count(struct report *r, const char *reason);
 void report_example(struct report *r, const char *reason, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Gives r the candidates that were counted in another report of the same document. is_copied: that report has
+ * given them to one that is kept. */
+void report_take_candidates(struct report *r, const struct report *from, bool is_copied);
+
 /* What is being done for the object, or was tried. */
 struct report_operation {
     const char *name; /* "provision" */

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/match.h"
 #include "api/migration.h"
 #include "api/node.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "host/mount.h"
 #include "machinery/parts.h"
+#include "why/walk.h"
 
 /* A list that is being written. */
 struct list {
@@ -133,40 +133,70 @@ void why_advise_need(struct report *r, const struct volume *v)
                   buf_cstr(&labels), v->obj.name);
 }
 
+/* --- Attachments of a volume --- */
+
+struct attachments_walk {
+    struct why_walk walk; /* about a volume */
+    struct why_found found;
+};
+
+static size_t visit_attachment(const struct why_world *w, struct why_walk *walk, const struct object *o)
+{
+    struct attachments_walk *x = CONTAINER_OF(walk, struct attachments_walk, walk);
+
+    if (strcmp(attachment_of(o)->volume_name, walk->about->name) == 0)
+        why_found_add(w, &x->found, o);
+    return 1;
+}
+
+static void clear_attachments(struct why_walk *walk)
+{
+    why_found_clear(&CONTAINER_OF(walk, struct attachments_walk, walk)->found);
+}
+
+static const struct why_walk_type attachments_walk_type = { .bytes = sizeof(struct attachments_walk),
+                                                            .kind = KIND_ATTACHMENT,
+                                                            .visit = visit_attachment,
+                                                            .clear = clear_attachments };
+
+/* What a walk found; NULL before it is done. */
+static const struct why_found *attachments_of(const struct why_world *w, const struct volume *v)
+{
+    struct why_walk *walk;
+
+    if (!w->caches[KIND_ATTACHMENT])
+        return NULL;
+    walk = why_walk_get(w, &attachments_walk_type, &v->obj, /* other= */ NULL, /* flags= */ 0);
+    return walk && walk->is_done ? &CONTAINER_OF(walk, struct attachments_walk, walk)->found : NULL;
+}
+
 static bool is_one_of(const struct attachment *a, enum why_attachments which)
 {
     return which == WHY_ANY || a->is_attached == (which == WHY_ATTACHED);
 }
 
-size_t why_attached(const struct why_world *w, const char *volume, const char *except_node,
+size_t why_attached(const struct why_world *w, const struct volume *v, const char *except_node,
                     enum why_attachments which, struct buf *out)
 {
+    const struct why_found *found = attachments_of(w, v);
     struct list l = { .out = out };
-    struct informer_cursor at;
 
-    if (!w->caches[KIND_ATTACHMENT])
-        return 0;
-    for (const struct object *o = informer_first(w->caches[KIND_ATTACHMENT], &at); o;
-         o = informer_next(&at)) {
-        const struct attachment *a = attachment_of(o);
+    for (size_t i = 0; found && i < found->items.count; i++) {
+        const struct attachment *a = attachment_of(found->items.items[i]);
 
-        if (strcmp(a->volume_name, volume) == 0 && is_one_of(a, which) &&
-            !(except_node && strcmp(a->node_name, except_node) == 0))
+        if (is_one_of(a, which) && !(except_node && strcmp(a->node_name, except_node) == 0))
             list_add(&l, a->node_name, "");
     }
     return list_end(&l);
 }
 
-const struct attachment *why_attachment(const struct why_world *w, const char *volume, const char *node)
+const struct attachment *why_attachment(const struct why_world *w, const struct volume *v, const char *node)
 {
-    struct informer_cursor at;
+    const struct why_found *found = attachments_of(w, v);
 
-    if (!w->caches[KIND_ATTACHMENT])
-        return NULL;
-    for (const struct object *o = informer_first(w->caches[KIND_ATTACHMENT], &at); o; o = informer_next(&at))
-        if (strcmp(attachment_of(o)->volume_name, volume) == 0 &&
-            strcmp(attachment_of(o)->node_name, node) == 0)
-            return attachment_of(o);
+    for (size_t i = 0; found && i < found->items.count; i++)
+        if (strcmp(attachment_of(found->items.items[i])->node_name, node) == 0)
+            return attachment_of(found->items.items[i]);
     return NULL;
 }
 
@@ -207,8 +237,7 @@ bool why_last_event(const struct why_world *w, const struct object *about, const
 {
     struct event_search x = { .reasons = reasons, .found = ret };
 
-    if (w->each_event)
-        w->each_event(w->ctx, about, on_event, &x);
+    why_each_event(w, about, on_event, &x);
     return x.is_found;
 }
 

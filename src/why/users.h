@@ -26,10 +26,10 @@ void why_write_need(const struct why_world *w, const struct volume *v, struct bu
 void why_advise_need(struct report *r, const struct volume *v);
 /* Nodes that a VolumeAttachment ties the volume to, but for that one; NULL: all of them. */
 enum why_attachments { WHY_ANY, WHY_ATTACHED, WHY_TO_BE_ATTACHED };
-size_t why_attached(const struct why_world *w, const char *volume, const char *except_node,
+size_t why_attached(const struct why_world *w, const struct volume *v, const char *except_node,
                     enum why_attachments which, struct buf *out);
 /* The attachment of the volume to the node; NULL for none. */
-const struct attachment *why_attachment(const struct why_world *w, const char *volume, const char *node);
+const struct attachment *why_attachment(const struct why_world *w, const struct volume *v, const char *node);
 
 /* The claim that the volume names, whatever its uid; NULL when it is not there. */
 const struct claim *why_claim_of(const struct why_world *w, const struct volume *v);

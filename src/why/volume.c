@@ -10,13 +10,14 @@
 
 #include "api/class.h"
 #include "api/local_volume.h"
-#include "api/match.h"
 #include "base/cleanup.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
+#include "volumes/match.h"
 #include "why/claim.h"
 #include "why/unmountable.h"
 #include "why/users.h"
+#include "why/walk.h"
 
 /* It may be refused for good reasons. */
 #define ADVISE_KEEP                                                \
@@ -95,10 +96,12 @@ static void explain_deleting(struct report *r, const struct volume *v)
 
 /* The claims that wait for a volume, each with the rule that refuses this one. */
 struct takers {
+    struct why_walk walk; /* about the volume */
+    struct report counted;
     size_t waiting;
-    const struct claim *fits; /* the first that could have it; NULL */
-    const struct claim *nearest;
-    unsigned refusals; /* of the nearest */
+    const struct object *fits;    /* the first that could have it, a reference; NULL */
+    const struct object *nearest; /* a reference */
+    unsigned refusals;            /* of the nearest */
 };
 
 static bool is_waiting(const struct claim *c)
@@ -107,61 +110,93 @@ static bool is_waiting(const struct claim *c)
            !c->obj.is_deleting;
 }
 
-static void add_taker(const struct why_world *w, struct report *r, const struct volume *v,
-                      const struct claim *c, struct takers *ret)
+static void count_taker(struct takers *x, const struct volume *v, const struct claim *c, enum reject first)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), name = BUF_INIT(1024);
-    struct match_options o;
-    enum reject first;
-    unsigned refusals;
-    struct error err;
 
-    if (why_search(w, c, &o, &err) < 0)
-        return; /* its class is wrong: nothing is bound to it */
-    first = match_volume(v, c, &o);
-    refusals = match_refusals(v, c, &o);
-    ret->waiting++;
-    if (first == REJECT_NONE && !ret->fits)
-        ret->fits = c;
-    if (!ret->nearest || __builtin_popcount(refusals) < __builtin_popcount(ret->refusals)) {
-        ret->nearest = c;
-        ret->refusals = refusals;
-    }
-    if (!report_count(r, reject_names[first]))
+    if (!report_count(&x->counted, reject_names[first]))
         return;
     if (first == REJECT_NONE)
         buf_add_cstr(&words, "fits");
     else
         match_words(first, v, c, &words);
     object_key(&c->obj, &name);
-    report_example(r, reject_names[first], buf_cstr(&name), "%s", buf_cstr(&words));
+    report_example(&x->counted, reject_names[first], buf_cstr(&name), "%s", buf_cstr(&words));
 }
 
-static void find_takers(const struct why_world *w, struct report *r, const struct volume *v,
-                        struct takers *ret)
+static size_t visit_taker(const struct why_world *w, struct why_walk *walk, const struct object *o)
 {
-    struct informer_cursor at;
+    struct takers *x = CONTAINER_OF(walk, struct takers, walk);
+    const struct volume *v = volume_of(walk->about);
+    const struct claim *c = claim_of(o);
+    struct match_options options;
+    struct error ignored;
+    unsigned refusals;
+    enum reject first;
 
-    for (const struct object *o = informer_first(w->caches[KIND_CLAIM], &at); o; o = informer_next(&at))
-        if (is_waiting(claim_of(o)))
-            add_taker(w, r, v, claim_of(o), ret);
+    if (!is_waiting(c) || why_search(w, c, &options, &ignored) < 0)
+        return 1; /* or its class is wrong: nothing is bound to it */
+    first = match_volume(v, c, &options);
+    refusals = match_refusals(v, c, &options);
+    why_walk_begin_counting(w, &x->counted);
+    x->waiting++;
+    if (first == REJECT_NONE && !x->fits)
+        why_walk_hold(&x->fits, o);
+    if (!x->nearest || __builtin_popcount(refusals) < __builtin_popcount(x->refusals)) {
+        why_walk_hold(&x->nearest, o);
+        x->refusals = refusals;
+    }
+    count_taker(x, v, c, first);
+    return 1;
 }
+
+static void clear_takers(struct why_walk *walk)
+{
+    struct takers *x = CONTAINER_OF(walk, struct takers, walk);
+
+    why_walk_hold(&x->fits, NULL);
+    why_walk_hold(&x->nearest, NULL);
+}
+
+static const struct why_walk_type takers_type = {
+    .bytes = sizeof(struct takers), .kind = KIND_CLAIM, .visit = visit_taker, .clear = clear_takers
+};
+
+/* What a claim takes in place of a volume. */
+struct better_walk {
+    struct why_walk walk;      /* about a claim, and a volume */
+    const struct object *best; /* a reference; NULL: the volume itself */
+};
+
+static size_t visit_better(const struct why_world *w, struct why_walk *walk, const struct object *o)
+{
+    struct better_walk *x = CONTAINER_OF(walk, struct better_walk, walk);
+    const struct volume *best = volume_of(x->best ? x->best : walk->other), *v = volume_of(o);
+
+    (void)w;
+    if (match_volume(v, claim_of(walk->about), &(struct match_options){ 0 }) == REJECT_NONE &&
+        (v->claim.is_set || (!best->claim.is_set && volume_cmp_size_name(v, best) < 0)))
+        why_walk_hold(&x->best, strcmp(o->name, walk->other->name) == 0 ? NULL : o);
+    return 1;
+}
+
+static void clear_better(struct why_walk *walk)
+{
+    why_walk_hold(&CONTAINER_OF(walk, struct better_walk, walk)->best, NULL);
+}
+
+static const struct why_walk_type better_type = {
+    .bytes = sizeof(struct better_walk), .kind = KIND_VOLUME, .visit = visit_better, .clear = clear_better
+};
 
 /* What the claim takes in place of this one; NULL: this one. */
 static const struct volume *better_for(const struct why_world *w, const struct claim *c,
                                        const struct volume *v)
 {
-    const struct volume *best = v;
-    struct informer_cursor at;
+    struct why_walk *walk = why_walk_get(w, &better_type, &c->obj, &v->obj, /* flags= */ 0);
+    const struct better_walk *x = walk ? CONTAINER_OF(walk, struct better_walk, walk) : NULL;
 
-    for (const struct object *o = informer_first(w->caches[KIND_VOLUME], &at); o; o = informer_next(&at)) {
-        const struct volume *x = volume_of(o);
-
-        if (match_volume(x, c, &(struct match_options){ 0 }) == REJECT_NONE &&
-            (x->claim.is_set || (!best->claim.is_set && volume_cmp_size_name(x, best) < 0)))
-            best = x;
-    }
-    return best == v ? NULL : best;
+    return x && walk->is_done && x->best ? volume_of(x->best) : NULL;
 }
 
 static void explain_fits(const struct why_world *w, struct report *r, const struct volume *v,
@@ -183,28 +218,33 @@ static void explain_fits(const struct why_world *w, struct report *r, const stru
 static void explain_free(const struct why_world *w, struct report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
-    struct takers x = { .waiting = 0 };
+    struct why_walk *walk = why_walk_get(w, &takers_type, &v->obj, /* other= */ NULL, /* flags= */ 0);
+    struct takers *x = walk ? CONTAINER_OF(walk, struct takers, walk) : NULL;
+    const struct claim *nearest;
     enum reject first;
     const char *word;
 
-    find_takers(w, r, v, &x);
-    if (x.waiting == 0) {
+    if (!x || !walk->is_done)
+        return;
+    why_walk_take_candidates(w, walk, &x->counted, r);
+    if (x->waiting == 0) {
         report_cause(r, WHY_NOTHING, "it is free, and no claim waits for a volume");
-    } else if (x.fits) {
-        explain_fits(w, r, v, x.fits);
+    } else if (x->fits) {
+        explain_fits(w, r, v, claim_of(x->fits));
     } else {
-        first = (enum reject)__builtin_ctz(x.refusals);
-        match_words(first, v, x.nearest, &words);
-        word = __builtin_popcount(x.refusals) > 1 ? "no-match" : reject_names[first];
-        if (x.waiting == 1)
-            report_cause(r, word, "the only waiting claim, %s/%s, cannot take it: %s", x.nearest->obj.ns,
-                         x.nearest->obj.name, buf_cstr(&words));
+        nearest = claim_of(x->nearest);
+        first = (enum reject)__builtin_ctz(x->refusals);
+        match_words(first, v, nearest, &words);
+        word = __builtin_popcount(x->refusals) > 1 ? "no-match" : reject_names[first];
+        if (x->waiting == 1)
+            report_cause(r, word, "the only waiting claim, %s/%s, cannot take it: %s", nearest->obj.ns,
+                         nearest->obj.name, buf_cstr(&words));
         else
             report_cause(r, word, "none of the %zu waiting claims can take it; the nearest is %s/%s: %s",
-                         x.waiting, x.nearest->obj.ns, x.nearest->obj.name, buf_cstr(&words));
+                         x->waiting, nearest->obj.ns, nearest->obj.name, buf_cstr(&words));
         report_next(r, "it is bound when a claim that it fits is created%s",
                     first == REJECT_DELAYED ? ", or a pod uses the claim" : "");
-        report_advise(r, "See the claim: berth why pvc/%s -n %s", x.nearest->obj.name, x.nearest->obj.ns);
+        report_advise(r, "See the claim: berth why pvc/%s -n %s", nearest->obj.name, nearest->obj.ns);
     }
 }
 
@@ -253,9 +293,9 @@ static void add_users(const struct why_world *w, struct report *r, const struct 
         report_fact(r, "used by pods: %s", buf_cstr(&pods));
     else
         report_fact(r, "no pod uses the claim");
-    if (why_attached(w, v->obj.name, NULL, WHY_ATTACHED, &nodes) > 0)
+    if (why_attached(w, v, NULL, WHY_ATTACHED, &nodes) > 0)
         report_fact(r, "attached to: %s", buf_cstr(&nodes));
-    if (why_attached(w, v->obj.name, NULL, WHY_TO_BE_ATTACHED, &waiting) > 0)
+    if (why_attached(w, v, NULL, WHY_TO_BE_ATTACHED, &waiting) > 0)
         report_fact(r, "not attached yet to: %s", buf_cstr(&waiting));
 }
 
@@ -365,7 +405,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
         by = v->source.kind == SOURCE_CSI ? v->source.csi->driver : "its provisioner";
     if (strncmp(by, LOCAL_PROVISIONER, strlen(LOCAL_PROVISIONER)) == 0) {
         explain_cleaning(w, r, v, by);
-    } else if (why_attached(w, v->obj.name, NULL, WHY_ANY, &nodes) > 0) {
+    } else if (why_attached(w, v, NULL, WHY_ANY, &nodes) > 0) {
         report_cause(r, "attached", "its claim is gone, and it cannot be deleted while it is attached to %s",
                      buf_cstr(&nodes));
         report_advise(r, "See what holds it there: berth get volumeattachments");

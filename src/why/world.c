@@ -127,9 +127,7 @@ void why_add_events(const struct why_world *w, struct report *r, const struct ob
     struct newest n = { .count = 0 };
     char age[WHY_AGE_BYTES_MAX];
 
-    if (!w->each_event)
-        return;
-    w->each_event(w->ctx, about, on_event, &n);
+    why_each_event(w, about, on_event, &n);
     for (size_t i = 0; i < n.count; i++) {
         const struct event *e = n.items[i];
         int32_t count = e->series_count ? e->series_count : e->count;
@@ -173,50 +171,6 @@ void why_add_operations(const struct why_world *w, struct report *r, const struc
 
     if (w->binder)
         binder_each_operation(w->binder, about, add_operation, &x);
-}
-
-/* --- The whole --- */
-
-static const struct {
-    enum kind kind;
-    void (*explain)(const struct why_world *w, struct report *r, const struct object *o);
-} explainers[] = {
-    { KIND_CLAIM, why_claim },
-    { KIND_VOLUME, why_volume },
-    { KIND_POD, why_pod },
-};
-
-static int write_report(const struct why_world *w, const struct why_question *q, size_t explainer,
-                        const struct object *o, struct buf *out, struct error *err)
-{
-    struct json doc;
-    struct report r;
-    int e;
-
-    json_init(&doc, WHY_BYTES_MAX);
-    report_begin(&r, &doc, o->kind->name, q->ns, q->name, q->shows_all);
-    explainers[explainer].explain(w, &r, o);
-    report_end(&r);
-    e = json_check(&doc, err);
-    if (e == 0)
-        json_write(&doc, r.json, out);
-    json_done(&doc);
-    return e < 0 ? e : buf_check(out, "report", err);
-}
-
-int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err)
-{
-    const struct kind_info *k = kind_info(q->kind);
-    const struct object *o = why_get(w, q->kind, q->ns, q->name);
-
-    for (size_t i = 0; i < ARRAY_LEN(explainers); i++) {
-        if (explainers[i].kind != q->kind)
-            continue;
-        if (!o)
-            return error_set(err, ERR_NOT_FOUND, "%s \"%s\" not found", k->plural, q->name);
-        return write_report(w, q, i, o, out, err);
-    }
-    return error_set(err, ERR_BAD_REQUEST, "nothing explains %s", k->plural);
 }
 
 /* --- Paths --- */

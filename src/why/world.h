@@ -16,11 +16,20 @@ struct agent;
 struct attach;
 struct binder;
 struct scheduler;
+struct why_work;
 
 /* At most so many events of an object are shown: the newest. */
 #define WHY_EVENTS_MAX 5
 
 typedef void why_event_fn(void *ctx, const struct event *e);
+
+/* A part of a walk over events: from where, and how far. */
+#define WHY_EVENT_NAME_BYTES_MAX 512
+struct why_event_slice {
+    char from[WHY_EVENT_NAME_BYTES_MAX]; /* the name of the first; "" for the very first */
+    size_t looks_left;
+    bool has_more; /* it ended for lack of looks, and goes on at `from` */
+};
 
 struct why_world {
     const struct clock *clock;
@@ -31,9 +40,12 @@ struct why_world {
     const char *flex_dir;        /* where the agent looks for FlexVolume drivers */
     const struct attach *attach;
     const char *const *provisioners; /* that run in this process, but for the binder's; NULL at the end */
-    /* Calls fn for the events about an object, in any order. NULL: events are not known. */
-    void (*each_event)(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx);
+    /* Calls fn for the events about an object, in any order; may end early (struct why_event_slice). NULL:
+     * events are not known. */
+    void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
+                       void *fn_ctx);
     void *ctx;
+    struct why_work *work; /* of the explanation under way; NULL outside of one */
 };
 
 /* Caches of their own for somebody in front of a server: every kind that explanations read. Before the
@@ -46,6 +58,9 @@ void why_world_drop_missing(struct why_world *w);
 
 /* NULL when it is not there, or the kind is not known. ns is "" at cluster scope. */
 const struct object *why_get(const struct why_world *w, enum kind k, const char *ns, const char *name);
+
+/* Calls fn for the events about an object, in any order. */
+void why_each_event(const struct why_world *w, const struct object *about, why_event_fn *fn, void *fn_ctx);
 
 /* When it last happened; zero when it does not say. */
 struct timestamp why_event_at(const struct event *e);
@@ -69,14 +84,14 @@ void why_claim(const struct why_world *w, struct report *r, const struct object 
 void why_volume(const struct why_world *w, struct report *r, const struct object *volume);
 void why_pod(const struct why_world *w, struct report *r, const struct object *pod);
 
-/* The whole report on an object, as JSON; ERR_NOT_FOUND when there is no such object, in the server's words.
- * The kind is KIND_CLAIM, KIND_VOLUME or KIND_POD; others are ERR_BAD_REQUEST. */
 struct why_question {
     enum kind kind;
     const char *ns; /* "" at cluster scope */
     const char *name;
     bool shows_all; /* every candidate, not only examples */
 };
+/* The whole report on an object, as JSON, at once: for a process that has nothing else to do. Others make an
+ * explanation in slices (explanation.h, also for the errors). */
 int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err);
 
 /* A question as a path has it: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME". The names are kept in

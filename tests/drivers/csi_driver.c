@@ -3,8 +3,8 @@
  *     csi_driver STATE SOCKET [REGISTRATION-SOCKET]
  *
  * A volume whose staged mount is gone is staged again; one that is published is not published again: the
- * records say that it is. Each connection is served by a process of its own, so that a call that waits holds
- * up nobody. In STATE are
+ * records say that it is. Each connection and each call is served by a process of its own, so that a call
+ * that waits holds up no other. In STATE are
  *
  *   volumes/ID       a volume: a directory, which is bound to where it is staged or published; of a raw
  *                    volume, a link to its device
@@ -33,9 +33,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <nghttp2/nghttp2.h>
-#include <plugins/csi/csi.pb-c.h>
-#include <plugins/csi/registration.pb-c.h>
 #include <poll.h>
+#include <rpc/proto/csi.pb-c.h>
+#include <rpc/proto/registration.pb-c.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -569,16 +569,30 @@ static void serve(struct call *c)
 
 /* --- HTTP/2 --- */
 
+#define STREAMS_MAX 256
+#define NOBODYS (-1)
+
+/* A call on its way: asked, served by a child whose result comes through a pipe, answered. */
 struct stream {
-    int32_t id;
+    int32_t id; /* 0: free; NOBODYS: its caller has gone, its child has not */
     char path[256];
     struct buf body;
-    struct call call;
+    int results; /* of the child; -1: none is running */
+    struct buf result;
     struct buf out;
     size_t sent;
     char status[16];
     struct buf words;
 };
+
+/* What a child writes first; the words and the answer follow. */
+struct result_head {
+    unsigned code;
+    size_t words_len;
+};
+
+static struct stream streams[STREAMS_MAX];
+static int connection = -1;
 
 static nghttp2_nv header(const char *name, const char *value)
 {
@@ -587,15 +601,51 @@ static nghttp2_nv header(const char *name, const char *value)
 }
 
 /* What is not plain is sent as %XX. */
-static void escape(const char *words, struct buf *out)
+static void escape(struct str words, struct buf *out)
 {
-    for (; *words; words++) {
-        unsigned char u = (unsigned char)*words;
+    for (size_t i = 0; i < words.len; i++) {
+        unsigned char u = (unsigned char)words.s[i];
         if (u < ' ' || u > '~' || u == '%')
             buf_addf(out, "%%%02X", u);
         else
             buf_add_char(out, (char)u);
     }
+}
+
+static struct stream *stream_of(int32_t id)
+{
+    for (size_t i = 0; i < STREAMS_MAX; i++)
+        if (streams[i].id == id)
+            return &streams[i];
+    return NULL;
+}
+
+static struct stream *stream_new(int32_t id)
+{
+    struct stream *s = stream_of(0);
+
+    if (!s)
+        die("too many streams");
+    *s = (struct stream){ .id = id,
+                          .results = -1,
+                          .body = BUF_INIT(MESSAGE_BYTES_MAX),
+                          .result = BUF_INIT(MESSAGE_BYTES_MAX),
+                          .out = BUF_INIT(MESSAGE_BYTES_MAX),
+                          .words = BUF_INIT((size_t)LINE_BYTES * 3) };
+    return s;
+}
+
+static void stream_done(struct stream *s)
+{
+    if (s->results >= 0) { /* the child goes on: what it does is done */
+        s->id = NOBODYS;
+        return;
+    }
+    buf_done(&s->body);
+    buf_done(&s->result);
+    buf_done(&s->out);
+    buf_done(&s->words);
+    s->id = 0;
 }
 
 static ssize_t on_source(nghttp2_session *session, int32_t id, uint8_t *data, size_t len, uint32_t *flags,
@@ -615,22 +665,75 @@ static ssize_t on_source(nghttp2_session *session, int32_t id, uint8_t *data, si
     return (ssize_t)n;
 }
 
+static void write_all(int fd, const void *data, size_t len)
+{
+    const char *at = data;
+
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+        if (n <= 0)
+            return; /* nobody waits for it any more */
+        at += n;
+        len -= (size_t)n;
+    }
+}
+
+/* In a process of its own. */
+static void serve_call(struct stream *s, int results)
+{
+    struct call c = { .method = strrchr(s->path, '/') ? strrchr(s->path, '/') + 1 : s->path,
+                      .request = { s->body.data + PREFIX_BYTES, s->body.len - PREFIX_BYTES },
+                      .answer = BUF_INIT(MESSAGE_BYTES_MAX),
+                      .shown = BUF_INIT(MESSAGE_BYTES_MAX) };
+    struct result_head head = { 0 };
+
+    serve(&c);
+    head.code = c.code;
+    head.words_len = strlen(c.words);
+    (void)signal(SIGPIPE, SIG_IGN);
+    write_all(results, &head, sizeof head);
+    write_all(results, c.words, head.words_len);
+    write_all(results, buf_str(&c.answer).s, c.answer.len);
+}
+
+static void begin_call(struct stream *s)
+{
+    int ends[2];
+
+    if (s->body.len < PREFIX_BYTES)
+        die("a request without a message");
+    if (pipe(ends) < 0)
+        die("pipe");
+    if (fork() == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)close(ends[0]);
+        (void)close(connection);
+        serve_call(s, ends[1]);
+        _exit(0);
+    }
+    (void)close(ends[1]);
+    s->results = ends[0];
+}
+
 static void respond(nghttp2_session *session, struct stream *s)
 {
     nghttp2_data_provider source = { .source.ptr = s, .read_callback = on_source };
-    struct call *c = &s->call;
-    size_t len;
+    struct str rest = buf_str(&s->result);
+    struct result_head head;
 
-    c->method = strrchr(s->path, '/') ? strrchr(s->path, '/') + 1 : s->path;
-    c->request = buf_str(&s->body);
-    if (c->request.len < PREFIX_BYTES)
-        die("a request without a message");
-    c->request.s += PREFIX_BYTES;
-    c->request.len -= PREFIX_BYTES;
-    serve(c);
-    (void)snprintf(s->status, sizeof s->status, "%u", c->code);
-    escape(c->words, &s->words);
-    if (c->code != 0) {
+    (void)close(s->results);
+    s->results = -1;
+    if (s->id == NOBODYS) {
+        stream_done(s);
+        return;
+    }
+    if (rest.len < sizeof head)
+        die("a call ended without a result");
+    memcpy(&head, rest.s, sizeof head);
+    rest = (struct str){ rest.s + sizeof head, rest.len - sizeof head };
+    (void)snprintf(s->status, sizeof s->status, "%u", head.code);
+    escape((struct str){ rest.s, head.words_len }, &s->words);
+    if (head.code != 0) {
         const nghttp2_nv only[] = { header(":status", "200"), header("content-type", "application/grpc"),
                                     header("grpc-status", s->status),
                                     header("grpc-message", buf_cstr(&s->words)) };
@@ -638,22 +741,35 @@ static void respond(nghttp2_session *session, struct stream *s)
         return;
     }
     const nghttp2_nv headers[] = { header(":status", "200"), header("content-type", "application/grpc") };
-    len = c->answer.len;
+    rest = (struct str){ rest.s + head.words_len, rest.len - head.words_len };
     buf_add_char(&s->out, 0);
     for (int shift = 24; shift >= 0; shift -= 8)
-        buf_add_char(&s->out, (char)(len >> shift & 255));
-    buf_add_str(&s->out, buf_str(&c->answer));
+        buf_add_char(&s->out, (char)(rest.len >> shift & 255));
+    buf_add_str(&s->out, rest);
     (void)nghttp2_submit_response(session, s->id, headers, ARRAY_LEN(headers), &source);
+}
+
+static void read_result(nghttp2_session *session, struct stream *s)
+{
+    char data[4096];
+    ssize_t n = read(s->results, data, sizeof data);
+
+    if (n > 0)
+        buf_add(&s->result, data, (size_t)n);
+    else
+        respond(session, s);
 }
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *ctx)
 {
-    struct stream *s = ctx;
+    struct stream *s = stream_of(frame->hd.stream_id);
 
     (void)session;
     (void)flags;
-    s->id = frame->hd.stream_id;
+    (void)ctx;
+    if (!s)
+        s = stream_new(frame->hd.stream_id);
     if (name_len == 5 && memcmp(name, ":path", 5) == 0)
         (void)snprintf(s->path, sizeof s->path, "%.*s", (int)value_len, (const char *)value);
     return 0;
@@ -662,54 +778,111 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
                    void *ctx)
 {
-    struct stream *s = ctx;
+    struct stream *s = stream_of(id);
 
     (void)session;
     (void)flags;
-    (void)id;
+    (void)ctx;
     buf_add(&s->body, data, len);
     return s->body.failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
-    struct stream *s = ctx;
-
+    (void)session;
+    (void)ctx;
     if ((frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&
         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
-        respond(session, s);
+        begin_call(stream_of(frame->hd.stream_id));
     return 0;
 }
 
-/* One connection, one call. */
-static void serve_connection(int fd)
+static int on_close(nghttp2_session *session, int32_t id, uint32_t why, void *ctx)
 {
-    struct stream s = { .body = BUF_INIT(MESSAGE_BYTES_MAX),
-                        .out = BUF_INIT(MESSAGE_BYTES_MAX),
-                        .words = BUF_INIT((size_t)LINE_BYTES * 3) };
+    struct stream *s = stream_of(id);
+
+    (void)session;
+    (void)why;
+    (void)ctx;
+    if (s)
+        stream_done(s);
+    return 0;
+}
+
+static nghttp2_session *session_new(void)
+{
+    const nghttp2_settings_entry limit = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, STREAMS_MAX / 2 };
     nghttp2_session_callbacks *callbacks;
     nghttp2_session *session;
-    uint8_t in[16384];
-    const uint8_t *out;
-    ssize_t n;
 
-    s.call.answer = BUF_INIT(MESSAGE_BYTES_MAX);
-    s.call.shown = BUF_INIT(MESSAGE_BYTES_MAX);
     if (nghttp2_session_callbacks_new(&callbacks) < 0)
         die("nghttp2");
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    if (nghttp2_session_server_new(&session, callbacks, &s) < 0 ||
-        nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, NULL, 0) < 0)
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
+    if (nghttp2_session_server_new(&session, callbacks, NULL) < 0 ||
+        nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, &limit, 1) < 0)
         die("nghttp2");
-    for (;;) {
-        while ((n = nghttp2_session_mem_send(session, &out)) > 0)
-            if (send(fd, out, (size_t)n, MSG_NOSIGNAL) != n)
-                return;
-        n = recv(fd, in, sizeof in, 0);
-        if (n <= 0 || nghttp2_session_mem_recv(session, in, (size_t)n) < 0)
-            return;
+    return session;
+}
+
+/* The connection, and the pipe of each child; *ret_at: whose pipe is where. */
+static nfds_t watched(int fd, struct pollfd *ret, struct stream **ret_at)
+{
+    nfds_t n = 1;
+
+    ret[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+    for (size_t i = 0; i < STREAMS_MAX; i++)
+        if (streams[i].id != 0 && streams[i].results >= 0) {
+            ret_at[n] = &streams[i];
+            ret[n++] = (struct pollfd){ .fd = streams[i].results, .events = POLLIN };
+        }
+    return n;
+}
+
+/* Takes in what comes from the caller. False: the connection is over. */
+static bool read_connection(nghttp2_session *session)
+{
+    uint8_t in[16384];
+    ssize_t n = recv(connection, in, sizeof in, 0);
+
+    return n > 0 && nghttp2_session_mem_recv(session, in, (size_t)n) >= 0;
+}
+
+static bool write_connection(nghttp2_session *session)
+{
+    const uint8_t *out;
+    ssize_t n;
+
+    while ((n = nghttp2_session_mem_send(session, &out)) > 0)
+        if (send(connection, out, (size_t)n, MSG_NOSIGNAL) != n)
+            return false;
+    return true;
+}
+
+/* Until the caller has gone and what it asked for is done. */
+static void serve_connection(int fd)
+{
+    nghttp2_session *session = session_new();
+    struct stream *at[STREAMS_MAX + 1];
+    struct pollfd fds[STREAMS_MAX + 1];
+    nfds_t count;
+
+    connection = fd;
+    while (connection >= 0 || watched(-1, fds, at) > 1) {
+        bool is_over = connection >= 0 && !write_connection(session);
+
+        count = watched(connection, fds, at);
+        if (!is_over && poll(fds, count, -1) < 0 && errno != EINTR)
+            die("poll");
+        for (nfds_t i = 1; i < count && !is_over; i++)
+            if (fds[i].revents)
+                read_result(session, at[i]);
+        if (connection >= 0 && (is_over || (fds[0].revents && !read_connection(session)))) {
+            (void)close(connection);
+            connection = -1;
+        }
     }
 }
 

@@ -11,6 +11,7 @@ on a machine whose agent dies.
 """
 
 import contextlib
+import http.client
 import json
 import os
 import shutil
@@ -311,7 +312,7 @@ class Attacher:
 
     def run(self):
         while not self.is_over.wait(0.05):
-            with contextlib.suppress(OSError):  # the server may be down
+            with contextlib.suppress(OSError, http.client.HTTPException):  # the server may be down
                 for attachment in self.server.get(ATTACHMENTS).json["items"]:
                     self.serve(attachment)
 

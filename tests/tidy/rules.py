@@ -20,16 +20,26 @@ LEVELS = {
     "client": 3,
     "machinery": 3,
     "host": 3,
+    "rpc": 3,
     "plugins": 4,
     "apiserver": 4,
+    "volumes": 4,
     "controllers": 5,
     "scheduler": 5,
     "node": 5,
     "why": 6,
-    "cli": 6,
-    "main": 6,
+    "daemon": 8,
+    "bench": 8,
+    "cli": 8,
+    "main": 8,
 }
-SIDEWAYS = {("machinery", "client"), ("main", "cli"), ("cli", "why")}
+SIDEWAYS = {
+    ("machinery", "client"),
+    ("bench", "daemon"),
+    ("cli", "daemon"),
+    ("cli", "bench"),
+    ("main", "cli"),
+}
 SIM_USERS = {"src/cli/sim.c"}
 
 # Each library has one door.
@@ -43,7 +53,7 @@ LIBRARIES = {
     r"gnutls/.*": {"io", "client", "apiserver"},
     r"zlib\.h": {"apiserver"},
     r"libmount/.*|blkid/.*": {"host"},
-    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins"},
+    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }
@@ -82,7 +92,7 @@ SYSTEM_CALLS = set(
     mount umount umount2 pivot_root chroot
     clock clock_gettime clock_nanosleep gettimeofday time getenv secure_getenv setenv unsetenv
     putenv getrandom getentropy gethostname uname getpid getuid geteuid getlogin getpwnam getpwuid
-    sysconf isatty
+    sysconf isatty abort
     """.split()
 )
 STREAM_CALLS = set(
@@ -96,9 +106,12 @@ DOORS = ("src/io/", "src/host/")
 ALLOWED_CALLS = [
     ("src/main.c", STREAM_CALLS, "speaks to the person at the terminal"),
     ("src/cli/", STREAM_CALLS, "speaks to the person at the terminal"),
+    ("src/bench/", {"printf", "puts", "fflush"}, "prints its table as it is measured"),
     ("src/sim/trace.c", {"puts"}, "a trace that was asked for, as it comes: a run that dies shows where"),
     ("src/sim/world.c", {"fprintf"}, "a simulation that cannot begin says why before it ends"),
+    ("src/sim/", {"abort"}, "a simulation that cannot go on proves nothing, and its trace shows where"),
     ("src/base/log.c", STREAM_CALLS, "the default sink of the log is standard error"),
+    ("src/base/die.c", {"abort", "fprintf"}, "ends the process after a failure that cannot be returned"),
 ]
 
 # Not ours to shape: foreign texts, saved inputs, expected outputs.

@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/check.h"
+#include "cli/check_show.h"
+#include "cli/print.h"
 
 #define WHY_PVC "see 'berth why pvc/db -n shop'\n"
 #define WHY_PV "see 'berth why pv/pv-1'\n"
@@ -750,6 +751,7 @@ TEST(as_json)
     struct checkup x = {
         .all = &world, .usages = &usages, .texts = ARENA_INIT(1 << 20), .stuck_seconds = 300
     };
+    _cleanup_(json_done_p) struct json d = { 0 };
 
     begin();
     put_volume("pv-1", "", "Failed", NULL, "");
@@ -757,7 +759,8 @@ TEST(as_json)
     ASSERT_OK(inventory_tie(&world, &err));
     ASSERT_OK(checkup_run(&x, &err));
     buf_clear(&out);
-    ASSERT_OK(checkup_show_json(&x, &out, &err));
+    json_init(&d, 1 << 20);
+    ASSERT_OK(print_json_checked(&d, checkup_as_json(&x, &d), &out, &err));
     ASSERT_STR(
         "{\n"
         "    \"errors\": 1,\n"

@@ -104,6 +104,31 @@ TEST(keys_are_synced_in_order_and_once)
     ASSERT_INT(2, w.synced_count);
 }
 
+/* Somebody else was first: three times at once, then with the key's delay, until it ends otherwise. */
+TEST(overtaken_key_comes_back_at_once_three_times)
+{
+    _cleanup_(world_done) struct world w;
+
+    world_open(&w, (struct controller_options){ 0 });
+    w.answer = SYNC_OVERTAKEN;
+    add(&w, "a");
+    pass(&w, 0);
+    ASSERT_INT(4, w.synced_count);
+    pass(&w, 4 * NS_PER_MS);
+    ASSERT_INT(4, w.synced_count);
+    pass(&w, NS_PER_MS);
+    ASSERT_INT(5, w.synced_count);
+    pass(&w, 9 * NS_PER_MS);
+    ASSERT_INT(5, w.synced_count);
+    w.answer = SYNC_DONE;
+    pass(&w, NS_PER_MS);
+    ASSERT_INT(6, w.synced_count);
+    w.answer = SYNC_OVERTAKEN; /* all is forgotten */
+    add(&w, "a");
+    pass(&w, 0);
+    ASSERT_INT(10, w.synced_count);
+}
+
 /* spec 3.3: a conflict is tried again at once, with the key's delay. */
 TEST(what_fails_comes_back_later_and_later)
 {

@@ -1,12 +1,17 @@
 /* Free volumes by the nodes that reach them: places, ties, lack of memory; and against a search that looks at
  * every volume, in random worlds. */
-#include "tests/unit/test_kind.h"
+#include "tests/unit/test_stingy.h"
+
+/* NOLINTBEGIN(bugprone-suspicious-include) */
+#include "volumes/buckets.c"
+#include "volumes/claim_lists.c"
+#include "volumes/index.c"
+#include "volumes/node_buckets.c"
+/* NOLINTEND(bugprone-suspicious-include) */
 
 #include "api/claim.h"
 #include "base/rng.h"
-#include "tests/unit/test_stingy.h"
-
-#include "scheduler/free_volumes.c" /* NOLINT(bugprone-suspicious-include) */
+#include "tests/unit/test_kind.h"
 
 #define SEED ((struct hash_seed){ 1, 2 })
 #define TERMS_BYTES 8192
@@ -58,11 +63,42 @@ static struct object *new_node(const char *labels)
     return kind_object(KIND_NODE, buf_cstr(&t));
 }
 
-static int put_row(struct free_volumes *f, const struct row *row)
+static struct volume_index *new_index(void)
+{
+    struct volume_index *f = NULL;
+
+    ASSERT_OK(volume_index_new_by_node(SEED, &f, &err));
+    return f;
+}
+
+/* Free volumes of the class. */
+static bool has_class(const struct volume_index *f, const char *class)
+{
+    const struct volume_bucket *b;
+
+    for (size_t at = 0; (b = map_next(&f->buckets.by_key, &at, NULL));)
+        if (strcmp(b->key + 1, class) == 0)
+            return true;
+    return false;
+}
+
+/* Maps that volumes are in: of label values, and of sets of access modes for what is tied to none. */
+static size_t places(const struct volume_index *f)
+{
+    const struct volume_bucket *b;
+    size_t count = f->buckets.by_node.count;
+
+    for (size_t at = 0; (b = map_next(&f->buckets.by_key, &at, NULL));)
+        for (unsigned i = 0; i < GROUPS_COUNT; i++)
+            count += b->groups[i].count > 0;
+    return count;
+}
+
+static int put_row(struct volume_index *f, const struct row *row)
 {
     _cleanup_(object_unref_p) struct object *o = new_volume(row);
 
-    return free_volumes_put(f, volume_of(o));
+    return volume_index_put(f, volume_of(o), &err);
 }
 
 /* ctx: the name of a volume that is taken, or NULL. */
@@ -72,18 +108,18 @@ static bool is_named(void *ctx, const struct volume *v)
 }
 
 /* The name of the volume that a claim of this size gets on a node of these labels; "" for none. */
-static const char *found(const struct free_volumes *f, const char *size, const char *class,
+static const char *found(const struct volume_index *f, const char *size, const char *class,
                          const char *labels, char *taken)
 {
     static char text[64];
     _cleanup_(object_unref_p) struct object *c = new_claim(size, class), *n = new_node(labels);
-    const struct volume *v = free_volumes_find(f, claim_of(c), &n->labels, is_named, taken);
+    const struct volume *v = volume_index_find_on_node(f, claim_of(c), &n->labels, is_named, taken);
 
     (void)snprintf(text, sizeof text, "%s", v ? v->obj.name : "");
     return text;
 }
 
-#define WORLD _cleanup_(free_volumes_free_p) struct free_volumes *f = free_volumes_new(SEED)
+#define WORLD _cleanup_(volume_index_free_p) struct volume_index *f = new_index()
 #define PUT(...) ASSERT_INT(0, put_row(f, &(struct row){ __VA_ARGS__ }))
 #define ASSERT_FOUND(expected, size, labels) ASSERT_STR(expected, found(f, size, "local", labels, NULL))
 
@@ -99,12 +135,12 @@ TEST(smallest_of_the_node_and_of_all)
     WORLD;
 
     ASSERT_FOUND("", "1Gi", N1);
-    assert_false(free_volumes_has_class(f, "local"));
+    assert_false(has_class(f, "local"));
     PUT("ten", "10Gi", IN("host", "'n1'"));
     PUT("five", "5Gi", IN("host", "'n1'"));
     PUT("other", "2Gi", IN("host", "'n2'"));
     PUT("all", "7Gi");
-    assert_true(free_volumes_has_class(f, "local"));
+    assert_true(has_class(f, "local"));
     ASSERT_FOUND("five", "1Gi", N1);
     ASSERT_FOUND("all", "6Gi", N1);
     ASSERT_FOUND("ten", "8Gi", N1);
@@ -144,10 +180,10 @@ TEST(only_free_ones)
     PUT("p", .is_deleting = true);
     ASSERT_FOUND("", "1Gi", N1);
     PUT("p");
-    free_volumes_remove(f, "p");
-    free_volumes_remove(f, "p");
+    volume_index_remove(f, "p");
+    volume_index_remove(f, "p");
     ASSERT_FOUND("", "1Gi", N1);
-    assert_false(free_volumes_has_class(f, "local"));
+    assert_false(has_class(f, "local"));
 }
 
 /* Another size, other ties, another class: the old place is empty. */
@@ -162,8 +198,8 @@ TEST(moves)
     PUT("p", "3Gi", .class = "gold");
     ASSERT_FOUND("", "1Gi", N2);
     ASSERT_STR("p", found(f, "3Gi", "gold", "", NULL));
-    ASSERT_INT(1, f->buckets.count);
-    ASSERT_INT(1, f->classes.count);
+    ASSERT_INT(1, places(f));
+    ASSERT_INT(1, f->buckets.by_key.count);
 }
 
 /* --- Ties --- */
@@ -173,15 +209,15 @@ TEST(several_terms_and_values)
     WORLD;
 
     PUT("p", "1Gi", IN("host", "'n1','n2'") "," IN("zone", "'a'") "," IN("host", "'n1','n1'"));
-    ASSERT_INT(3, f->buckets.count); /* n1, n2 and a, each once */
+    ASSERT_INT(3, places(f)); /* n1, n2 and a, each once */
     ASSERT_FOUND("p", "1Gi", N1);
     ASSERT_FOUND("p", "1Gi", N2);
     ASSERT_FOUND("p", "1Gi", "'host':'n3','zone':'a'");
     ASSERT_FOUND("p", "1Gi", "'host':'n1','zone':'a'"); /* by two ways */
     ASSERT_FOUND("", "1Gi", "'host':'n3','zone':'b'");
     ASSERT_FOUND("", "1Gi", "");
-    free_volumes_remove(f, "p");
-    ASSERT_INT(0, f->buckets.count);
+    volume_index_remove(f, "p");
+    ASSERT_INT(0, places(f));
 }
 
 /* The tie leaves out what cannot match; the rest of the term is still asked. */
@@ -225,7 +261,7 @@ TEST(terms_that_name_no_values)
         PUT("p", "1Gi", rows[i].terms);
         if ((strcmp(found(f, "1Gi", "local", rows[i].labels, NULL), "p") == 0) != rows[i].is_found)
             fail_msg("%s on %s: %sfound", rows[i].terms, rows[i].labels, rows[i].is_found ? "not " : "");
-        ASSERT_INT(1, f->buckets.count);
+        ASSERT_INT(1, places(f));
     }
 }
 
@@ -241,7 +277,7 @@ TEST(many_ties)
             buf_addf(&terms, "%s'n%u'", i ? "," : "", i);
         buf_add_cstr(&terms, "]}]}");
         PUT("p", "1Gi", buf_cstr(&terms));
-        ASSERT_INT(count == TIES_MAX ? TIES_MAX : 1, f->buckets.count);
+        ASSERT_INT(count == TIES_MAX ? TIES_MAX : 1, places(f));
         ASSERT_FOUND("p", "1Gi", "'host':'n0'");
         ASSERT_FOUND("p", "1Gi", "'host':'n63'");
         ASSERT_FOUND("", "1Gi", "'host':'m'");
@@ -268,14 +304,15 @@ TEST(long_names)
 TEST(a_put_that_fails_changes_nothing)
 {
     static const struct row rows[] = {
-        { "a", "1Gi", IN("host", "'n1','n2'") "," IN("zone", "'a'"), NULL, NULL, NULL, false },
         { "b", "2Gi", NULL, NULL, NULL, NULL, false },
+        { "a", "1Gi", IN("host", "'n1','n2'") "," IN("zone", "'a'"), NULL, NULL, NULL, false },
         { "c", "3Gi", IN("rack", "'1'"), NULL, NULL, "gold", false },
     };
+    struct volume_index *none = NULL;
     WORLD;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        size_t buckets = f->buckets.count, classes = f->classes.count, volumes = f->by_name.count;
+        size_t buckets = places(f), classes = f->buckets.by_key.count, volumes = f->by_name.count;
         unsigned granted = 0;
         int r;
 
@@ -284,13 +321,13 @@ TEST(a_put_that_fails_changes_nothing)
 
             is_stingy = true;
             allocs_left = granted++;
-            r = free_volumes_put(f, volume_of(o));
+            r = volume_index_put(f, volume_of(o), &err);
             is_stingy = false;
             if (r == 0)
                 break;
             ASSERT_INT(-ERR_NO_MEMORY, r);
-            ASSERT_INT(buckets, f->buckets.count);
-            ASSERT_INT(classes, f->classes.count);
+            ASSERT_INT(buckets, places(f));
+            ASSERT_INT(classes, f->buckets.by_key.count);
             ASSERT_INT(volumes, f->by_name.count);
         } while (granted < 100);
         ASSERT_INT(0, r);
@@ -301,7 +338,8 @@ TEST(a_put_that_fails_changes_nothing)
     ASSERT_STR("c", found(f, "1Gi", "gold", "'rack':'1'", NULL));
     is_stingy = true;
     allocs_left = 0;
-    assert_null(free_volumes_new(SEED));
+    ASSERT_INT(-ERR_NO_MEMORY, volume_index_new_by_node(SEED, &none, &err));
+    assert_null(none);
     is_stingy = false;
 }
 
@@ -353,7 +391,7 @@ static struct object *random_volume(struct rng *r, unsigned at)
                                      .class = rng_u64(r) % 4 == 0 ? "gold" : NULL });
 }
 
-static void model_ask(struct rng *r, const struct model *m, const struct free_volumes *f)
+static void model_ask(struct rng *r, const struct model *m, const struct volume_index *f)
 {
     static const char *const nodes[] = { "", N1, N2, "'host':'n3','zone':'a'", "'zone':'a','disk':'x'" };
     char size[16], taken[16];
@@ -364,7 +402,7 @@ static void model_ask(struct rng *r, const struct model *m, const struct free_vo
     c = new_claim(size, rng_u64(r) % 4 == 0 ? "gold" : "local");
     n = new_node(nodes[rng_u64(r) % ARRAY_LEN(nodes)]);
     assert_ptr_equal(model_find(m, claim_of(c), &n->labels, taken),
-                     free_volumes_find(f, claim_of(c), &n->labels, is_named, taken));
+                     volume_index_find_on_node(f, claim_of(c), &n->labels, is_named, taken));
 }
 
 TEST(like_a_search_through_all)
@@ -381,9 +419,9 @@ TEST(like_a_search_through_all)
 
             m.volumes[at] = rng_u64(&r) % 4 ? random_volume(&r, at) : NULL;
             if (m.volumes[at])
-                ASSERT_INT(0, free_volumes_put(f, volume_of(m.volumes[at])));
+                ASSERT_INT(0, volume_index_put(f, volume_of(m.volumes[at]), &err));
             else if (old)
-                free_volumes_remove(f, old->name);
+                volume_index_remove(f, old->name);
             (void)object_unref(old);
             model_ask(&r, &m, f);
         }

@@ -6,7 +6,7 @@
 #include "tests/unit/test_kind.h"
 
 #include "cli/cli.h"
-#include "cli/inventory.h"
+#include "why/inventory.h"
 #include "cli/why.h"
 
 #define WORLD_MADE "2026-01-01T00:00:00Z"

@@ -7,8 +7,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "tests/unit/aborts.h"
 
 static struct error err;
 
@@ -451,6 +453,14 @@ TEST(log_threads_write_whole_lines)
         ASSERT_INT(0, pthread_join(threads[i], NULL));
     ASSERT_INT(ARRAY_LEN(threads) * THREAD_LINES, atomic_load(&whole_lines));
     log_install(NULL);
+}
+
+TEST(die_ends_the_process_with_or_without_a_logger)
+{
+    start(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+    ASSERT_ABORTS(die("nothing left"));
+    log_install(NULL);
+    ASSERT_ABORTS(die("nothing left"));
 }
 
 TEST_MAIN()

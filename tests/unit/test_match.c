@@ -1,7 +1,7 @@
 /* The rules of matching, one by one: small domains whole, the rest as rows. */
 #include "tests/unit/test_kind.h"
 
-#include "api/match.h"
+#include "volumes/match.h"
 
 #define MODES_COUNT 16U
 #define VOLUME_TEXT(meta, spec, status)                                                      \

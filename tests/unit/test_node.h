@@ -378,6 +378,18 @@ static inline void bench_free_part(void *part)
 
 static const struct part_type bench_type = { bench_make, bench_start_part, bench_free_part };
 
+static inline struct agent *bench_agent(void);
+
+/* What the last operation that failed for the volume complained of; NULL for nothing. */
+static inline const char *bench_complaint(const char *volume)
+{
+    struct operation_state s;
+
+    return operations_look(bench_agent()->ops, &(struct operation_key){ volume, "", "" }, &s) && s.failures
+               ? s.message
+               : NULL;
+}
+
 static inline struct agent *bench_agent(void)
 {
     return bench.w.part;

@@ -124,7 +124,7 @@ static void assert_complaint(const char *volume, const char *words)
     char name[512];
 
     (void)snprintf(name, sizeof name, LOCAL "/%s", volume);
-    said = nested_complaint(bench_agent()->ops, &(struct nested_key){ name, "", "" });
+    said = bench_complaint(name);
     assert_non_null(said);
     ASSERT_STR(words, said);
 }
@@ -375,7 +375,7 @@ TEST(attached_device_that_is_still_open_is_in_use)
     ASSERT_GONE(&bench.w, PODS "/p");
     ASSERT_STR("UnmountDevice failed for volume \"d\" : the device is in use when it was no longer expected "
                "to be in use",
-               nested_complaint(bench_agent()->ops, &(struct nested_key){ DISK "/d", "", "" }));
+               bench_complaint(DISK "/d"));
     ASSERT_THERE(&bench.w, DISK "/d", NODE_PATH, "status/volumesInUse/0");
     (void)close(fd);
     pass(130);

@@ -56,7 +56,7 @@ static void dump(struct buf *out)
     ASSERT_SENT(&bench.w.served, 200, "GET", NODE_PATH, NULL);
     buf_addf(out, "in use: %s\n", got(&bench.w.served, "status/volumesInUse/0"));
     buf_addf(out, "volumes %zu, pods %zu, operations %zu, ready %d %d\n", a->world.volumes.count,
-             a->world.pods.count, nested_pending(a->ops), a->has_pods, a->has_attached);
+             a->world.pods.count, operations_pending(a->ops), a->has_pods, a->has_attached);
     buf_add_cstr(out, DEVICES);
     (void)snprintf(path, sizeof path, "%s/plugins", bench.root);
     dump_dirs(path, 0, out);

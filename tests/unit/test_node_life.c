@@ -891,6 +891,92 @@ TEST(restarts_find_the_hooks_state)
     }
 }
 
+/* A pod with the hook set up is killed with its process, its files get the texts (NULL: as they are), and the
+ * server has it no more when the process starts again. */
+static const char *restart_without_pod(struct parts *w, const char *state, const char *manifest)
+{
+    static char uid[64];
+
+    begin_with_hook(w);
+    make_pod(w, POD("p", DATA));
+    (void)snprintf(uid, sizeof uid, "%s", uid_of(w, PATH("p")));
+    process_kill(w);
+    assert_int_equal(unlink(in_dir(toy.dir, "calls")), 0);
+    if (state)
+        put_file(toy_path(uid, "berth.json"), state);
+    if (manifest)
+        put_file(toy_path(uid, "pod.json"), manifest);
+    ASSERT_SENT(&w->served, 200, "DELETE", PATH("p") "?gracePeriodSeconds=0", NULL);
+    process_start(w);
+    toy_rest(w);
+    return uid;
+}
+
+/* More than a megabyte is read like less. */
+TEST(large_state_files_are_read)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
+    struct parts w;
+
+    buf_add_cstr(&text, "{\"pod\":{\"name\":\"from-state\",\"namespace\":\"default\"},\"hook\":\"setUp\","
+                        "\"volumes\":[{\"name\":\"data\",\"path\":\"/somewhere\"}],\"containers\":[0");
+    while (text.len < (size_t)5 << 20)
+        buf_add_cstr(&text, ",{\"name\":\"x\",\"mounts\":[]}");
+    buf_add_cstr(&text, "]}");
+    (void)restart_without_pod(&w, buf_cstr(&text), "{}");
+    ASSERT_STR("teardown default/from-state\n", calls());
+    ASSERT_HAS(text_of(in_dir(toy.dir, "env-teardown")), "VOLUME_DATA=/somewhere\n");
+    ASSERT_INT(1, toy.dropped);
+    toy_finish(&w);
+}
+
+/* Whether something runs cannot be told, nor what: the volumes stay, until the state file can be read or is
+ * removed. */
+TEST(lost_state_files_keep_volumes)
+{
+    static const struct {
+        const char *state;    /* when the process starts */
+        const char *repaired; /* NULL: removed */
+        const char *calls;
+    } rows[] = {
+        { "", NULL, "-" },
+        { "{\"pod\":", NULL, "-" },
+        { "{}", "{\"pod\":{\"name\":\"p\",\"namespace\":\"default\"},\"hook\":\"none\"}", "-" },
+        { "{}", "{\"pod\":{\"name\":\"p\",\"namespace\":\"default\"},\"hook\":\"setUp\"}",
+          "teardown default/p\n" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char uid[64];
+        struct parts w;
+
+        (void)snprintf(uid, sizeof uid, "%s", restart_without_pod(&w, rows[i].state, "damaged"));
+        toy_pass(&w, 600);
+        ASSERT_STR("-", calls());
+        assert_false(agent_pod(toy.agent, uid)->life.is_over);
+        assert_true(exists(toy_path(uid, "volumes/kubernetes.io~empty-dir/data")));
+        if (rows[i].repaired)
+            put_file(toy_path(uid, "berth.json"), rows[i].repaired);
+        else
+            assert_int_equal(unlink(toy_path(uid, "berth.json")), 0);
+        toy_pass(&w, 301);
+        ASSERT_STR(rows[i].calls, calls());
+        assert_false(exists(toy_path(uid, "")));
+        toy_finish(&w);
+    }
+}
+
+/* One of the two files is enough. */
+TEST(lost_state_files_beside_a_pod)
+{
+    struct parts w;
+    const char *uid = restart_without_pod(&w, "{\"pod\":", /* manifest= */ NULL);
+
+    ASSERT_STR("teardown default/p\n", calls());
+    assert_false(exists(toy_path(uid, "")));
+    toy_finish(&w);
+}
+
 /* Not even pod.json is left: the names of the state file must do. */
 TEST(teardown_by_name)
 {

@@ -132,6 +132,12 @@ static inline void toy_free_pod(struct node_pod *p)
     free(p);
 }
 
+const struct node *agent_node(const struct agent *a)
+{
+    (void)a;
+    return NULL;
+}
+
 void agent_drop_pod(struct node_pod *p)
 {
     toy.dropped++;
@@ -324,12 +330,14 @@ static inline void toy_start(void *part)
     ASSERT_OK(host_list_dirs(dir, &arena, &uids, &err));
     for (uint32_t i = 0; i < uids.count; i++) {
         struct node_pod *p = agent_add_pod(a, uids.items[i]);
-        struct buf text = BUF_INIT(1 << 20);
+        struct buf text = BUF_INIT(STATE_BYTES_MAX);
         char path[TEST_PATH_BYTES * 4];
 
         (void)snprintf(path, sizeof path, "%s/%s/berth.json", dir, uids.items[i]);
-        if (io_read_file(path, 1 << 20, &text, &err) == 0)
+        if (io_read_file(path, STATE_BYTES_MAX, &text, &err) == 0 && text.len)
             pod_life_restore(p, buf_str(&text));
+        else if (access(path, F_OK) == 0)
+            pod_life_restore_unreadable(p, "not readable");
         else
             pod_life_restore(p, STR_LIT(""));
         buf_done(&text);

@@ -259,17 +259,17 @@ TEST(own_operations_are_no_losses)
 TEST(loss_during_an_operation_is_noticed_afterwards)
 {
     char uid[64];
-    struct nested_op *op;
-    struct nested_key key;
+    struct operation *op;
+    struct operation_key key;
 
     skip_without_private_mounts();
     mount_one(false, V_MOUNT, uid);
     key = volume_key(bench_mount("d", uid)->volume, NULL);
-    ASSERT_OK(nested_start(bench_agent()->ops, &key, "volume_fs_resize", &op, &err));
+    ASSERT_OK(operations_start(bench_agent()->ops, &key, "volume_fs_resize", &op, &err));
     sh("umount '%s'", pod_file(uid, "volumes/test.io~disk/d"));
     pass(5);
     ASSERT_CALLS("");
-    nested_end(op, 0, NULL);
+    operation_end(op, 0, NULL);
     pass(2);
     ASSERT_CALLS("set-up d p\n");
     ASSERT_STR("True", readiness(uid));

@@ -35,7 +35,7 @@ TEST(attached_volume_is_reported_awaited_and_mounted)
     ASSERT_CALLS("");
     buf_clear(&bench.w.log);
     pass(120);
-    ASSERT_INT(0, nested_pending(bench_agent()->ops)); /* it waits, and asks for nothing meanwhile */
+    ASSERT_INT(0, operations_pending(bench_agent()->ops)); /* it waits, and asks for nothing meanwhile */
     ASSERT_INT(0, requests_of("GET " NODE_PATH));
     report_attached("d");
     pass(1);
@@ -61,7 +61,7 @@ static void on_wait(void *ctx, const struct agent_wait *w)
     t->count++;
     (void)snprintf(t->volume, sizeof t->volume, "%s", w->volume);
     (void)snprintf(t->waits_for, sizeof t->waits_for, "%s", w->waits_for);
-    (void)snprintf(t->complaint, sizeof t->complaint, "%s", w->op.complaint);
+    (void)snprintf(t->complaint, sizeof t->complaint, "%s", w->op.message);
 }
 
 /* node-2: nothing is done before the server has acknowledged that the volume is in use. */
@@ -77,7 +77,7 @@ TEST(volume_that_is_not_reported_in_use_waits)
     put_disk_pod("p", "d", uid);
     pass(30);
     ASSERT_CALLS("");
-    ASSERT_INT(0, nested_pending(bench_agent()->ops));
+    ASSERT_INT(0, operations_pending(bench_agent()->ops));
     struct told told = { 0 };
     assert_true(agent_each_wait(bench_agent(), uid, on_wait, &told));
     ASSERT_INT(1, told.count);

@@ -11,7 +11,7 @@
 
 static const char *complaint_of(const char *volume)
 {
-    return nested_complaint(bench_agent()->ops, &(struct nested_key){ volume, "", "" });
+    return bench_complaint(volume);
 }
 
 /* --- Claims --- */

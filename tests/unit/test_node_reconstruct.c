@@ -493,15 +493,35 @@ TEST(state_files_are_read_with_care)
 
     IN_PODS(k->d,
             "mkdir -p dir/berth.json empty fifo full huge; : > empty/berth.json; mkfifo fifo/berth.json; "
-            "head -c 1048576 /dev/zero > full/berth.json; head -c 1048577 /dev/zero > huge/berth.json");
+            "head -c 16777216 /dev/zero > full/berth.json; head -c 16777217 /dev/zero > huge/berth.json");
     (void)scan(k);
     ASSERT_INT(5, k->found->pods_count);
     for (size_t i = 0; i < 5; i++)
-        ASSERT_INT(i == 3 ? 1048576 : 0, k->found->pods[i].state.len);
-    ASSERT_INT(0, k->found->pods[3].state.s[1048576]);
+        ASSERT_INT(i == 3 ? 16777216 : 0, k->found->pods[i].state.len);
+    ASSERT_INT(0, k->found->pods[3].state.s[16777216]);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(!k->found->pods[i].state_error == (i == 3)); /* an empty one is damaged, too */
+    ASSERT_STR("the state file is empty", k->found->pods[1].state_error);
+    ASSERT_STR("pod 'huge': 'berth.json' is larger than 16777216 bytes", k->found->pods[4].state_error);
     assert_logged(k->d, "part of what is on disk is left out", 3);
     assert_logged(k->d, "pod 'fifo': 'berth.json' is no regular file", 1);
-    assert_logged(k->d, "pod 'huge': 'berth.json' is larger than 1048576 bytes", 1);
+    assert_logged(k->d, "pod 'huge': 'berth.json' is larger than 16777216 bytes", 1);
+}
+
+/* All of them together have a limit; those beyond it are read again when their pods end. */
+TEST(state_files_have_a_limit_together)
+{
+    _cleanup_(bench_free_p) struct bench *k = bench_new(odd_plugins);
+
+    IN_PODS(k->d, "for i in a b c d e none; do mkdir $i; done; "
+                  "for i in a b c d e; do head -c 16777216 /dev/zero > $i/berth.json; done");
+    (void)scan(k);
+    ASSERT_INT(6, k->found->pods_count);
+    for (size_t i = 0; i < 6; i++) {
+        ASSERT_INT(i < 4 ? 16777216 : 0, k->found->pods[i].state.len);
+        assert_true(!k->found->pods[i].state_error == (i != 4));
+    }
+    assert_logged(k->d, "pod 'e': the state files of all pods are too large to be kept", 1);
 }
 
 TEST(too_many_entries_are_left_out)

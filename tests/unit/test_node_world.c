@@ -1,5 +1,6 @@
 /* What the node holds: the order and the life of its records; and what follows from them alone: what a pod
  * still waits for, in words, and what is in use. */
+#include "tests/unit/aborts.h"
 #include "tests/unit/test_node.h"
 #include "tests/unit/test_plugins.h"
 
@@ -343,6 +344,81 @@ TEST(volumes_that_need_no_attachment_are_not_reported)
     ASSERT_CALLS("mount-device d \nset-up d p\n");
     ASSERT_THERE(&bench.w, "-", NODE_PATH, "status/volumesInUse/0");
     bench_close();
+}
+
+/* --- States --- */
+
+/* Every event in every state: N, U and D are none, uncertain and done; - cannot come. */
+TEST(mount_states_follow_their_table)
+{
+    static const struct {
+        enum mount_event event;
+        const char *to; /* from none, from uncertain, from done */
+    } rows[] = {
+        { MOUNT_EVENT_FOUND, "UU-" },          { MOUNT_EVENT_SET_UP, "DDD" },
+        { MOUNT_EVENT_SET_UP_IN_PART, "UUU" }, { MOUNT_EVENT_SET_UP_UNCERTAIN, "UUD" },
+        { MOUNT_EVENT_SET_UP_FAILED, "NND" },  { MOUNT_EVENT_SET_UP_NOT_TRIED, "NUD" },
+        { MOUNT_EVENT_LOST, "--U" },           { MOUNT_EVENT_TEAR_DOWN_UNCERTAIN, "-UU" },
+        { MOUNT_EVENT_TORN_DOWN, "-NN" },
+    };
+    struct node_volume *v;
+    struct node_mount *m;
+
+    assert_int_equal(ARRAY_LEN(rows), MOUNT_EVENT_COUNT);
+    world_open();
+    v = add("p/v");
+    m = world_add_mount(v, &pods[0]);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        for (unsigned from = 0; from < MOUNT_STATE_COUNT; from++) {
+            char expected = rows[i].to[from];
+            enum mount_state to = MOUNT_STATE_COUNT;
+
+            assert_int_equal(rows[i].event, i);
+            m->state = v->device = from;
+            if (expected == '-') {
+                assert_false(mount_state_next(from, rows[i].event, &to));
+                ASSERT_INT(MOUNT_STATE_COUNT, to);
+                ASSERT_ABORTS(mount_set_state(m, rows[i].event));
+                ASSERT_ABORTS(volume_set_device(v, rows[i].event));
+                continue;
+            }
+            assert_true(mount_state_next(from, rows[i].event, &to));
+            ASSERT_INT(expected, "NUD"[to]);
+            mount_set_state(m, rows[i].event);
+            ASSERT_INT(to, m->state);
+            volume_set_device(v, rows[i].event);
+            ASSERT_INT(to, v->device);
+        }
+    m->state = v->device = MOUNT_NONE;
+    world_close();
+}
+
+/* What a failed attempt means, for what was there before and what was not. */
+TEST(mount_events_of_failures)
+{
+    for (int code = 1; code < ERR_COUNT; code++)
+        for (unsigned found = 0; found < 2; found++) {
+            enum mount_event expected = code == ERR_TIMEOUT || code == ERR_CANCELLED
+                                            ? MOUNT_EVENT_SET_UP_UNCERTAIN
+                                        : code == ERR_UNAVAILABLE || found ? MOUNT_EVENT_SET_UP_NOT_TRIED
+                                                                           : MOUNT_EVENT_SET_UP_FAILED;
+
+            ASSERT_INT(expected, mount_event_of_failure(-code, found));
+        }
+}
+
+TEST(pod_stages_follow_their_table)
+{
+    static const char *const followers[] = {
+        [POD_STAGE_VOLUMES] = "PT", [POD_STAGE_PREPARE] = "VSRT", [POD_STAGE_SETUP] = "RT",
+        [POD_STAGE_READY] = "VT",   [POD_STAGE_TEARDOWN] = "C",   [POD_STAGE_CLEANUP] = "",
+    };
+
+    assert_int_equal(ARRAY_LEN(followers), POD_STAGE_COUNT);
+    for (unsigned from = 0; from < POD_STAGE_COUNT; from++)
+        for (unsigned to = 0; to < POD_STAGE_COUNT; to++)
+            if (pod_stage_may_follow(from, to) != (strchr(followers[from], "VPSRTC"[to]) != NULL))
+                fail_msg("from %u to %u", from, to);
 }
 
 TEST_MAIN()

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
 #include "tests/unit/aborts.h"
 
 #define TRACE_BYTES 512
@@ -21,7 +21,6 @@ struct world {
     char trace[TRACE_BYTES]; /* what happened, in order */
     struct operation *op;    /* the last that was started */
     const char *next;        /* on_settled() starts this */
-    bool forgets;            /* on_settled() forgets the key */
     bool ends_inside;        /* of start, with r */
     bool ends_when_cancelled;
     struct operation *other; /* ends when one is cancelled */
@@ -44,6 +43,25 @@ static void note(struct world *w, const char *what, struct str key)
         (w)->trace[0] = '\0';               \
     } while (0)
 
+#define KEY(volume) (&(struct operation_key){ volume, "", "" })
+
+/* When all that failed for a key may be tried again; 0 for now. */
+static void note_retry(void *ctx, const struct operation_state *s)
+{
+    uint64_t *at_ns = ctx;
+
+    if (s->retry_at_ns > *at_ns)
+        *at_ns = s->retry_at_ns;
+}
+
+static uint64_t retry_at_ns(const struct operations *all, const char *key)
+{
+    uint64_t at_ns = 0;
+
+    operations_each(all, KEY(key), note_retry, &at_ns);
+    return at_ns;
+}
+
 static int start(struct world *w, const char *key, const char *name);
 
 static int words(int r, struct error *e)
@@ -57,7 +75,7 @@ static void on_start(void *ctx, struct operation *op)
     struct error e = { 0 };
 
     w->op = op;
-    note(w, "start", operation_key(op));
+    note(w, "start", operation_volume(op));
     if (w->ends_inside)
         operation_end(op, words(w->r, &e), &e);
 }
@@ -66,7 +84,7 @@ static void on_cancel(void *ctx, struct operation *op)
 {
     struct world *w = ctx;
 
-    note(w, "cancel", operation_key(op));
+    note(w, "cancel", operation_volume(op));
     if (w->other)
         operation_end(TAKE(w->other), 0, NULL);
     if (w->ends_when_cancelled)
@@ -100,7 +118,7 @@ static int start(struct world *w, const char *key, const char *name)
         .ctx = w,
     };
 
-    return operations_start(w->all, str_of(key), &work, &err);
+    return operations_run(w->all, KEY(key), &work, &err);
 }
 
 static void on_settled(void *ctx, struct str key)
@@ -108,8 +126,6 @@ static void on_settled(void *ctx, struct str key)
     struct world *w = ctx;
 
     note(w, "settled", key);
-    if (w->forgets)
-        operations_forget(w->all, key);
     if (w->next)
         ASSERT_OK(start(w, "a", TAKE(w->next)));
 }
@@ -120,10 +136,12 @@ static void world_open(struct world *w)
     /* 2026-11-15T19:06:05.790281Z */
     manual_clock_init(&w->clock, 7 * NS_PER_S, INT64_C(1794769565790281000));
     ASSERT_OK(loop_new(&w->clock.clock, &w->loop, &err));
-    ASSERT_OK(operations_new(
-        &(struct operations_options){
-            .loop = w->loop, .clock = &w->clock.clock, .on_settled = on_settled, .ctx = w },
-        &w->all, &err));
+    ASSERT_OK(operations_new(&(struct operations_options){ .loop = w->loop,
+                                                           .clock = &w->clock.clock,
+                                                           .has_delay_per_name = true,
+                                                           .on_settled = on_settled,
+                                                           .ctx = w },
+                             &w->all, &err));
 }
 
 static void world_done(struct world *w)
@@ -161,14 +179,14 @@ TEST(an_operation_runs_and_its_key_is_told)
     world_open(&w);
     ASSERT_OK(start(&w, "a", "provision"));
     ASSERT_TRACE(&w, "start a");
-    assert_true(operations_is_pending(w.all, STR_LIT("a")));
-    assert_false(operations_is_pending(w.all, STR_LIT("b")));
+    assert_true(operations_is_pending(w.all, KEY("a")));
+    assert_false(operations_is_pending(w.all, KEY("b")));
     ASSERT_INT(1, operations_pending(w.all));
     pass(&w, 1000 * NS_PER_S);
     ASSERT_TRACE(&w, "");
     end(&w, 0);
     ASSERT_TRACE(&w, "done well a, release ");
-    assert_false(operations_is_pending(w.all, STR_LIT("a")));
+    assert_false(operations_is_pending(w.all, KEY("a")));
     ASSERT_INT(0, operations_pending(w.all));
     pass(&w, 0);
     ASSERT_TRACE(&w, "settled a");
@@ -183,7 +201,10 @@ TEST(a_second_start_for_a_key_is_refused)
     world_open(&w);
     ASSERT_OK(start(&w, "a", "provision"));
     ASSERT_ERR(ERR_OP_PENDING, start(&w, "a", "provision"));
-    ASSERT_STR("operation in progress", err.msg);
+    ASSERT_STR(
+        "Failed to create operation with name {volumeName:a podName: nodeName:}. An operation with that name "
+        "is already executing.",
+        err.msg);
     ASSERT_ERR(ERR_OP_PENDING, start(&w, "a", "delete"));
     assert_true(error_is_expected(-ERR_OP_PENDING));
     ASSERT_TRACE(&w, "start a");
@@ -243,15 +264,14 @@ TEST(callbacks_may_be_left_out)
     world_open(&w);
     ASSERT_OK(
         operations_new(&(struct operations_options){ .loop = w.loop, .clock = &w.clock.clock }, &bare, &err));
-    ASSERT_OK(operations_start(bare, STR_LIT(""), &work, &err));
+    ASSERT_OK(operations_run(bare, KEY("k"), &work, &err));
     end(&w, -ERR_IO);
-    ASSERT_ERR(ERR_BACKOFF, operations_start(bare, STR_LIT(""), &work, &err));
+    ASSERT_ERR(ERR_BACKOFF, operations_run(bare, KEY("k"), &work, &err));
     pass(&w, NS_PER_S);
-    ASSERT_OK(operations_start(bare, STR_LIT(""), &work, &err));
-    operations_stop(bare);
+    ASSERT_OK(operations_run(bare, KEY("k"), &work, &err));
+    bare = operations_free(bare);
     end(&w, 0);
-    assert_true(operations_are_drained(bare));
-    ASSERT_TRACE(&w, "start , start ");
+    ASSERT_TRACE(&w, "start k, start k");
 }
 
 /* --- Not at once again --- */
@@ -272,22 +292,25 @@ TEST(delays_double_up_to_the_ceiling)
         char expected[64];
 
         fail_now(&w, "a", "provision");
-        ASSERT_INT(w.clock.mono_ns + rows[i].ms * NS_PER_MS, operations_retry_at_ns(w.all, STR_LIT("a")));
+        ASSERT_INT(w.clock.mono_ns + rows[i].ms * NS_PER_MS, retry_at_ns(w.all, "a"));
         pass(&w, rows[i].ms * NS_PER_MS - 1);
         ASSERT_ERR(ERR_BACKOFF, start(&w, "a", "provision"));
-        (void)snprintf(expected, sizeof expected, " (durationBeforeRetry %s)", rows[i].text);
-        ASSERT_STR(expected, strstr(err.msg, " (dur"));
+        (void)snprintf(expected, sizeof expected, " (%s). Last error: \"no luck\".", rows[i].text);
+        ASSERT_STR(expected, strstr(err.msg, " ("));
         ASSERT_TRACE(&w, "");
         pass(&w, 1);
         ASSERT_TRACE(&w, "settled a");
-        ASSERT_INT(0, operations_retry_at_ns(w.all, STR_LIT("a")));
+        ASSERT_INT(0, retry_at_ns(w.all, "a"));
     }
 }
 
 TEST(a_refusal_says_until_when)
 {
     static const char expected[] =
-        "no retries permitted until 2026-11-15T19:06:06.290281Z (durationBeforeRetry 500ms)";
+        "Failed to create operation with name {\"a\" \"\" \"\"}. An operation with that name failed at "
+        "2026-11-15T19:06:05.790281Z. No retries permitted until 2026-11-15T19:06:06.290281Z (500ms). Last "
+        "error: "
+        "\"no luck\".";
     _cleanup_(world_done) struct world w;
 
     world_open(&w);
@@ -302,7 +325,7 @@ TEST(a_refusal_says_until_when)
     manual_clock_set_real(&w.clock, INT64_MAX);
     fail_now(&w, "b", "provision");
     ASSERT_ERR(ERR_BACKOFF, start(&w, "b", "provision"));
-    ASSERT_STR("no retries permitted until 2262-04-11T23:47:16.854775Z (durationBeforeRetry 500ms)", err.msg);
+    assert_non_null(strstr(err.msg, "No retries permitted until 2262-04-11T23:47:16.854775Z (500ms)."));
     manual_clock_set_real(&w.clock, 0);
 }
 
@@ -322,8 +345,8 @@ TEST(the_delay_belongs_to_the_name)
     pass(&w, 500 * NS_PER_MS);
     fail_now(&w, "a", "attach");
     ASSERT_ERR(ERR_BACKOFF, start(&w, "a", "attach"));
-    assert_non_null(strstr(err.msg, "durationBeforeRetry 1s)"));
-    ASSERT_INT(w.clock.mono_ns + NS_PER_S, operations_retry_at_ns(w.all, STR_LIT("a")));
+    assert_non_null(strstr(err.msg, " (1s)."));
+    ASSERT_INT(w.clock.mono_ns + NS_PER_S, retry_at_ns(w.all, "a"));
     ASSERT_OK(start(&w, "b", "attach")); /* and to the key */
     end(&w, 0);
 }
@@ -340,7 +363,7 @@ TEST(a_success_forgets_the_failures)
     ASSERT_OK(start(&w, "a", "provision"));
     end(&w, 0);
     fail_now(&w, "a", "provision");
-    ASSERT_INT(w.clock.mono_ns + 500 * NS_PER_MS, operations_retry_at_ns(w.all, STR_LIT("a")));
+    ASSERT_INT(w.clock.mono_ns + 500 * NS_PER_MS, retry_at_ns(w.all, "a"));
 }
 
 TEST(failures_are_forgotten_after_a_long_rest)
@@ -360,7 +383,7 @@ TEST(failures_are_forgotten_after_a_long_rest)
         pass(&w, rows[i].rest_ns);
         ASSERT_TRACE(&w, "settled a"); /* once: being forgotten is not told */
         fail_now(&w, "a", "provision");
-        ASSERT_INT(w.clock.mono_ns + rows[i].delay_ns, operations_retry_at_ns(w.all, STR_LIT("a")));
+        ASSERT_INT(w.clock.mono_ns + rows[i].delay_ns, retry_at_ns(w.all, "a"));
     }
 }
 
@@ -374,7 +397,7 @@ TEST(an_operation_that_takes_long_remembers_its_failures)
     ASSERT_OK(start(&w, "a", "provision"));
     pass(&w, 3600 * NS_PER_S);
     end(&w, -ERR_TIMEOUT);
-    ASSERT_INT(w.clock.mono_ns + NS_PER_S, operations_retry_at_ns(w.all, STR_LIT("a")));
+    ASSERT_INT(w.clock.mono_ns + NS_PER_S, retry_at_ns(w.all, "a"));
 }
 
 TEST(delays_can_be_set)
@@ -391,47 +414,13 @@ TEST(delays_can_be_set)
     };
     ASSERT_OK(operations_new(&o, &quick, &err));
     for (size_t i = 0; i < ARRAY_LEN(delays_ns); i++) {
-        ASSERT_OK(operations_start(quick, STR_LIT("a"), &work, &err));
+        ASSERT_OK(operations_run(quick, KEY("a"), &work, &err));
         end(&w, -ERR_IO);
-        ASSERT_INT(w.clock.mono_ns + delays_ns[i], operations_retry_at_ns(quick, STR_LIT("a")));
+        ASSERT_INT(w.clock.mono_ns + delays_ns[i], retry_at_ns(quick, "a"));
         pass(&w, delays_ns[i]);
     }
     o.backoff_ns = 11;
     ASSERT_ABORTS((void)operations_new(&o, &quick, &err));
-}
-
-TEST(forgetting_lets_a_key_try_at_once)
-{
-    _cleanup_(world_done) struct world w;
-
-    world_open(&w);
-    operations_forget(w.all, STR_LIT("unknown"));
-    fail_now(&w, "a", "provision");
-    operations_forget(w.all, STR_LIT("a"));
-    ASSERT_INT(0, operations_retry_at_ns(w.all, STR_LIT("a")));
-    ASSERT_TRACE(&w, ""); /* not from inside */
-    pass(&w, 0);
-    ASSERT_TRACE(&w, "settled a");
-    fail_now(&w, "a", "provision");
-    pass(&w, NS_PER_S);
-    ASSERT_TRACE(&w, "settled a");
-    operations_forget(w.all, STR_LIT("a")); /* nothing waited for it */
-    pass(&w, 1000 * NS_PER_S);
-    ASSERT_TRACE(&w, "");
-}
-
-TEST(forgetting_while_it_runs_leaves_it_running)
-{
-    _cleanup_(world_done) struct world w;
-
-    world_open(&w);
-    fail_now(&w, "a", "provision");
-    pass(&w, NS_PER_S);
-    ASSERT_OK(start(&w, "a", "provision"));
-    operations_forget(w.all, STR_LIT("a"));
-    assert_true(operations_is_pending(w.all, STR_LIT("a")));
-    end(&w, -ERR_IO);
-    ASSERT_INT(w.clock.mono_ns + 500 * NS_PER_MS, operations_retry_at_ns(w.all, STR_LIT("a")));
 }
 
 /* --- Being told --- */
@@ -455,19 +444,6 @@ TEST(the_next_may_start_when_the_key_is_told)
     end(&w, 0);
     pass(&w, 0);
     ASSERT_TRACE(&w, "done well a, release , settled a");
-}
-
-TEST(forgetting_when_the_key_is_told)
-{
-    _cleanup_(world_done) struct world w;
-
-    world_open(&w);
-    w.forgets = true;
-    fail_now(&w, "a", "provision");
-    pass(&w, 1000 * NS_PER_S);
-    ASSERT_TRACE(&w, "settled a");
-    fail_now(&w, "a", "provision");
-    ASSERT_INT(w.clock.mono_ns + 500 * NS_PER_MS, operations_retry_at_ns(w.all, STR_LIT("a")));
 }
 
 /* What could not be told because another operation ran is told at its end, however that ends. */
@@ -503,8 +479,8 @@ TEST(what_was_to_be_told_when_another_began_is_not_lost)
     _cleanup_(world_done) struct world w;
 
     world_open(&w);
-    fail_now(&w, "a", "attach");
-    operations_forget(w.all, STR_LIT("a"));
+    ASSERT_OK(start(&w, "a", "attach"));
+    end(&w, 0);
     ASSERT_OK(start(&w, "a", "detach"));
     w.trace[0] = '\0';
     pass(&w, 0);
@@ -515,48 +491,6 @@ TEST(what_was_to_be_told_when_another_began_is_not_lost)
 }
 
 /* --- The end --- */
-
-TEST(stopping_cancels_and_drains)
-{
-    _cleanup_(world_done) struct world w;
-    struct operation *first;
-
-    world_open(&w);
-    fail_now(&w, "c", "provision");
-    ASSERT_OK(start(&w, "d", "provision"));
-    end(&w, 0);
-    ASSERT_OK(start(&w, "b", "provision"));
-    first = w.op;
-    ASSERT_OK(start(&w, "a", "provision"));
-    w.trace[0] = '\0';
-    assert_false(operations_are_drained(w.all));
-    operations_stop(w.all);
-    ASSERT_TRACE(&w, "cancel b, cancel a");
-    ASSERT_ERR(ERR_CANCELLED, start(&w, "e", "provision"));
-    ASSERT_ERR(ERR_CANCELLED, start(&w, "a", "provision"));
-    operation_end(first, 0, NULL);
-    assert_false(operations_are_drained(w.all));
-    end(&w, -ERR_CANCELLED);
-    assert_true(operations_are_drained(w.all));
-    ASSERT_TRACE(&w, "done well b, release , done no luck a, release ");
-    operations_stop(w.all);
-    pass(&w, 1000 * NS_PER_S);
-    ASSERT_TRACE(&w, "");
-}
-
-TEST(what_is_cancelled_may_end_at_once)
-{
-    _cleanup_(world_done) struct world w;
-
-    world_open(&w);
-    w.ends_when_cancelled = true;
-    ASSERT_OK(start(&w, "a", "provision"));
-    ASSERT_OK(start(&w, "b", "provision"));
-    w.trace[0] = '\0';
-    operations_stop(w.all);
-    ASSERT_TRACE(&w, "cancel a, done cancelled a, release , cancel b, done cancelled b, release ");
-    assert_true(operations_are_drained(w.all));
-}
 
 TEST(operations_that_go_leave_theirs_to_end_alone)
 {
@@ -574,26 +508,11 @@ TEST(operations_that_go_leave_theirs_to_end_alone)
     w.all = operations_free(w.all);
     ASSERT_TRACE(&w, "cancel a, cancel b");
     pass(&w, 1000 * NS_PER_S);
-    assert_true(str_is(operation_key(first), "a"));
+    assert_true(str_is(operation_volume(first), "a"));
     operation_end(first, 0, NULL);
     end(&w, -ERR_IO);
     ASSERT_TRACE(&w, "release , release ");
     assert_null(operations_free(NULL));
-    world_done(&w);
-}
-
-TEST(operations_that_go_after_a_stop_cancel_nothing_twice)
-{
-    struct world w;
-
-    world_open(&w);
-    ASSERT_OK(start(&w, "a", "provision"));
-    operations_stop(w.all);
-    w.trace[0] = '\0';
-    w.all = operations_free(w.all);
-    ASSERT_TRACE(&w, "");
-    end(&w, 0);
-    ASSERT_TRACE(&w, "release ");
     world_done(&w);
 }
 
@@ -653,7 +572,7 @@ static size_t random_index(struct str key)
 static void random_start(void *ctx, struct operation *op)
 {
     struct random_world *w = ctx;
-    size_t k = random_index(operation_key(op));
+    size_t k = random_index(operation_volume(op));
 
     assert_null(w->running[k]);
     assert_true(w->clock.mono_ns >= w->retry_at_ns[k]);
@@ -675,7 +594,7 @@ static void random_try(struct random_world *w, size_t k)
     const char key[] = { (char)('a' + k), '\0' };
     const struct operation_work work = { .name = "x", .start = random_start, .ctx = w };
     bool was_running = w->running[k];
-    int r = operations_start(w->all, str_of(key), &work, &err);
+    int r = operations_run(w->all, KEY(key), &work, &err);
 
     if (was_running)
         ASSERT_INT(-ERR_OP_PENDING, r);
@@ -692,7 +611,7 @@ static void random_end(struct random_world *w, size_t k, bool is_well)
         return;
     w->is_owed[k] = true;
     operation_end(op, is_well ? 0 : error_set(&err, ERR_IO, "x"), &err);
-    w->retry_at_ns[k] = operations_retry_at_ns(w->all, str_of(key));
+    w->retry_at_ns[k] = retry_at_ns(w->all, key);
     assert_true(is_well == (w->retry_at_ns[k] == 0));
 }
 
@@ -708,7 +627,7 @@ static void note_state(void *ctx, const struct operation_state *s)
 static const char *states_of(struct world *w, const char *key, struct buf *out)
 {
     buf_clear(out);
-    operations_each_of(w->all, str_of(key), note_state, out);
+    operations_each(w->all, KEY(key), note_state, out);
     return buf_cstr(out);
 }
 
@@ -732,7 +651,7 @@ TEST(what_is_known_of_a_key)
     (void)snprintf(expected, sizeof expected, "x failed 2, from %llu ms, again at %llu ms: '%s'\n",
                    (unsigned long long)(from + 1000), (unsigned long long)(from + 2000), "no luck");
     ASSERT_STR(expected, states_of(&w, "k", &out));
-    operations_forget(w.all, str_of("k"));
+    pass(&w, 2 * OPERATION_BACKOFF_NS_MAX);
     ASSERT_STR("", states_of(&w, "k", &out));
 }
 

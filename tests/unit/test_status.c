@@ -134,6 +134,7 @@ TEST(status_of_every_error_code)
         { ERR_DENIED, 403, "Forbidden", ERR_DENIED },
         { ERR_TOO_LARGE, 413, "RequestEntityTooLarge", ERR_TOO_LARGE },
         { ERR_TIMEOUT, 504, "Timeout", ERR_TIMEOUT },
+        { ERR_UNCERTAIN, 504, "Timeout", ERR_TIMEOUT },
         { ERR_UNAVAILABLE, 503, "ServiceUnavailable", ERR_UNAVAILABLE },
         { ERR_UNSUPPORTED, 501, "NotImplemented", ERR_UNSUPPORTED },
         { ERR_BUSY, 429, "TooManyRequests", ERR_BUSY },

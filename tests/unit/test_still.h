@@ -11,7 +11,7 @@
 #include "scheduler/scheduler.h"
 #include "tests/unit/test_kind.h"
 
-#define STILL_OBJECTS_MAX 64
+#define STILL_OBJECTS_MAX 1200
 #define STILL_TEXT_MAX 8192
 #define STILL_REAL_NS (1767225600 * (int64_t)NS_PER_S) /* 2026-01-01 */
 

@@ -5,7 +5,7 @@
 #include <sys/un.h>
 
 #include "base/cleanup.h"
-#include "cli/supervised.h"
+#include "daemon/supervised.h"
 #include "io/file.h"
 
 #define HEARD_BYTES 1024

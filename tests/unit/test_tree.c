@@ -1,7 +1,8 @@
 /* The tree of `berth tree`: what hangs on what, in lines and as JSON. */
 #include "tests/unit/test_inventory.h"
 
-#include "cli/tree.h"
+#include "cli/print.h"
+#include "cli/tree_show.h"
 
 static const char *shown(const struct tree_selection *what, const struct tree_look *how)
 {
@@ -292,11 +293,13 @@ TEST(as_json)
 {
     _cleanup_(tree_done_p) struct tree t = TREE_INIT;
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(1 << 20);
+    _cleanup_(json_done_p) struct json d = { 0 };
 
     make_many(TREE_ALIKE_MAX + 5, 1);
     ASSERT_OK(tree_build(&world, &(struct tree_selection){ .kind = KIND_CLAIM, .ns = "shop", .name = "db" },
                          &t, &err));
-    ASSERT_OK(tree_show_json(&t, &out, &err));
+    json_init(&d, 1 << 20);
+    ASSERT_OK(print_json_checked(&d, tree_as_json(&t, &d), &out, &err));
     ASSERT_STR(kind_row("{\n"
                         "    'classes': [\n"
                         "        {\n"

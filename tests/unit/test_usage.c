@@ -1,7 +1,7 @@
 /* How full volumes are: both forms of statistics, shares and sizes for people. */
 #include "tests/unit/test_inventory.h"
 
-#include "cli/usage.h"
+#include "why/usage.h"
 
 TEST(shares)
 {

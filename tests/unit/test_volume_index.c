@@ -3,8 +3,8 @@
 #include "tests/unit/test_kind.h"
 
 #include "base/rng.h"
-#include "controllers/binder/index.h"
-#include "controllers/binder/index_int.h"
+#include "volumes/index.h"
+#include "volumes/index_int.h"
 
 /* What the scenarios leave out: RWO, Filesystem, no class, Available, 1Gi. */
 struct volume_row {
@@ -478,7 +478,7 @@ TEST(a_held_volume_is_its_claims)
     ASSERT_MATCH("p", .size = "1Gi");
     ASSERT_DELAYED("p", .class = "any", .selector = "'matchLabels':{'bar':''}"); /* as good as kept */
     ASSERT_MATCH("q", .size = "2Gi");
-    volume_index_let_go(x, "p", NULL);
+    volume_index_release(x, "p", NULL);
     ASSERT_INT(2, volume_index_free_count(x));
     ASSERT_MATCH("p", .name = "other", .uid = "o");
     ASSERT_DELAYED("", .size = "1Gi");
@@ -495,13 +495,13 @@ TEST(a_hold_outlives_changes_of_the_volume)
     ASSERT_MATCH("p", .size = "2Gi");
     PUT("p", "2Gi", .kept_for = "c", .kept_uid = "u");
     ASSERT_MATCH("p", .size = "2Gi");
-    volume_index_let_go(x, "p", NULL);
+    volume_index_release(x, "p", NULL);
     ASSERT_MATCH("p", .size = "2Gi");
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     PUT("p", "2Gi", .kept_for = "other", .kept_uid = "o"); /* somebody else was faster */
     ASSERT_MATCH("", .size = "1Gi");
     ASSERT_MATCH("", .name = "other", .uid = "o"); /* until the loser lets go */
-    volume_index_let_go(x, "p", NULL);
+    volume_index_release(x, "p", NULL);
     ASSERT_MATCH("p", .name = "other", .uid = "o");
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     volume_index_remove(x, "p");
@@ -514,16 +514,16 @@ TEST(holding_what_cannot_be_held)
     WORLD;
 
     ASSERT_INT(-ERR_NOT_FOUND, volume_index_hold(x, "p", "u"));
-    volume_index_let_go(x, "p", NULL);
+    volume_index_release(x, "p", NULL);
     PUT("p", "1Gi");
-    volume_index_let_go(x, "p", NULL);
+    volume_index_release(x, "p", NULL);
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     ASSERT_INT(-ERR_BUSY, volume_index_hold(x, "p", "o"));
     ASSERT_MATCH("p", .size = "1Gi");
-    volume_index_let_go(x, "p", "o"); /* is not that claim's */
+    volume_index_release(x, "p", "o"); /* is not that claim's */
     ASSERT_MATCH("p", .size = "1Gi");
-    volume_index_let_go(x, "p", "u");
+    volume_index_release(x, "p", "u");
     ASSERT_INT(0, volume_index_hold(x, "p", "o"));
     ASSERT_MATCH("", .size = "1Gi");
 }
@@ -544,7 +544,7 @@ TEST(a_volume_that_is_free_before_it_is_available)
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     assert_null(volume_index_get_free(x, "p"));
     volume_index_expect(x, "p", false);
-    volume_index_let_go(x, "p", "u");
+    volume_index_release(x, "p", "u");
     ASSERT_MATCH("", .size = "2Gi");
     volume_index_expect(x, "p", true);
     PUT("p", "2Gi", .kept_for = "other", .kept_uid = "o");
@@ -567,7 +567,7 @@ TEST(a_held_reservation)
     ASSERT_INT(0, volume_index_hold(x, "p", "u"));
     ASSERT_MATCH("p", .size = "1Gi");
     ASSERT_MATCH("", .uid = "next");
-    volume_index_let_go(x, "p", NULL);
+    volume_index_release(x, "p", NULL);
     ASSERT_MATCH("p", .uid = "next");
 }
 
@@ -616,7 +616,7 @@ static void *no_memory(size_t count, size_t bytes)
     return NULL;
 }
 
-/* Fills a table of eight to the brim, so that the next shelf or list makes it grow. */
+/* Fills a table of eight to the brim, so that the next bucket or list makes it grow. */
 static void fill_maps(struct volume_index *x)
 {
     char name[16];
@@ -627,7 +627,7 @@ static void fill_maps(struct volume_index *x)
         (void)snprintf(name, sizeof name, "k%d", i);
         PUT(name, .kept_for = name);
     }
-    ASSERT_INT(6, x->shelves.by_key.count);
+    ASSERT_INT(6, x->buckets.by_key.count);
     ASSERT_INT(6, x->lists.by_key.count);
 }
 
@@ -637,7 +637,7 @@ TEST(no_memory_changes_nothing)
 
     PUT("p", .class = "f0");
     fill_maps(x);
-    x->shelves.by_key.alloc = x->lists.by_key.alloc = no_memory;
+    x->buckets.by_key.alloc = x->lists.by_key.alloc = no_memory;
     ASSERT_ERR(ERR_NO_MEMORY, put_row(x, &(struct volume_row){ "new", .class = "seventh" }));
     ASSERT_ERR(ERR_NO_MEMORY, put_row(x, &(struct volume_row){ "p", .class = "seventh" }));
     ASSERT_ERR(ERR_NO_MEMORY, put_row(x, &(struct volume_row){ "p", .kept_for = "seventh" }));
@@ -676,14 +676,14 @@ TEST(a_stray_finds_its_place_later)
         }
     }
     PUT("k5", .kept_for = "k5");
-    x->shelves.by_key.alloc = x->lists.by_key.alloc = no_memory;
-    volume_index_let_go(x, "p", NULL);
-    volume_index_let_go(x, "q", NULL);
+    x->buckets.by_key.alloc = x->lists.by_key.alloc = no_memory;
+    volume_index_release(x, "p", NULL);
+    volume_index_release(x, "q", NULL);
     ASSERT_MATCH("", .class = "seventh");
     ASSERT_MATCH("", .name = "seventh", .uid = "k0", .class = "none"); /* nobody's, for now */
     PUT("f0", .class = "f0");                                          /* nor with this one */
     ASSERT_MATCH("", .class = "seventh");
-    x->shelves.by_key.alloc = x->lists.by_key.alloc = calloc;
+    x->buckets.by_key.alloc = x->lists.by_key.alloc = calloc;
     PUT("f0", .class = "f0");
     ASSERT_MATCH("p", .class = "seventh");
     ASSERT_MATCH("q", .name = "seventh");
@@ -900,7 +900,7 @@ static void model_change(struct model *m)
     } else {
         const char *holder = m->held_for[slot];
         bool is_any = draw(m, 2);
-        volume_index_let_go(m->x, name, is_any ? NULL : uid);
+        volume_index_release(m->x, name, is_any ? NULL : uid);
         m->held_for[slot] = is_any || (holder && strcmp(holder, uid) == 0) ? NULL : holder;
     }
     assert_ptr_equal(m->slots[slot], volume_index_get(m->x, name));

@@ -4,7 +4,7 @@
 #include "tests/unit/test_why.h"
 
 #include "base/rng.h"
-#include "controllers/binder/index.h"
+#include "volumes/index.h"
 #include "why/claim.h"
 
 #define PAIR_SEEDS 8

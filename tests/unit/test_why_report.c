@@ -401,9 +401,11 @@ static const char *const event_texts[] = {
     "{'metadata':{'name':'g'},'reason':'G','message':'g','type':'Normal'}",
 };
 
-static void each_event(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx)
+static void each_event(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
+                       void *fn_ctx)
 {
     (void)about;
+    (void)slice;
     for (size_t i = 0; i < ARRAY_LEN(event_texts); i++) {
         size_t at = *(const bool *)ctx ? ARRAY_LEN(event_texts) - 1 - i : i;
         struct object *o = kind_object(KIND_EVENT, event_texts[at]);

@@ -19,10 +19,12 @@ struct scene {
     struct why_world w;
 };
 
-static inline void scene_events(void *ctx, const struct object *about, why_event_fn *fn, void *fn_ctx)
+static inline void scene_events(void *ctx, const struct object *about, struct why_event_slice *slice,
+                                why_event_fn *fn, void *fn_ctx)
 {
     const struct still *s = ctx;
 
+    (void)slice;
     for (size_t i = 0; i < s->objects_count; i++)
         if (s->objects[i]->kind->kind == KIND_EVENT &&
             why_event_is_about((const struct event *)(const void *)s->objects[i], about))

@@ -8,69 +8,76 @@
 
 /* A write, how its owner decides, and what became of it. */
 struct writer {
-    struct write write;
+    struct api_write write;
     struct world *world;
     struct rng rng;
-    enum write_verdict verdict; /* about what is there */
-    enum write_verdict verdict_of_nothing;
+    enum api_verdict verdict; /* about what is there */
+    enum api_verdict verdict_of_nothing;
     unsigned decided;
     unsigned ended;
+    enum api_outcome outcome;
     struct client_answer answer;
     char object_uid[16];
     bool restarts;
     bool overflows;
 };
 
-static enum write_verdict writer_decide(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *e)
+static enum api_verdict writer_decide(void *ctx, const struct object *now, struct buf *body, struct error *e)
 {
     struct writer *x = ctx;
-    enum write_verdict verdict = now ? x->verdict : x->verdict_of_nothing;
+    enum api_verdict verdict = now ? x->verdict : x->verdict_of_nothing;
 
     x->decided++;
-    if (verdict == WRITE_REFUSE)
+    if (verdict == API_REFUSE)
         (void)error_set(e, ERR_DENIED, "not ours");
-    if (verdict == WRITE_SEND)
-        buf_addf(body, "%s", now ? now->uid : "new");
+    if (verdict == API_SEND && !now)
+        buf_add_cstr(body, "new");
+    if (verdict == API_SEND && now) {
+        struct merge_patch p;
+
+        merge_patch_begin(&p, body, now);
+        ASSERT_OK(merge_patch_end(&p, &err));
+    }
     if (x->overflows)
         (void)buf_grow(body, WRITE_BODY_BYTES_MAX + 1);
     return verdict;
 }
 
-static void writer_start(struct writer *x, enum client_verb verb, enum write_patience patience);
+static void writer_start(struct writer *x, enum client_verb verb, enum api_patience patience);
 
-static void writer_done(void *ctx, const struct client_answer *a)
+static void writer_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct writer *x = ctx;
 
-    assert_false(write_is_active(&x->write));
+    assert_false(api_write_is_active(&x->write));
     x->ended++;
+    x->outcome = outcome;
     x->answer = *a;
     (void)snprintf(x->object_uid, sizeof x->object_uid, "%s", a->object ? a->object->uid : "");
     if (x->restarts) {
         x->restarts = false;
-        writer_start(x, CLIENT_PATCH, WRITE_FEW_FAST);
+        writer_start(x, CLIENT_PATCH, API_FEW_FAST);
     }
 }
 
-static void writer_start(struct writer *x, enum client_verb verb, enum write_patience patience)
+static void writer_start(struct writer *x, enum client_verb verb, enum api_patience patience)
 {
     unsigned ended = x->ended;
     char name[] = "v";
-    struct write_options o = { .client = x->world->client,
-                               .loop = x->world->loop,
-                               .rng = &x->rng,
-                               .patience = patience,
-                               .request = { .verb = verb, .kind = kind_info(KIND_VOLUME), .name = name },
-                               .decide = writer_decide,
-                               .done = writer_done,
-                               .ctx = x };
+    struct api_write_options o = {
+        .api = { .client = x->world->client, .loop = x->world->loop, .rng = &x->rng },
+        .patience = patience,
+        .request = { .verb = verb, .kind = kind_info(KIND_VOLUME), .name = name },
+        .decide = writer_decide,
+        .done = writer_done,
+        .ctx = x
+    };
 
     if (verb == CLIENT_DELETE)
         o.request.if_uid = "u1";
-    write_start(&x->write, &o);
+    api_write_start(&x->write, &o);
     name[0] = 'x'; /* it was copied */
-    assert_true(write_is_active(&x->write));
+    assert_true(api_write_is_active(&x->write));
     ASSERT_INT(ended, x->ended);
 }
 
@@ -133,7 +140,7 @@ static void answer_lost(struct world *w)
 }
 
 #define GET "GET " PV "/v\n"
-#define PATCH(uid) "PATCH " PV "/v " uid "\n"
+#define PATCH(uid) "PATCH " PV "/v {\"metadata\":{\"uid\":\"" uid "\",\"resourceVersion\":\"5\"}}\n"
 
 /* --- Patches --- */
 
@@ -143,7 +150,7 @@ TEST(patch_reads_decides_and_writes)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     answer_object(w, "u1");
     answer_object(w, "u1");
     assert_text(&w->sent, "0.000 " GET "0.000 " PATCH("u1"));
@@ -155,10 +162,10 @@ TEST(patch_reads_decides_and_writes)
 TEST(patch_may_find_nothing_to_do_or_refuse)
 {
     static const struct {
-        enum write_verdict verdict;
+        enum api_verdict verdict;
         int r;
         const char *uid;
-    } rows[] = { { WRITE_ALREADY, 0, "u1" }, { WRITE_REFUSE, -ERR_DENIED, "" } };
+    } rows[] = { { API_AS_IT_IS, 0, "u1" }, { API_REFUSE, -ERR_DENIED, "" } };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(world_free_p) struct world *w = world_new();
@@ -166,7 +173,7 @@ TEST(patch_may_find_nothing_to_do_or_refuse)
 
         writer_init(&x, w);
         x.verdict = rows[i].verdict;
-        writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+        writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
         answer_object(w, "u1");
         ASSERT_INT(1, x.ended);
         ASSERT_INT(rows[i].r, x.answer.r);
@@ -181,7 +188,7 @@ TEST(patch_of_nothing_is_not_found)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     answer_missing(w);
     ASSERT_INT(-ERR_NOT_FOUND, x.answer.r);
     ASSERT_INT(0, x.decided);
@@ -194,7 +201,7 @@ TEST(conflicts_are_tried_five_times_a_hundredth_of_a_second_apart)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     world_advance_ms(w, 0);
     for (unsigned n = 0; n < 5; n++) {
         at_ns[n] = clock_mono_ns(&w->time.clock);
@@ -224,14 +231,14 @@ TEST(delays_are_spread)
 
         writer_init(&x, w);
         rng_init(&x.rng, seed);
-        writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+        writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
         answer_object(w, "u1");
         answer_conflict(w);
         assert_true(loop_next_timer_ns(w->loop, &at_ns));
         at_ns -= clock_mono_ns(&w->time.clock);
         least = at_ns < least ? at_ns : least;
         most = at_ns > most ? at_ns : most;
-        write_cancel(&x.write);
+        api_write_cancel(&x.write);
     }
     assert_in_range(least, 9 * NS_PER_MS, 9200 * NS_PER_US);
     assert_in_range(most, 10800 * NS_PER_US, 11 * NS_PER_MS);
@@ -243,7 +250,7 @@ TEST(backoff_grows_fivefold_and_gives_up_after_four)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_BACKOFF);
+    writer_start(&x, CLIENT_PATCH, API_BACKOFF);
     for (unsigned n = 0; n < 4; n++) {
         answer_object(w, "u1");
         answer_conflict(w);
@@ -260,7 +267,7 @@ TEST(decision_is_made_on_what_is_there_then)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     answer_object(w, "u1");
     answer_conflict(w);
     world_advance_ms(w, 20);
@@ -278,12 +285,12 @@ TEST(lost_answer_is_looked_up)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     answer_object(w, "u1");
     answer_lost(w);
     ASSERT_INT(0, x.ended);
     world_advance_ms(w, 20);
-    x.verdict = WRITE_ALREADY; /* it had arrived */
+    x.verdict = API_AS_IT_IS; /* it had arrived */
     answer_object(w, "u1");
     ASSERT_INT(1, x.ended);
     ASSERT_INT(0, x.answer.r);
@@ -298,13 +305,15 @@ TEST(second_doubt_is_the_owners)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     answer_object(w, "u1");
     answer_lost(w);
     world_advance_ms(w, 20);
     answer_object(w, "u1");
     answer_lost(w);
+    answer_object(w, "u1"); /* looked at once more before the owner hears */
     ASSERT_INT(1, x.ended);
+    ASSERT_INT(API_UNCERTAIN, x.outcome);
     ASSERT_INT(-ERR_UNAVAILABLE, x.answer.r);
     assert_true(x.answer.may_have_happened);
 }
@@ -323,7 +332,7 @@ TEST(doubt_ends_with_a_look)
         struct writer x;
 
         writer_init(&x, w);
-        writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+        writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
         answer_object(w, "u1");
         answer_lost(w);
         world_advance_ms(w, 20);
@@ -343,7 +352,7 @@ TEST(other_answers_are_told_at_once)
         struct writer x;
 
         writer_init(&x, w);
-        writer_start(&x, verbs[i], WRITE_FEW_FAST);
+        writer_start(&x, verbs[i], API_FEW_FAST);
         if (verbs[i] == CLIENT_PATCH)
             answer_object(w, "u1");
         answer_error(w, 403, ERR_DENIED, false);
@@ -359,7 +368,7 @@ TEST(body_that_does_not_fit_is_an_error)
 
     writer_init(&x, w);
     x.overflows = true;
-    writer_start(&x, CLIENT_CREATE, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_CREATE, API_FEW_FAST);
     world_advance_ms(w, 0);
     ASSERT_INT(-ERR_TOO_LARGE, x.answer.r);
     assert_text(&w->sent, "");
@@ -373,7 +382,7 @@ TEST(create_writes_first)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_CREATE, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_CREATE, API_FEW_FAST);
     answer_object(w, "u1");
     assert_text(&w->sent, "0.000 POST " PV " new\n");
     ASSERT_STR("u1", x.object_uid);
@@ -382,10 +391,10 @@ TEST(create_writes_first)
 TEST(create_of_a_taken_name_is_decided_by_its_owner)
 {
     static const struct {
-        enum write_verdict verdict;
+        enum api_verdict verdict;
         int r;
         const char *uid;
-    } rows[] = { { WRITE_ALREADY, 0, "u1" }, { WRITE_REFUSE, -ERR_DENIED, "" } };
+    } rows[] = { { API_AS_IT_IS, 0, "u1" }, { API_REFUSE, -ERR_DENIED, "" } };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(world_free_p) struct world *w = world_new();
@@ -393,7 +402,7 @@ TEST(create_of_a_taken_name_is_decided_by_its_owner)
 
         writer_init(&x, w);
         x.verdict = rows[i].verdict;
-        writer_start(&x, CLIENT_CREATE, WRITE_FEW_FAST);
+        writer_start(&x, CLIENT_CREATE, API_FEW_FAST);
         answer_error(w, 409, ERR_EXISTS, false);
         world_advance_ms(w, 20);
         answer_object(w, "u1");
@@ -410,7 +419,7 @@ TEST(create_gives_up_at_last)
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_CREATE, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_CREATE, API_FEW_FAST);
     for (unsigned n = 0; n < 5; n++) {
         answer_error(w, 409, ERR_EXISTS, false);
         world_advance_ms(w, 20);
@@ -427,8 +436,8 @@ TEST(create_refused_by_its_owner_sends_nothing)
     struct writer x;
 
     writer_init(&x, w);
-    x.verdict_of_nothing = WRITE_REFUSE;
-    writer_start(&x, CLIENT_CREATE, WRITE_FEW_FAST);
+    x.verdict_of_nothing = API_REFUSE;
+    writer_start(&x, CLIENT_CREATE, API_FEW_FAST);
     world_advance_ms(w, 0);
     ASSERT_INT(1, x.ended);
     ASSERT_INT(-ERR_DENIED, x.answer.r);
@@ -446,7 +455,7 @@ TEST(delete_ends_well_when_the_object_is_gone)
         struct writer x;
 
         writer_init(&x, w);
-        writer_start(&x, CLIENT_DELETE, WRITE_FEW_FAST);
+        writer_start(&x, CLIENT_DELETE, API_FEW_FAST);
         if (missing[i])
             answer_missing(w);
         else
@@ -477,7 +486,7 @@ TEST(delete_looks_who_is_there)
         struct writer x;
 
         writer_init(&x, w);
-        writer_start(&x, CLIENT_DELETE, WRITE_FEW_FAST);
+        writer_start(&x, CLIENT_DELETE, API_FEW_FAST);
         if (i % 2)
             answer_lost(w);
         else
@@ -505,7 +514,8 @@ TEST(delete_of_a_version_tells_the_conflict)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
     struct writer x;
-    struct write_options o = { .client = w->client, .loop = w->loop, .rng = &x.rng };
+    struct api_write_options o = { .api = { .client = w->client, .loop = w->loop, .rng = &x.rng },
+                                   .patience = API_FEW_FAST };
 
     writer_init(&x, w);
     o.request = request_of(CLIENT_DELETE);
@@ -513,17 +523,246 @@ TEST(delete_of_a_version_tells_the_conflict)
     o.request.if_version = "4";
     o.done = writer_done;
     o.ctx = &x;
-    write_start(&x.write, &o);
+    api_write_start(&x.write, &o);
     answer_conflict(w);
     ASSERT_INT(1, x.ended);
     ASSERT_INT(-ERR_CONFLICT, x.answer.r);
+}
+
+/* --- Once: the owner decides again --- */
+
+static void writer_once(struct writer *x, const struct object *o, enum client_verb verb)
+{
+    struct api_write_options w = { .api = { .client = x->world->client, .loop = x->world->loop },
+                                   .request = { .verb = verb },
+                                   .object = o,
+                                   .is_exact = verb == CLIENT_DELETE,
+                                   .body =
+                                       str_of(verb == CLIENT_PATCH ? "{\"metadata\":{\"uid\":\"u1\"}}" : ""),
+                                   .done = writer_done,
+                                   .ctx = x };
+
+    api_write_start(&x->write, &w);
+    assert_true(api_write_is_active(&x->write));
+}
+
+#define ONCE "PATCH " PV "/v {\"metadata\":{\"uid\":\"u1\"}}\n"
+
+TEST(write_of_an_object_as_read_is_sent_at_once)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    struct writer x;
+
+    writer_init(&x, w);
+    writer_once(&x, o, CLIENT_PATCH);
+    assert_true(api_is_writing(&x.write.o.api, o));
+    answer_object(w, "u1");
+    assert_text(&w->sent, "0.000 " ONCE);
+    ASSERT_INT(1, x.ended);
+    ASSERT_INT(API_DONE, x.outcome);
+    ASSERT_STR("u1", x.object_uid);
+    assert_false(api_is_writing(&(struct api){ .client = w->client }, o));
+}
+
+/* What there is now comes with the end; of what is gone, that it is. */
+TEST(owner_decides_again_on_what_is_there_now)
+{
+    static const struct {
+        bool is_lost;
+        const char *uid; /* of what the look finds; NULL: nothing, "": no answer */
+        enum api_outcome outcome;
+        int r;
+    } rows[] = {
+        { false, "u1", API_CONFLICT, -ERR_CONFLICT },    { false, "u2", API_CONFLICT, -ERR_CONFLICT },
+        { false, NULL, API_REFUSED, -ERR_NOT_FOUND },    { false, "", API_CONFLICT, -ERR_CONFLICT },
+        { true, "u1", API_UNCERTAIN, -ERR_UNAVAILABLE }, { true, NULL, API_REFUSED, -ERR_NOT_FOUND },
+        { true, "", API_UNCERTAIN, -ERR_UNAVAILABLE },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+        struct writer x;
+
+        writer_init(&x, w);
+        writer_once(&x, o, CLIENT_PATCH);
+        if (rows[i].is_lost)
+            answer_lost(w);
+        else
+            answer_conflict(w);
+        ASSERT_INT(0, x.ended);
+        if (!rows[i].uid)
+            answer_missing(w);
+        else if (rows[i].uid[0])
+            answer_object(w, rows[i].uid);
+        else
+            answer_error(w, 0, ERR_UNAVAILABLE, false);
+        assert_text(&w->sent, "0.000 " ONCE "0.000 " GET);
+        ASSERT_INT(1, x.ended);
+        ASSERT_INT(rows[i].outcome, x.outcome);
+        ASSERT_INT(rows[i].r, x.answer.r);
+        ASSERT_STR(rows[i].uid ? rows[i].uid : "", x.object_uid);
+    }
+}
+
+TEST(refusal_is_told_whole)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    struct status_info status = { .reason = "Forbidden" };
+    struct client_answer a = answer_of(403, -1);
+    struct writer x;
+
+    writer_init(&x, w);
+    writer_once(&x, o, CLIENT_PATCH);
+    world_advance_ms(w, 0);
+    a.r = error_set(&a.error, ERR_DENIED, "no");
+    a.status = &status;
+    world_end(w, a);
+    ASSERT_INT(API_REFUSED, x.outcome);
+    ASSERT_INT(403, x.answer.http_status);
+    ASSERT_STR("Forbidden", x.answer.status->reason);
+}
+
+TEST(body_that_failed_is_told_later)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    struct writer x;
+
+    writer_init(&x, w);
+    api_write_start(&x.write, &(struct api_write_options){ .api = { .client = w->client, .loop = w->loop },
+                                                           .request = { .verb = CLIENT_PATCH },
+                                                           .object = o,
+                                                           .failed = ERR_TOO_LARGE,
+                                                           .done = writer_done,
+                                                           .ctx = &x });
+    ASSERT_INT(0, x.ended);
+    world_advance_ms(w, 0);
+    ASSERT_INT(API_REFUSED, x.outcome);
+    ASSERT_INT(-ERR_TOO_LARGE, x.answer.r);
+    assert_text(&w->sent, "");
+}
+
+/* The second was decided on what the first has changed: it is not even sent. */
+TEST(writers_of_one_object_take_turns)
+{
+    for (unsigned cancels = 0; cancels < 2; cancels++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        _cleanup_(object_unref_p) struct object *o = volume_of("u1", false), *other = volume_of("u2", false);
+        struct writer first, second, third, fourth;
+
+        writer_init(&first, w);
+        writer_init(&second, w);
+        writer_init(&third, w);
+        writer_init(&fourth, w);
+        writer_once(&first, o, CLIENT_PATCH);
+        writer_once(&second, o, CLIENT_PATCH);
+        writer_once(&third, o, CLIENT_DELETE);
+        writer_once(&fourth, other, CLIENT_PATCH); /* another object's */
+        world_advance_ms(w, 0);
+        assert_text(&w->sent, "0.000 " ONCE "0.000 " ONCE);
+        api_write_cancel(&second.write);
+        if (cancels)
+            api_write_cancel(&first.write);
+        else
+            answer_object(w, "u1");
+        world_advance_ms(w, 0);
+        ASSERT_INT(!cancels, first.ended);
+        ASSERT_INT(0, second.ended);
+        ASSERT_INT(1, third.ended);
+        ASSERT_INT(API_CONFLICT, third.outcome);
+        ASSERT_INT(0, third.answer.http_status);
+        ASSERT_INT(0, fourth.ended);
+        api_write_cancel(&fourth.write);
+    }
+}
+
+/* One that reads first goes on when it is its turn. */
+TEST(patient_writer_waits_and_reads_again)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    struct client_answer a = answer_of(200, -1);
+    struct client_attempt *last;
+    struct writer first, second;
+
+    writer_init(&first, w);
+    writer_init(&second, w);
+    writer_start(&second, CLIENT_PATCH, API_FEW_FAST);
+    world_advance_ms(w, 0);
+    answer_object(w, "u1");
+    answer_conflict(w); /* it waits for its next try */
+    writer_once(&first, o, CLIENT_PATCH);
+    world_advance_ms(w, 20);
+    buf_clear(&w->sent);
+    last = w->scripted.attempts[w->scripted.count - 1]; /* what the second reads */
+    scripted_forget(&w->scripted, last);
+    a.object = o;
+    last->on_end(last, &a);
+    assert_text(&w->sent, "");
+    answer_object(w, "u1"); /* of the first */
+    ASSERT_INT(API_DONE, first.outcome);
+    answer_object(w, "u1");
+    answer_object(w, "u1");
+    assert_text(&w->sent, "0.020 " GET "0.020 " PATCH("u1"));
+    ASSERT_INT(1, second.ended);
+    ASSERT_INT(API_DONE, second.outcome);
+}
+
+TEST(exact_delete_carries_the_version_and_finds_out)
+{
+    static const struct {
+        const char *uid;
+        enum api_outcome outcome;
+    } rows[] = { { "u1", API_CONFLICT }, { "u2", API_ALREADY }, { NULL, API_ALREADY } };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+        struct writer x;
+
+        writer_init(&x, w);
+        writer_once(&x, o, CLIENT_DELETE);
+        world_advance_ms(w, 0);
+        ASSERT_STR("u1", w->scripted.attempts[0]->request->if_uid);
+        ASSERT_STR("5", w->scripted.attempts[0]->request->if_version);
+        answer_conflict(w);
+        if (rows[i].uid)
+            answer_object(w, rows[i].uid);
+        else
+            answer_missing(w);
+        ASSERT_INT(rows[i].outcome, x.outcome);
+    }
+}
+
+TEST(read_is_told_as_it_came)
+{
+    static const int codes[] = { 0, ERR_NOT_FOUND, ERR_UNAVAILABLE };
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        struct writer x;
+
+        writer_init(&x, w);
+        api_read(&x.write, &(struct api){ .client = w->client, .loop = w->loop }, KIND_VOLUME, "", "v",
+                 writer_done, &x);
+        if (codes[i])
+            answer_error(w, 0, (enum err)codes[i], false);
+        else
+            answer_object(w, "u1");
+        assert_text(&w->sent, "0.000 " GET);
+        ASSERT_INT(-codes[i], x.answer.r);
+        ASSERT_INT(codes[i] ? API_REFUSED : API_DONE, x.outcome);
+    }
 }
 
 /* --- Owners --- */
 
 static void reach(struct world *w, struct writer *x, unsigned point)
 {
-    writer_start(x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(x, CLIENT_PATCH, API_FEW_FAST);
     if (point > 0)
         world_advance_ms(w, 0); /* reading */
     if (point > 1)
@@ -543,15 +782,15 @@ TEST(cancelled_write_is_not_heard_of_again)
 
         writer_init(&x, w);
         reach(w, &x, point);
-        write_cancel(&x.write);
-        assert_false(write_is_active(&x.write));
+        api_write_cancel(&x.write);
+        assert_false(api_write_is_active(&x.write));
         ASSERT_INT(0, w->scripted.count);
         assert_false(loop_next_timer_ns(w->loop, &at_ns));
         buf_clear(&w->sent);
         world_advance_ms(w, 60000);
         ASSERT_INT(0, x.ended);
         assert_text(&w->sent, "");
-        write_cancel(&x.write); /* idle */
+        api_write_cancel(&x.write); /* idle */
     }
 }
 
@@ -562,9 +801,9 @@ TEST(write_may_be_started_anew_when_it_ends)
 
     writer_init(&x, w);
     x.restarts = true;
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
     answer_missing(w);
-    assert_true(write_is_active(&x.write));
+    assert_true(api_write_is_active(&x.write));
     answer_object(w, "u1");
     answer_object(w, "u1");
     ASSERT_INT(2, x.ended);
@@ -573,21 +812,21 @@ TEST(write_may_be_started_anew_when_it_ends)
 TEST(promises_of_the_programmer)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
-    struct write_options o = { .client = w->client, .loop = w->loop, .done = writer_done };
-    struct write write = { 0 };
+    struct api_write_options o = { .api = { .client = w->client, .loop = w->loop }, .done = writer_done };
+    struct api_write write = { 0 };
     struct writer x;
 
     writer_init(&x, w);
-    writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST);
-    ASSERT_ABORTS(writer_start(&x, CLIENT_PATCH, WRITE_FEW_FAST));
-    write_cancel(&x.write);
+    writer_start(&x, CLIENT_PATCH, API_FEW_FAST);
+    ASSERT_ABORTS(writer_start(&x, CLIENT_PATCH, API_FEW_FAST));
+    api_write_cancel(&x.write);
     o.request = request_of(CLIENT_DELETE);
-    ASSERT_ABORTS(write_start(&write, &o)); /* of any object of that name */
+    ASSERT_ABORTS(api_write_start(&write, &o)); /* of any object of that name */
     o.request = request_of(CLIENT_PATCH);
-    ASSERT_ABORTS(write_start(&write, &o)); /* without a decision */
+    ASSERT_ABORTS(api_write_start(&write, &o)); /* without a decision */
     o.decide = writer_decide;
     o.request = request_of(CLIENT_GET);
-    ASSERT_ABORTS(write_start(&write, &o));
+    ASSERT_ABORTS(api_write_start(&write, &o));
 }
 
 /* --- Before what cannot be undone --- */
@@ -599,12 +838,12 @@ TEST(only_the_server_proves_that_an_object_is_gone)
     static const enum err failures[] = { ERR_UNAVAILABLE, ERR_TIMEOUT,   ERR_DENIED,   ERR_UNAUTHORIZED,
                                          ERR_UNSUPPORTED, ERR_NO_MEMORY, ERR_INTERNAL, ERR_GONE };
 
-    ASSERT_INT(LIVE_THERE, write_live_of(&there, "u1"));
-    ASSERT_INT(LIVE_GONE, write_live_of(&there, "u2"));
-    ASSERT_INT(LIVE_UNKNOWN, write_live_of(&nothing, "u1"));
-    ASSERT_INT(LIVE_GONE, write_live_of(&(struct client_answer){ .r = -ERR_NOT_FOUND }, "u1"));
+    ASSERT_INT(LIVE_THERE, api_live_of(&there, "u1"));
+    ASSERT_INT(LIVE_GONE, api_live_of(&there, "u2"));
+    ASSERT_INT(LIVE_UNKNOWN, api_live_of(&nothing, "u1"));
+    ASSERT_INT(LIVE_GONE, api_live_of(&(struct client_answer){ .r = -ERR_NOT_FOUND }, "u1"));
     for (size_t i = 0; i < ARRAY_LEN(failures); i++)
-        ASSERT_INT(LIVE_UNKNOWN, write_live_of(&(struct client_answer){ .r = -(int)failures[i] }, "u1"));
+        ASSERT_INT(LIVE_UNKNOWN, api_live_of(&(struct client_answer){ .r = -(int)failures[i] }, "u1"));
 }
 
 TEST_MAIN()

@@ -322,36 +322,36 @@ TEST(machinery_43_annotations_without_preconditions_both_survive)
 
 /* A write whose owner takes a finalizer away. */
 struct owner_of_write {
-    struct write write;
+    struct api_write write;
     struct outcome outcome;
     const char *finalizer; /* to be removed */
     const char *mark;      /* of what a create makes: the annotation that says whose it is */
     unsigned decided;
 };
 
-static enum write_verdict decide_finalizer(void *ctx, const struct object *now, struct buf *body,
-                                           struct error *e)
+static enum api_verdict decide_finalizer(void *ctx, const struct object *now, struct buf *body,
+                                         struct error *e)
 {
     struct owner_of_write *x = ctx;
     struct merge_patch p;
 
     x->decided++;
     if (!object_has_finalizer(now, x->finalizer))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
     merge_patch_remove_finalizer(&p, now, x->finalizer);
-    return merge_patch_end(&p, e) < 0 ? WRITE_REFUSE : WRITE_SEND;
+    return merge_patch_end(&p, e) < 0 ? API_REFUSE : API_SEND;
 }
 
-static void owner_done(void *ctx, const struct client_answer *a)
+static void owner_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct owner_of_write *x = ctx;
 
+    assert_true(api_went_well(outcome) == (a->r == 0));
     outcome_done(&x->outcome, a);
 }
 
-static enum write_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *e)
+static enum api_verdict decide_create(void *ctx, const struct object *now, struct buf *body, struct error *e)
 {
     struct owner_of_write *x = ctx;
 
@@ -361,32 +361,30 @@ static enum write_verdict decide_create(void *ctx, const struct object *now, str
                  "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"m\","
                  "\"annotations\":{\"owner\":\"%s\"}}}",
                  x->mark);
-        return WRITE_SEND;
+        return API_SEND;
     }
     if (object_annotation_is(now, "owner", x->mark))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     (void)error_set(e, ERR_EXISTS, "'m' is somebody else's");
-    return WRITE_REFUSE;
+    return API_REFUSE;
 }
 
 static void write_map(struct world *w, struct owner_of_write *x, enum client_verb verb, const char *uid)
 {
-    struct write_options o = { .client = w->client,
-                               .loop = w->served.loop,
-                               .rng = &w->rng,
-                               .decide = verb == CLIENT_CREATE ? decide_create : decide_finalizer,
-                               .done = owner_done,
-                               .ctx = x };
+    struct api_write_options o = {
+        .api = { .client = w->client, .loop = w->served.loop, .manager = "berth-test", .rng = &w->rng },
+        .patience = API_FEW_FAST,
+        .decide = verb == CLIENT_CREATE ? decide_create : decide_finalizer,
+        .done = owner_done,
+        .ctx = x
+    };
 
-    o.request = (struct client_request){ .verb = verb,
-                                         .kind = kind_info(KIND_CONFIG_MAP),
-                                         .ns = "default",
-                                         .name = "m",
-                                         .if_uid = uid,
-                                         .field_manager = "berth-test" };
-    write_start(&x->write, &o);
+    o.request = (struct client_request){
+        .verb = verb, .kind = kind_info(KIND_CONFIG_MAP), .ns = "default", .name = "m", .if_uid = uid
+    };
+    api_write_start(&x->write, &o);
     world_run(w);
-    assert_false(write_is_active(&x->write));
+    assert_false(api_write_is_active(&x->write));
 }
 
 static const char *finalizers_of(struct world *w)
@@ -560,7 +558,7 @@ static void live_done(void *ctx, const struct client_answer *a)
 {
     struct live_get *x = ctx;
 
-    x->live = write_live_of(a, x->uid);
+    x->live = api_live_of(a, x->uid);
 }
 
 static enum live ask_live(struct world *w, const char *name, const char *uid)

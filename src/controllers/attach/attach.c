@@ -105,7 +105,7 @@ static int open_caches(struct attach *a, struct error *err)
 int attach_new(const struct attach_options *o, struct attach **ret, struct error *err)
 {
     _cleanup_(attach_free_p) struct attach *a = calloc(1, sizeof *a);
-    struct nested_options n = { .loop = o->part.loop, .clock = o->part.clock };
+    struct operations_options n = { .loop = o->part.loop, .clock = o->part.clock };
     int r;
 
     if (!a)
@@ -121,7 +121,7 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     if (r == 0)
         r = part_recorder(&o->part, COMPONENT, &a->recorder, err);
     if (r == 0)
-        r = nested_new(&n, &a->nested, err);
+        r = operations_new(&n, &a->operations, err);
     if (r == 0)
         r = attach_metrics_new(a, err);
     if (r < 0)
@@ -151,7 +151,7 @@ struct attach *attach_free(struct attach *a)
     worlds_done(a);
     csi_attach_done(a);
     loop_undefer(&a->pass);
-    nested_free(a->nested);
+    operations_free(a->operations);
     recorder_free(a->recorder);
     attach_metrics_free(a);
     free(a);

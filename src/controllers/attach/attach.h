@@ -16,8 +16,8 @@
 
 #include "host/mount.h"
 #include "io/pool.h"
-#include "machinery/nested.h"
 #include "machinery/parts.h"
+#include "machinery/pending_operations.h"
 #include "plugins/registry.h"
 
 #define ATTACH_SYNC_PERIOD_NS (60 * NS_PER_S)
@@ -46,7 +46,7 @@ struct attach_wait {
     const char *elsewhere; /* an exclusive one is attached to this node; NULL: to none */
     uint64_t forced_at_ns; /* by the loop: taken from there then, even if it still is in use; 0: never */
     bool is_used_there;    /* the other node says so */
-    struct nested_state op;
+    struct operation_state op;
 };
 typedef void attach_wait_fn(void *ctx, const struct attach_wait *w);
 /* The volumes that the controller attaches for the pod, by their unique names: for explanations. */

@@ -8,7 +8,7 @@
 #include "api/pod.h"
 #include "controllers/attach/attach.h"
 #include "controllers/attach/worlds.h"
-#include "machinery/nested.h"
+#include "machinery/pending_operations.h"
 #include "plugins/csi/request.h"
 
 #define ATTACH_MANAGER "berth-attach-detach"
@@ -39,7 +39,7 @@ struct attach {
     struct informer_handler attachments_handler;
     struct recorder *recorder;
     struct attach_metrics *metrics; /* NULL: nothing is counted */
-    struct nested *nested;
+    struct operations *operations;
     struct worlds worlds;
     TAILQ_HEAD(, attach_op) ops;
     TAILQ_HEAD(, verification) verifications;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
 
@@ -244,7 +245,7 @@ static int write_patch(struct attach *a, struct worlds_node *n, const struct obj
     char number[ATTACH_FENCE_BYTES];
     struct merge_patch p;
 
-    merge_patch_begin(&p, body, o);
+    merge_patch_begin(&p, body, MUTANT("attach-reports-on-any-version") ? NULL : o);
     if (n->is_unproven) {
         attach_fence_number(a, number);
         merge_patch_annotation(&p, ATTACH_FENCE, number);

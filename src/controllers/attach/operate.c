@@ -18,7 +18,7 @@ struct attach_op {
     TAILQ_ENTRY(attach_op) link;
     struct attach_work work;
     struct worlds_pair *pair;
-    struct nested_op *nested;
+    struct operation *pending;
     bool is_attach;
     uint64_t began_ns;
     bool is_not_begun;       /* an attach for which nobody was found */
@@ -47,7 +47,7 @@ static int op_new(struct attach *a, struct worlds_pair *p, const struct held_spe
                   struct attach_op **ret, struct error *err)
 {
     struct attach_op *op = calloc(1, sizeof *op);
-    struct nested_key key = { p->volume->name, "", attach_spec_is_shared(spec) ? p->node->name : "" };
+    struct operation_key key = { p->volume->name, "", attach_spec_is_shared(spec) ? p->node->name : "" };
     int r;
 
     if (!op)
@@ -56,7 +56,7 @@ static int op_new(struct attach *a, struct worlds_pair *p, const struct held_spe
     op->work.attach = a;
     r = attach_work_init(&op->work, a, spec, p->volume->name, p->node->name, err);
     if (r == 0)
-        r = nested_start(a->nested, &key, name, &op->nested, err);
+        r = operations_start(a->operations, &key, name, &op->pending, err);
     if (r < 0) {
         op_free(op);
         return r;
@@ -127,7 +127,7 @@ static void op_end(struct attach_op *op, int r, const struct error *err)
         log_failure(op, name, err);
     attach_metrics_operation(a, &(struct attach_operation){ p->volume->label, name, op->began_ns, r < 0,
                                                             op->work.spec.spec.is_migrated });
-    nested_end(op->nested, r, err);
+    operation_end(op->pending, r, err);
     op_free(op);
     p->is_busy = false;
     if (r < 0)

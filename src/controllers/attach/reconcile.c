@@ -8,16 +8,17 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 
-#define UNMOUNT_PATIENCE_NS (360 * NS_PER_S)
+#define UNMOUNT_PATIENCE_NS ((MUTANT("attach-loses-patience") ? 3 : 360) * NS_PER_S)
 #define MESSAGE_BYTES_MAX 4096
 
 /* One operation at a time: of a volume that may be in several places, for each of them. */
-static struct nested_key key_of(const struct worlds_pair *p, const struct held_spec *spec)
+static struct operation_key key_of(const struct worlds_pair *p, const struct held_spec *spec)
 {
-    return (struct nested_key){ .volume = p->volume->name,
-                                .pod = "",
-                                .node = attach_spec_is_shared(spec) ? p->node->name : "" };
+    return (struct operation_key){ .volume = p->volume->name,
+                                   .pod = "",
+                                   .node = attach_spec_is_shared(spec) ? p->node->name : "" };
 }
 
 /* --- Detaching --- */
@@ -57,7 +58,7 @@ static struct grounds grounds_of(struct attach *a, struct worlds_pair *p)
 static void begin_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,
                          const struct grounds *g)
 {
-    bool verifies = !g->is_late && !g->is_out_of_service;
+    bool verifies = !g->is_late && !g->is_out_of_service && !MUTANT("attach-asks-no-node");
     struct error err;
     int r = attach_operate_detach(a, p, m, verifies, &err);
 
@@ -74,15 +75,15 @@ static void begin_detach(struct attach *a, struct worlds_pair *p, const struct a
 
 static void check_unwanted(struct attach *a, struct worlds_pair *p)
 {
-    struct nested_key key = key_of(p, &p->volume->spec);
+    struct operation_key key = key_of(p, &p->volume->spec);
     struct grounds g;
     struct attach_means m;
     struct error err;
     uint64_t until_ns;
 
-    if (nested_is_pending(a->nested, &key))
+    if (operations_is_pending(a->operations, &key))
         return; /* its end looks again */
-    if (nested_is_waiting(a->nested, &key, OP_DETACH, &until_ns)) {
+    if (operations_is_waiting(a->operations, &key, OP_DETACH, &until_ns)) {
         worlds_mark_at(p->volume, until_ns);
         return;
     }
@@ -108,7 +109,7 @@ static void check_unwanted(struct attach *a, struct worlds_pair *p)
 /* Where else it is attached; NULL for nowhere. */
 static const struct worlds_pair *attached_elsewhere(const struct worlds_pair *p)
 {
-    for (size_t i = 0; i < p->volume->pairs.count; i++)
+    for (size_t i = 0; i < p->volume->pairs.count && !MUTANT("attach-gives-to-two"); i++)
         if (p->volume->pairs.items[i] != p && p->volume->pairs.items[i]->state == PAIR_ATTACHED)
             return p->volume->pairs.items[i];
     return NULL;
@@ -169,10 +170,10 @@ static void begin_attach(struct attach *a, struct worlds_pair *p)
 
 static void check_wanted(struct attach *a, struct worlds_pair *p)
 {
-    struct nested_key key = key_of(p, &p->wanted);
+    struct operation_key key = key_of(p, &p->wanted);
     uint64_t until_ns;
 
-    if (nested_is_pending(a->nested, &key))
+    if (operations_is_pending(a->operations, &key))
         return;
     if (p->state == PAIR_ATTACHED) {
         p->is_detach_asked = false;
@@ -184,7 +185,7 @@ static void check_wanted(struct attach *a, struct worlds_pair *p)
         /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
          * elsewhere is no reason to wait: the storage knows. */
         tell_refusal(a, p);
-    } else if (nested_is_waiting(a->nested, &key, OP_ATTACH, &until_ns)) {
+    } else if (operations_is_waiting(a->operations, &key, OP_ATTACH, &until_ns)) {
         worlds_mark_at(p->volume, until_ns);
     } else {
         begin_attach(a, p);
@@ -226,9 +227,9 @@ static void tell_pair(const struct attach *a, const struct worlds_pair *p, attac
     struct attach_wait w = { .volume = held_spec_name(&p->wanted), .is_attached = p->state == PAIR_ATTACHED };
     const struct worlds_pair *other =
         w.is_attached || attach_spec_is_shared(&p->wanted) ? NULL : attached_elsewhere(p);
-    struct nested_key key = key_of(p, &p->wanted);
+    struct operation_key key = key_of(p, &p->wanted);
 
-    (void)nested_look(a->nested, &key, &w.op);
+    (void)operations_look(a->operations, &key, &w.op);
     if (other) {
         w.elsewhere = other->node->name;
         w.is_used_there = worlds_is_in_use(other);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 
 #define REMEMBERED_JSON_BYTES_MAX ((size_t)4 << 20)
 
@@ -159,7 +160,7 @@ static int recover_one(struct attach *a, const struct attachment *x, struct erro
 {
     if (!x->node_name[0])
         return 0;
-    if (x->volume_name[0])
+    if (x->volume_name[0] && !MUTANT("attach-forgets-attachments"))
         return recover_attachment(a, x, err);
     return x->inline_handle[0] ? recover_inline(a, x, err) : 0;
 }

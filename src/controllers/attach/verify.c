@@ -22,7 +22,7 @@ struct check {
 struct verification {
     TAILQ_ENTRY(verification) link;
     struct attach *attach;
-    struct nested_op *nested;
+    struct operation *op;
     uint64_t began_ns;
     size_t pending;
     size_t count;
@@ -42,7 +42,7 @@ static void verification_end(struct verification *v)
     struct attach *a = v->attach;
 
     attach_metrics_operation(a, &(struct attach_operation){ "<n/a>", OP_VERIFY, v->began_ns, false, false });
-    nested_end(v->nested, 0, NULL);
+    operation_end(v->op, 0, NULL);
     verification_free(v);
 }
 
@@ -107,8 +107,8 @@ static void verify_node(struct attach *a, const struct worlds_node *n)
     for (size_t i = 0; i < n->pairs.count; i++)
         if (is_to_be_checked(n->pairs.items[i]))
             add_check(a, v, n->pairs.items[i]);
-    if (v->count == 0 ||
-        nested_start(a->nested, &(struct nested_key){ "", "", "" }, OP_VERIFY, &v->nested, &err) < 0) {
+    if (v->count == 0 || operations_start(a->operations, &(struct operation_key){ "", "", "" }, OP_VERIFY,
+                                          &v->op, &err) < 0) {
         for (size_t i = 0; i < n->pairs.count; i++)
             n->pairs.items[i]->is_verified = false;
         verification_free(v);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "controllers/attach/attach_int.h"
 
 /* --- Volumes and nodes by name --- */
@@ -428,6 +429,8 @@ void worlds_report(struct worlds_pair *p, bool is_reported)
 
 bool worlds_is_unreported(const struct worlds_pair *p)
 {
+    if (MUTANT("attach-detaches-what-is-reported"))
+        return !p->is_reported;
     return !p->is_reported && p->node->acknowledged >= p->report && !p->node->is_unproven;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_metrics.h"
 
 static bool refers_to(const struct volume *v, const struct claim *c)
@@ -32,7 +33,8 @@ static void note_result(struct binder *b, const struct step *s, const struct cli
 static void on_reserved(struct binder *b, const struct step *s, const struct client_answer *a)
 {
     note_result(b, s, a);
-    volume_index_let_go(b->index, s->target->name, /* claim_uid= */ NULL);
+    if (!MUTANT("binder-keeps-holds"))
+        volume_index_release(b->index, s->target->name, /* claim_uid= */ NULL);
     if (a->r < 0)
         binder_remember(b, claim_key(str_of(round_name(s->round))), s->target->name);
     else
@@ -49,10 +51,11 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     if (round_await_writer(r, &v->obj)) {
         /* Its own until then, where it is nobody else's: of all claims that it is the best match of, one
          * waits for it. */
-        (void)binder_promise(b, claim_key(str_of(round_name(r))), v->obj.name, c->obj.uid);
+        if (!MUTANT("binder-shares-busy-volumes"))
+            (void)binder_promise(b, claim_key(str_of(round_name(r))), v->obj.name, c->obj.uid);
         return;
     }
-    merge_patch_begin(&p, &body, &v->obj);
+    merge_patch_begin(&p, &body, MUTANT("binder-writes-without-version") ? NULL : &v->obj);
     /* A volume that somebody kept for the claim was not chosen by us. */
     if (!volume_is_for(v, c))
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
@@ -66,7 +69,7 @@ static void reserve(struct round *r, const struct volume *v, const struct claim 
     }
     round_patch(r, &v->obj, NULL, &body, "claim-ref", on_reserved, NULL);
     if (!binder_is_writing(b, volume_key(v->obj.name)))
-        volume_index_let_go(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
+        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
 }
 
 /* --- W3 --- */

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "api/pod_claims.h"
+#include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "controllers/binder/ops.h"
@@ -21,7 +23,7 @@
 /* The same words about the same object again. */
 #define TELL_AGAIN_NS (300 * NS_PER_S)
 #define DOC_BYTES_MAX ((size_t)64 << 20)
-#define KEY_BYTES_MAX 600
+#define KEY_BYTES_MAX WORK_KEY_BYTES_MAX
 
 /* --- Keys --- */
 
@@ -100,46 +102,47 @@ struct binder_sight binder_sight(const struct binder *b)
                                   .ctx = (void *)(uintptr_t)b };
 }
 
-/* Its own syncs, where they fail. */
-static void each_sync(const struct binder *b, const struct object *about, operation_state_fn *fn, void *ctx)
+bool binder_look_at_sync(const struct binder *b, const struct object *about, struct operation_state *ret)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(KEY_BYTES_MAX);
-    struct binder_key k = { about->kind->kind == KIND_VOLUME ? BINDER_VOLUMES : BINDER_CLAIMS, { 0 } };
+    struct binder_key k = work_key_of(about, &name);
     const struct workqueue *q = controller_queue(b->queues[k.queue]);
-    const struct key_state *s;
+    const struct key_state *s = binder_find_state(b, k);
 
-    object_key(about, &name);
-    k.name = buf_str(&name);
-    s = binder_find_state(b, k);
-    if (workqueue_failures(q, k.name) > 0)
-        fn(ctx, &(struct operation_state){ .name = "sync",
-                                           .failures = workqueue_failures(q, k.name),
-                                           .retry_at_ns = workqueue_due_ns(q, k.name),
-                                           .message = s && s->failure ? s->failure : "" });
+    *ret = (struct operation_state){ .name = "sync",
+                                     .failures = workqueue_failures(q, k.name),
+                                     .retry_at_ns = workqueue_due_ns(q, k.name),
+                                     .message = s && s->failure ? s->failure : "" };
+    return ret->failures > 0;
+}
+
+bool binder_look_at_operation(const struct binder *b, const struct object *about, struct operation_state *ret)
+{
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX + 64);
+
+    work_key_format_operation(about, &key);
+    return operations_look(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, ret);
 }
 
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
                            void *ctx)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX + 64);
+    struct operation_state sync;
 
-    op_key(about, &key);
-    operations_each_of(b->operations, buf_str(&key), fn, ctx);
-    each_sync(b, about, fn, ctx);
+    work_key_format_operation(about, &key);
+    operations_each(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, fn, ctx);
+    if (binder_look_at_sync(b, about, &sync))
+        fn(ctx, &sync);
 }
 
 /* --- What is remembered --- */
-
-static void state_key(struct binder_key k, char to[static KEY_BYTES_MAX])
-{
-    (void)snprintf(to, KEY_BYTES_MAX, "%c/%.*s", k.queue == BINDER_VOLUMES ? 'v' : 'c', STR_ARG(k.name));
-}
 
 struct key_state *binder_find_state(const struct binder *b, struct binder_key k)
 {
     char key[KEY_BYTES_MAX];
 
-    state_key(k, key);
+    work_key_format(k, key);
     return map_get(&b->states, str_of(key));
 }
 
@@ -150,13 +153,13 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
 
     if (s)
         return s;
-    state_key(k, key);
+    work_key_format(k, key);
     s = calloc(1, sizeof *s + strlen(key) + 1);
     if (!s)
-        abort();
+        die("no memory for the binder's state of a key: it would never be processed again");
     memcpy(s->key, key, strlen(key));
     if (map_put(&b->states, str_of(s->key), s, NULL) < 0)
-        abort();
+        die("no memory for the binder's state of a key: it would never be processed again");
     return s;
 }
 
@@ -174,7 +177,7 @@ void binder_forget(struct binder *b, struct binder_key k)
     char key[KEY_BYTES_MAX];
     struct key_state *s;
 
-    state_key(k, key);
+    work_key_format(k, key);
     s = map_remove(&b->states, str_of(key));
     if (s)
         state_free(s);
@@ -233,7 +236,7 @@ void binder_remember(struct binder *b, struct binder_key claim, const char *volu
     free((void *)(uintptr_t)s->offered);
     s->offered = strdup(volume);
     if (!s->offered)
-        abort(); /* nobody else would be woken for the volume */
+        die("no memory to remember an assumed volume: nothing would wake its claim");
 }
 
 bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid)
@@ -247,7 +250,7 @@ bool binder_promise(struct binder *b, struct binder_key claim, const char *volum
     assert(!s->promised_to); /* a sync begins by ending the last one */
     s->promised_to = strdup(claim_uid);
     if (!s->promised_to)
-        abort(); /* the hold would never end */
+        die("no memory to remember an assumed volume: its hold would never end");
     return true;
 }
 
@@ -258,7 +261,7 @@ void binder_end_promise(struct binder *b, struct binder_key claim)
 
     if (!uid)
         return;
-    volume_index_let_go(b->index, s->offered, uid);
+    volume_index_release(b->index, s->offered, uid);
     free((void *)(uintptr_t)uid);
 }
 
@@ -303,8 +306,9 @@ static void on_volume(struct binder *b, const struct object *o)
     struct error err;
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
-        abort(); /* a volume that is not in the index would never be matched */
-    binder_expect(b, o->name);
+        die("no memory to index a volume: it would never be matched");
+    if (!MUTANT("binder-waits-for-available"))
+        binder_expect(b, o->name);
     binder_add_volume(b, o->name);
     add_claims_naming(b, o->name);
     binder_offer(b, o->name);
@@ -536,20 +540,13 @@ static void sweep(void *ctx)
 static void on_settled(void *ctx, struct str key)
 {
     struct binder *b = ctx;
-    enum binder_queue queue = key.s[0] == 'v' ? BINDER_VOLUMES : BINDER_CLAIMS;
-    struct str name = { key.s + 2, key.len - 2 };
-    struct key_state *s;
+    struct binder_key k = work_key_parse_operation(key);
+    struct key_state *s = binder_find_state(b, k);
 
-    assert(key.len > 2);
-    /* Behind the last '/' is the uid. */
-    while (name.len && name.s[name.len - 1] != '/')
-        name.len--;
-    name.len -= name.len > 0;
-    s = binder_find_state(b, (struct binder_key){ queue, name });
     if (!s || !s->waits_for_operation)
         return;
     s->waits_for_operation = false;
-    binder_add(b, queue, name);
+    binder_add(b, k.queue, k.name);
 }
 
 static bool is_started(void *ctx)
@@ -616,7 +613,11 @@ static int make_queues(struct binder *b, struct error *err)
 static int make_parts(struct binder *b, struct error *err)
 {
     struct operations_options ops = {
-        .loop = b->o.part.loop, .clock = b->o.part.clock, .on_settled = on_settled, .ctx = b
+        .loop = b->o.part.loop,
+        .clock = b->o.part.clock,
+        .has_delay_per_name = true,
+        .on_settled = on_settled,
+        .ctx = b,
     };
     uint64_t seed = part_seed(&b->o.part, "binder");
     struct hash_seed hash = { seed, ~seed };

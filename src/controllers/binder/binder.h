@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "controllers/binder/decide.h"
-#include "machinery/operations.h"
 #include "machinery/parts.h"
+#include "machinery/pending_operations.h"
 #include "plugins/plugin.h"
 #include "plugins/reclaim_guard.h"
 
@@ -37,8 +37,13 @@ void binder_start(struct binder *b);
 
 /* What it decides from: for who explains its decisions. Valid for this turn of the loop. */
 struct binder_sight binder_sight(const struct binder *b);
-/* What it does for a claim or volume (provisioning, deleting, recycling), or will try again; "sync" are the
- * looks and writes that the other names have in common. */
+/* The operation of a claim (provisioning) or volume (deleting, recycling) that runs or failed last. False:
+ * none is known. */
+bool binder_look_at_operation(const struct binder *b, const struct object *about,
+                              struct operation_state *ret);
+/* The looks and writes that its operations have in common. False: the last did not fail. */
+bool binder_look_at_sync(const struct binder *b, const struct object *about, struct operation_state *ret);
+/* All of these that are known. */
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
                            void *ctx);
 

@@ -4,21 +4,20 @@
 
 #include <sys/queue.h>
 
-#include "api/match.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "controllers/binder/binder.h"
 #include "controllers/binder/decide.h"
-#include "controllers/binder/index.h"
 #include "controllers/binder/waiting.h"
+#include "controllers/binder/work_key.h"
 #include "machinery/controller.h"
 #include "machinery/merge_patch.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
+#include "volumes/index.h"
+#include "volumes/match.h"
 
 #define BINDER_FIELD_MANAGER "berth-binder"
 #define BINDER_BODY_BYTES_MAX ((size_t)1 << 20)
-
-enum binder_queue { BINDER_CLAIMS, BINDER_VOLUMES, BINDER_QUEUE_COUNT };
 
 struct binder_metrics;
 struct round;
@@ -51,11 +50,6 @@ struct binder {
 };
 
 /* --- Keys (binder.c) --- */
-
-struct binder_key {
-    enum binder_queue queue;
-    struct str name; /* as the queue has it */
-};
 
 static inline struct binder_key claim_key(struct str key)
 {

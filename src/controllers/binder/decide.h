@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 #include "api/class.h"
-#include "api/match.h"
 #include "api/pod.h"
 #include "base/error.h"
 #include "machinery/informer.h"
 #include "plugins/plugin.h"
+#include "volumes/match.h"
 
 /* So long a claim whose class does not exist is not bound to a volume with node affinity: the class may be on
  * its way, and may say that a pod's node comes first. */

@@ -3,22 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/die.h"
 #include "plugins/op_job.h"
-
-void op_key(const struct object *o, struct buf *out)
-{
-    buf_add_cstr(out, o->kind->kind == KIND_VOLUME ? "v/" : "c/");
-    object_key(o, out);
-    buf_addf(out, "/%s", o->uid);
-}
-
-/* The key of the queue that the object is in; the text is name's. */
-static struct binder_key key_of(const struct object *o, struct buf *name)
-{
-    object_key(o, name);
-    return (struct binder_key){ o->kind->kind == KIND_VOLUME ? BINDER_VOLUMES : BINDER_CLAIMS,
-                                buf_str(name) };
-}
 
 /* The operation has been told its end. */
 static void on_release(void *ctx)
@@ -59,18 +45,18 @@ void op_start(struct round *r, const struct object *about, const char *name,
     struct error err;
 
     if (!x)
-        abort();
+        die("no memory for an operation of the binder: its claim or volume would never be processed again");
     x->binder = b;
     x->plugin = plugin;
     x->about = object_ref(about);
     x->body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     x->work.volume = BUF_INIT(BINDER_BODY_BYTES_MAX);
     TAILQ_INSERT_TAIL(&b->ops, x, link);
-    op_key(about, &key);
-    if (operations_start(b->operations, buf_str(&key), &work, &err) == 0)
+    work_key_format_operation(about, &key);
+    if (operations_run(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, &work, &err) == 0)
         return;
     on_release(x);
-    binder_state(b, key_of(about, &queue_key))->waits_for_operation = true;
+    binder_state(b, work_key_of(about, &queue_key))->waits_for_operation = true;
     round_rest(r, error_name(err.code));
 }
 
@@ -78,7 +64,7 @@ void op_again(struct binder_op *x)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(1024);
 
-    binder_state(x->binder, key_of(x->about, &name))->waits_for_operation = true;
+    binder_state(x->binder, work_key_of(x->about, &name))->waits_for_operation = true;
 }
 
 void op_end(struct binder_op *x, int r, const struct error *err)

@@ -25,9 +25,6 @@ struct binder_op {
     char *name;      /* of the volume */
 };
 
-/* A key for operations: "v/NAME/UID", "c/NS/NAME/UID". */
-void op_key(const struct object *o, struct buf *out);
-
 /* Begins one for the round's object, unless it runs already or waits for its next try. */
 void op_start(struct round *r, const struct object *about, const char *name,
               const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op));

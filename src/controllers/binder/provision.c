@@ -12,6 +12,7 @@
 #include "api/migration.h"
 #include "api/patch.h"
 #include "api/pod_claims.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "controllers/binder/binder_metrics.h"
 
@@ -397,7 +398,7 @@ static void start_provision(void *ctx, struct operation *op)
     x->op = op;
     x->class = object_ref(informer_get(x->binder->classes, "", claim_of(x->about)->class));
     if (asprintf(&x->name, "pvc-%s", x->about->uid) < 0)
-        abort();
+        die("no memory for the name of a volume to be provisioned: its claim would wait for ever");
     op_get_volume(x, x->name, on_volume_looked_for);
 }
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/binder/binder_metrics.h"
 
 /* Conflicts that are answered by looking again at once; then the key's delay holds. */
@@ -69,7 +71,8 @@ static void step_wake_waiters(struct step *s)
     map_done(&s->waiting);
     while ((w = TAILQ_FIRST(&s->waiters))) {
         TAILQ_REMOVE(&s->waiters, w, link);
-        binder_add(s->round->binder, w->queue, str_of(w->key + 2));
+        if (!MUTANT("binder-forgets-waiters"))
+            binder_add(s->round->binder, w->queue, str_of(w->key + 2));
         free(w);
     }
 }
@@ -123,7 +126,7 @@ struct round *round_begin(struct binder *b, struct binder_key k)
     struct round *r = calloc(1, sizeof *r + k.name.len + 1);
 
     if (!r)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a binder key: it would never be processed again");
     r->binder = b;
     r->queue = k.queue;
     r->is_syncing = true;
@@ -306,7 +309,7 @@ static void step_add_waiter(struct step *s, const struct round *r)
     struct step_waiter *w = calloc(1, sizeof *w + len + 3);
 
     if (!w)
-        abort(); /* a key that is lost would never be looked at again */
+        die("no memory for a waiting binder key: it would never be processed again");
     w->queue = r->queue;
     w->key[0] = r->queue == BINDER_VOLUMES ? 'v' : 'c';
     w->key[1] = '/';
@@ -316,7 +319,7 @@ static void step_add_waiter(struct step *s, const struct round *r)
         return;
     }
     if (map_put(&s->waiting, str_of(w->key), w, NULL) < 0)
-        abort();
+        die("no memory for a waiting binder key: it would never be processed again");
     TAILQ_INSERT_TAIL(&s->waiters, w, link);
 }
 
@@ -419,6 +422,6 @@ void *round_keep(struct round *r, const char *text)
     char *copy = arena_dup(&r->arena, str_of(text));
 
     if (!copy)
-        abort(); /* out of memory: the ceiling is above what any text of an object can have */
+        die("no memory for a name that the binder must keep until the answer");
     return copy;
 }

@@ -5,6 +5,7 @@
 
 #include "api/pod.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "base/vec.h"
 #include "controllers/binder/binder_metrics.h"
 
@@ -247,6 +248,8 @@ static enum sync_result sync_bound(struct round *r, const struct claim *c, const
         lose(r, c, &lost_reference);
     else if (has_volume && (!is_lost || !d->volume->claim.is_set))
         return bind_pair(r, d->volume, c); /* as a rule there is nothing to write */
+    else if (has_volume == is_lost && MUTANT("binder-cries-lost"))
+        is_lost ? bind_steps(r, d->volume, c) : lose(r, c, d->volume ? &misbound : &lost_volume);
     else if (has_volume == is_lost)
         round_get(r, KIND_VOLUME, "", c->volume_name, on_volume, round_keep(r, c->obj.uid));
     return round_end(r);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/mutant.h"
+
 /* How long a volume that nobody has waits for claims that are in the queue. */
 #define CLAIMS_FIRST_NS (20 * NS_PER_MS)
 
@@ -63,7 +65,8 @@ static void sync_unclaimed(struct round *r, const struct volume *v)
         binder_add_claim(b, c->obj.ns, c->obj.name);
         return;
     }
-    if (!v->claim.is_set && workqueue_depth(controller_queue(b->queues[BINDER_CLAIMS])) > 0) {
+    if (!v->claim.is_set && workqueue_depth(controller_queue(b->queues[BINDER_CLAIMS])) > 0 &&
+        !MUTANT("binder-forgets-waiters")) {
         /* One of the claims that wait for their turn may take it, and spares us the write. */
         workqueue_add_after(controller_queue(b->queues[BINDER_VOLUMES]), str_of(v->obj.name),
                             CLAIMS_FIRST_NS);
@@ -177,7 +180,7 @@ enum sync_result sync_volume(struct binder *b, struct str key)
     c = binder_claim(b, v->claim.ns, v->claim.name);
     if (c && is_claim(c, v) && !is_let_go(v))
         sync_claimed(r, v, c);
-    else if (is_let_go(v) && !(c && is_claim(c, v)))
+    else if ((is_let_go(v) && !(c && is_claim(c, v))) || MUTANT("binder-releases-unasked"))
         sync_claimed(r, v, NULL);
     else
         round_get(r, KIND_CLAIM, v->claim.ns, v->claim.name, on_claim, round_keep(r, v->obj.uid));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/die.h"
 #include "base/map.h"
 #include "base/omap.h"
 
@@ -27,12 +28,14 @@ struct waiting {
     struct omap by_key;
 };
 
+#define NO_MEMORY_FOR_CLAIM "no memory to remember a claim that waits for a volume: no volume would wake it"
+
 static char *must_print(const char *a, char sep, const char *b)
 {
     char *text = NULL;
 
     if (asprintf(&text, "%s%c%s", a, sep, b) < 0)
-        abort();
+        die(NO_MEMORY_FOR_CLAIM);
     return text;
 }
 
@@ -41,7 +44,7 @@ static char *bucket_key(const char *class, unsigned mode, const char *attributes
     char *text = NULL;
 
     if (asprintf(&text, "%s\n%u\n%s\n%u", class, mode, attributes_class, (unsigned)wants) < 0)
-        abort();
+        die(NO_MEMORY_FOR_CLAIM);
     return text;
 }
 
@@ -133,11 +136,11 @@ static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim
     }
     k = calloc(1, sizeof *k);
     if (!k)
-        abort();
+        die(NO_MEMORY_FOR_CLAIM);
     k->key = key;
     omap_init(&k->by_request, (struct omap_order){ cmp_request, cmp_request, NULL });
     if (map_put(&w->buckets, str_of(k->key), k, NULL) < 0)
-        abort();
+        die(NO_MEMORY_FOR_CLAIM);
     return k;
 }
 
@@ -148,13 +151,13 @@ void waiting_put(struct waiting *w, const struct claim *c, enum wants wants)
     waiting_remove(w, c->obj.ns, c->obj.name);
     x = calloc(1, sizeof *x);
     if (!x)
-        abort();
+        die(NO_MEMORY_FOR_CLAIM);
     x->claim = claim_of(object_ref(&c->obj));
     x->key = must_print(c->obj.ns, '/', c->obj.name);
     x->bucket = wants != WANTS_NO_VOLUME ? bucket_for(w, c, wants) : NULL;
     if (map_put(&w->waiters, str_of(x->key), x, NULL) < 0 || omap_insert(&w->by_key, 0, x) < 0 ||
         (x->bucket && omap_insert(&x->bucket->by_request, request_rank(x), x) < 0))
-        abort();
+        die(NO_MEMORY_FOR_CLAIM);
 }
 
 void waiting_remove(struct waiting *w, const char *ns, const char *name)

@@ -9,10 +9,10 @@
 
 #include <stddef.h>
 
-#include "api/match.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/siphash.h"
+#include "volumes/match.h"
 
 struct waiting;
 

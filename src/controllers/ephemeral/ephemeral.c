@@ -5,8 +5,7 @@
 
 #include "api/pod_claims.h"
 #include "base/log.h"
-#include "machinery/steps.h"
-#include "machinery/write.h"
+#include "machinery/parts.h"
 
 #define QUEUE "ephemeral_volume"
 
@@ -16,7 +15,6 @@ struct ephemeral {
     struct informer_handler pods_handler;
     struct informer_handler claims_handler;
     struct controller *controller;
-    struct steps steps;
     struct recorder *recorder;
     struct metric *creates; /* NULL: nothing is counted */
     struct metric *failures;
@@ -108,50 +106,40 @@ static void count(struct metric *m)
         metric_add(m, 1);
 }
 
-static enum sync_result fail(const struct ephemeral *e, const struct pod *p, const struct pod_volume *v,
-                             const struct error *err)
+static void on_created(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
 {
-    count(e->failures);
-    recorder_event(e->recorder, &p->obj, EVENT_WARNING, "FailedBinding",
-                   "ephemeral volume %s: create PVC %s: %s", v->name, v->claim_name, err->msg);
-    return SYNC_AGAIN;
-}
-
-static enum sync_result on_created(void *ctx, struct str key, const struct client_answer *a)
-{
-    struct ephemeral *e = ctx;
-    const struct object *o = informer_get_key(e->pods, key);
+    struct ephemeral *e = x->sync->ctx;
+    const struct object *o = informer_get_key(e->pods, str_of(x->sync->key));
     const struct pod_volume *v = o ? missing_of(e, pod_of(o)) : NULL;
 
-    if (a->r == 0)
-        controller_add(e->controller, key); /* the pod's next volume */
-    if (a->r == 0 || !v)
-        return SYNC_DONE; /* the pod went meanwhile, or the claim came */
-    if (a->r == -ERR_EXISTS) {
-        /* The cache does not have it yet: ours by a lost answer, or somebody's, which the next sync tells. */
-        count(e->failures);
-        return SYNC_AGAIN;
-    }
-    return fail(e, pod_of(o), v, &a->error);
+    if (outcome == API_DONE || !v)
+        return; /* the pod went meanwhile, or the claim came */
+    count(e->failures);
+    /* The name is taken and the cache does not know: ours by a lost answer, or somebody's, which the next
+     * sync tells. */
+    if (a->r != -ERR_EXISTS)
+        recorder_event(e->recorder, o, EVENT_WARNING, "FailedBinding",
+                       "ephemeral volume %s: create PVC %s: %s", v->name, v->claim_name, a->error.msg);
 }
 
 static enum sync_result create(struct ephemeral *e, struct str key, const struct pod *p,
                                const struct pod_volume *v)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = kind_info(KIND_CLAIM),
-                                .ns = p->obj.ns,
-                                .field_manager = e->steps.manager };
+    struct api_write_options w = { .request = { .verb = CLIENT_CREATE,
+                                                .kind = kind_info(KIND_CLAIM),
+                                                .ns = p->obj.ns,
+                                                .name = v->claim_name },
+                                   .informer = e->claims };
     struct error err;
 
     count(e->creates);
     if (write_claim(p, v, &body, &err) < 0)
-        return fail(e, p, v, &err);
-    q.body = buf_str(&body);
+        w.failed = err.code;
+    w.body = buf_str(&body);
     log_info("creating claim of ephemeral volume", LOG_TEXT("pod", key), LOG_STR("volume", v->name),
              LOG_STR("claim", v->claim_name));
-    return steps_send(&e->steps, key, &q, e->claims, on_created, e);
+    return sync_once(e->controller, key, &w, on_created, NULL);
 }
 
 static enum sync_result refuse(struct ephemeral *e, const struct pod *p, const struct pod_volume *v)
@@ -240,7 +228,11 @@ static int ephemeral_open(struct ephemeral *e, const struct part_options *o, str
                                                .seed = part_seed(o, QUEUE),
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
                                     .sync = sync_pod,
-                                    .ctx = e };
+                                    .ctx = e,
+                                    .api = { .client = o->client,
+                                             .loop = o->loop,
+                                             .manager = "berth-ephemeral-volume" },
+                                    .comes_again = true /* for the pod's next volume */ };
     int r;
 
     e->claims = informers_get(o->informers, KIND_CLAIM, err);
@@ -252,8 +244,6 @@ static int ephemeral_open(struct ephemeral *e, const struct part_options *o, str
         r = add_metrics(e, o->metrics, err);
     if (r == 0)
         r = controller_new(&c, &e->controller, err);
-    if (r == 0)
-        steps_init(&e->steps, o->client, e->controller, "berth-ephemeral-volume");
     return r;
 }
 
@@ -286,7 +276,6 @@ struct ephemeral *ephemeral_free(struct ephemeral *e)
         return NULL;
     informer_remove_handler(&e->pods_handler);
     informer_remove_handler(&e->claims_handler);
-    steps_done(&e->steps);
     controller_free(e->controller);
     recorder_free(e->recorder);
     free(e);

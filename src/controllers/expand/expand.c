@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "controllers/expand/expand_int.h"
-#include "machinery/operations.h"
+#include "machinery/pending_operations.h"
 
 #define QUEUE "volume_expand"
 /* Plugins' work, not requests alone. */

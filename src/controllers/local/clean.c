@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
 #include "host/command.h"
 #include "host/device.h"
@@ -369,7 +370,7 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
     struct clean_job *j = calloc(1, sizeof *j);
 
     if (!j)
-        abort(); /* as a queue without memory does */
+        die("no memory to clean a local volume: it would never be processed again");
     j->job.type = &clean_type;
     j->class = k;
     j->volume = object_ref(&v->obj);
@@ -431,7 +432,7 @@ static void begin(struct local *l, const struct volume *v)
     if (!c) {
         c = calloc(1, sizeof *c);
         if (!c)
-            abort();
+            die("no memory to clean a local volume: it would never be processed again");
         c->local = l;
         LIST_INSERT_HEAD(&l->cleanings, c, link);
     }

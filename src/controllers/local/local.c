@@ -7,6 +7,7 @@
 
 #include "api/class.h"
 #include "api/node_selector.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "controllers/local/local_int.h"
 #include "host/mount_watch.h"
@@ -63,7 +64,7 @@ static bool know_node(struct local *l)
     if (asprintf(&identity, "local-volume-provisioner-%s%s%s", n->obj.name,
                  l->o.config->uses_node_name_only ? "" : "-",
                  l->o.config->uses_node_name_only ? "" : n->obj.uid) < 0)
-        abort();
+        die("no memory for the identity of the local provisioner: its volumes would not be recognised");
     free(l->identity);
     l->identity = identity;
     return true;
@@ -433,6 +434,9 @@ static int local_open(struct local *l, struct error *err)
     if (!l->nodes)
         return -(int)err->code;
     rng_init(&l->rng, part_seed(&l->o.part, "local-volume-provisioner"));
+    l->api = (struct api){
+        .client = l->o.part.client, .loop = l->o.part.loop, .manager = LOCAL_FIELD_MANAGER, .rng = &l->rng
+    };
     l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
     if (!l->watches)
@@ -482,7 +486,7 @@ struct local *local_free(struct local *l)
         metric_set_collector(l->wipes, NULL, NULL);
     timer_disarm(&l->timer);
     client_cancel(&l->call);
-    write_cancel(&l->untaint);
+    api_write_cancel(&l->untaint);
     l->scan = job_drop(l->scan);
     local_drop_cleanings(l);
     for (uint32_t i = 0; l->watches && i < l->o.config->classes_count; i++)

@@ -155,8 +155,9 @@ struct local {
     struct mount_watch *mounts;
     struct buf failures; /* of the last scan: told when they change */
     struct rng rng;
+    struct api api;
     LIST_HEAD(, cleaning) cleanings;
-    struct write untaint;
+    struct api_write untaint;
     bool is_untainted;
     bool is_awake;           /* the timer fires soon */
     bool is_dirty;           /* something happened during the pass */

@@ -30,44 +30,41 @@ static int write_others(const struct object *node, const char *key, struct buf *
     return 0;
 }
 
-static enum write_verdict decide(void *ctx, const struct object *now, struct buf *body, struct error *err)
+static enum api_verdict decide(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     const struct local *l = ctx;
     struct merge_patch p;
 
     if (!node_has_taint(node_of(now), l->o.config->ready_taint))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "spec");
     if (write_others(now, l->o.config->ready_taint, body, err) < 0)
-        return WRITE_REFUSE;
-    return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+        return API_REFUSE;
+    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
 }
 
-static void on_written(void *ctx, const struct client_answer *a)
+static void on_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct local *l = ctx;
 
-    if (a->r < 0)
+    if (!api_went_well(outcome))
         log_warn("taint not removed", LOG_STR("taint", l->o.config->ready_taint), LOG_ERR(&a->error));
-    l->is_untainted = a->r == 0; /* else after the next pass */
+    l->is_untainted = api_went_well(outcome); /* else after the next pass */
 }
 
 void local_remove_taint(struct local *l)
 {
-    struct write_options o = { .client = l->o.part.client,
-                               .loop = l->o.part.loop,
-                               .rng = &l->rng,
-                               .patience = WRITE_FEW_FAST,
-                               .request = { .verb = CLIENT_PATCH,
-                                            .kind = kind_info(KIND_NODE),
-                                            .name = l->o.node_name,
-                                            .patch = CLIENT_PATCH_MERGE,
-                                            .field_manager = LOCAL_FIELD_MANAGER },
-                               .decide = decide,
-                               .done = on_written,
-                               .ctx = l };
+    struct api_write_options o = { .api = l->api,
+                                   .patience = API_FEW_FAST,
+                                   .request = { .verb = CLIENT_PATCH,
+                                                .kind = kind_info(KIND_NODE),
+                                                .name = l->o.node_name,
+                                                .patch = CLIENT_PATCH_MERGE },
+                                   .decide = decide,
+                                   .done = on_written,
+                                   .ctx = l };
 
-    if (l->o.config->ready_taint && !l->is_untainted && !write_is_active(&l->untaint))
-        write_start(&l->untaint, &o);
+    if (l->o.config->ready_taint && !l->is_untainted && !api_write_is_active(&l->untaint))
+        api_write_start(&l->untaint, &o);
 }

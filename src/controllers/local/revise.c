@@ -18,6 +18,7 @@
 
 #include "api/node_selector.h"
 #include "api/uid.h"
+#include "base/die.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 
@@ -287,7 +288,7 @@ void local_revise_all(struct local *l)
         if (local_owner_of(volume_of(o), l->o.node_name, l->identity) == LOCAL_OWNER_NONE)
             continue;
         if (vec_push(&l->revised, object_ref(o)) < 0)
-            abort(); /* as a queue without memory does */
+            die("no memory for a local volume to be examined: it would never be processed again");
     }
     revise_next(l);
 }

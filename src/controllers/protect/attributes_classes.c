@@ -9,7 +9,6 @@
 #include "api/attributes_class.h"
 #include "api/claim.h"
 #include "api/volume.h"
-#include "machinery/steps.h"
 
 #define BY_ATTRIBUTES_CLASS "attributes-class"
 #define NAMES_MAX 3
@@ -22,7 +21,6 @@ struct attributes_class_guard {
     struct informer_handler volumes_handler;
     struct informer_handler claims_handler;
     struct controller *controller;
-    struct steps steps;
 };
 
 /* The classes that a volume or claim names, at most NAMES_MAX; how many. */
@@ -70,9 +68,10 @@ static enum sync_result sync_class(void *ctx, struct str key)
     bool has = o && object_has_finalizer(o, FINALIZER_ATTRIBUTES_CLASS_PROTECTION);
 
     if (o && !o->is_deleting && !has)
-        return steps_add_finalizer(&g->steps, key, o, FINALIZER_ATTRIBUTES_CLASS_PROTECTION, g->classes);
+        return sync_add_finalizer(g->controller, key, o, FINALIZER_ATTRIBUTES_CLASS_PROTECTION, g->classes);
     if (o && o->is_deleting && has && !is_used(g, key))
-        return steps_remove_finalizer(&g->steps, key, o, FINALIZER_ATTRIBUTES_CLASS_PROTECTION, g->classes);
+        return sync_remove_finalizer(g->controller, key, o, FINALIZER_ATTRIBUTES_CLASS_PROTECTION,
+                                     g->classes);
     return SYNC_DONE;
 }
 
@@ -116,8 +115,6 @@ static void on_user_update(void *ctx, const struct object *old, const struct obj
 static int attributes_class_guard_open(struct attributes_class_guard *g, const struct part_options *o,
                                        struct error *err)
 {
-    int r;
-
     g->classes = informers_get(o->informers, KIND_ATTRIBUTES_CLASS, err);
     if (g->classes)
         g->volumes = part_indexed(o->informers, KIND_VOLUME, &names_index, err);
@@ -125,10 +122,8 @@ static int attributes_class_guard_open(struct attributes_class_guard *g, const s
         g->claims = part_indexed(o->informers, KIND_CLAIM, &names_index, err);
     if (!g->claims)
         return -(int)err->code;
-    r = guard_controller(o, "vacprotection", /* in_flight_max= */ 0, sync_class, g, &g->controller, err);
-    if (r == 0)
-        steps_init(&g->steps, o->client, g->controller, "berth-vac-protection");
-    return r;
+    return guard_controller(o, "vacprotection", "berth-vac-protection", /* in_flight_max= */ 0, sync_class, g,
+                            &g->controller, err);
 }
 
 int attributes_class_guard_new(const struct part_options *o, struct attributes_class_guard **ret,
@@ -169,7 +164,6 @@ struct attributes_class_guard *attributes_class_guard_free(struct attributes_cla
     informer_remove_handler(&g->classes_handler);
     informer_remove_handler(&g->volumes_handler);
     informer_remove_handler(&g->claims_handler);
-    steps_done(&g->steps);
     controller_free(g->controller);
     free(g);
     return NULL;

@@ -14,8 +14,6 @@
 #include "base/rng.h"
 #include "controllers/protect/live_pods.h"
 #include "machinery/merge_patch.h"
-#include "machinery/steps.h"
-#include "machinery/write.h"
 
 #define UNUSED "Unused"
 /* Many may wait for one list of their namespace's pods. */
@@ -29,7 +27,6 @@ struct claim_guard {
     struct informer_handler claims_handler;
     struct informer_handler pods_handler;
     struct controller *controller;
-    struct steps steps;
     struct live_pods *live;
 };
 
@@ -127,28 +124,28 @@ static enum sync_result set_condition(struct claim_guard *g, struct str key, con
                                       bool is_used)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct step_patch patch = { .object = o, .subresource = "status", .kind = CLIENT_PATCH_STRATEGIC };
+    struct api_write_options w = {
+        .request = { .verb = CLIENT_PATCH, .subresource = "status", .patch = CLIENT_PATCH_STRATEGIC },
+        .object = o,
+        .informer = g->claims
+    };
     struct merge_patch p;
-    struct error err;
 
     merge_patch_begin(&p, &body, o);
     merge_patch_member(&p, "status");
     write_condition(&body, is_used, timestamp_of_ns(clock_real_ns(g->clock)));
-    if (merge_patch_end(&p, &err) < 0) {
-        log_error("cannot set condition", LOG_TEXT("claim", key), LOG_ERR(&err));
-        return SYNC_AGAIN;
-    }
-    patch.body = buf_str(&body);
-    return steps_patch(&g->steps, key, &patch, g->claims, /* fn= */ NULL, /* ctx= */ NULL);
+    w.failed = merge_patch_finish(&p);
+    w.body = buf_str(&body);
+    return sync_once(g->controller, key, &w, NULL, NULL);
 }
 
 static enum sync_result act(struct claim_guard *g, struct str key, const struct object *o, enum want want)
 {
     switch (want) {
     case WANT_FINALIZER:
-        return steps_add_finalizer(&g->steps, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
+        return sync_add_finalizer(g->controller, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
     case WANT_LET_GO:
-        return steps_remove_finalizer(&g->steps, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
+        return sync_remove_finalizer(g->controller, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
     case WANT_USED:
     case WANT_UNUSED:
         return set_condition(g, key, o, want == WANT_USED);
@@ -252,7 +249,7 @@ static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unkno
 
 static int claim_guard_open(struct claim_guard *g, const struct part_options *o, struct error *err)
 {
-    struct live_pods_options live = { .loop = o->loop, .client = o->client, .fn = on_live, .ctx = g };
+    struct live_pods_options live = { .fn = on_live, .ctx = g };
     struct rng rng;
     int r;
 
@@ -264,12 +261,12 @@ static int claim_guard_open(struct claim_guard *g, const struct part_options *o,
         return -(int)err->code;
     rng_init(&rng, part_seed(o, "live-pods"));
     rng_bytes(&rng, &live.seed, sizeof live.seed);
-    r = live_pods_new(&live, &g->live, err);
-    if (r == 0)
-        r = guard_controller(o, "pvcprotection", IN_FLIGHT_MAX, sync_claim, g, &g->controller, err);
-    if (r == 0)
-        steps_init(&g->steps, o->client, g->controller, "berth-pvc-protection");
-    return r;
+    r = guard_controller(o, "pvcprotection", "berth-pvc-protection", IN_FLIGHT_MAX, sync_claim, g,
+                         &g->controller, err);
+    if (r < 0)
+        return r;
+    live.api = controller_api(g->controller);
+    return live_pods_new(&live, &g->live, err);
 }
 
 int claim_guard_new(const struct part_options *o, struct claim_guard **ret, struct error *err)
@@ -305,7 +302,6 @@ struct claim_guard *claim_guard_free(struct claim_guard *g)
     informer_remove_handler(&g->claims_handler);
     informer_remove_handler(&g->pods_handler);
     live_pods_free(g->live);
-    steps_done(&g->steps);
     controller_free(g->controller);
     free(g);
     return NULL;

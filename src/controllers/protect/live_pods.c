@@ -32,7 +32,7 @@ struct live_list {
     struct live_pods *owner;
     struct questions waiting; /* for the next list */
     struct questions asked;   /* of the one on its way */
-    struct client_call call;
+    struct api_write read;    /* a page */
     VEC(struct object *) pods;
     VEC(struct use) uses;
     char ns[];
@@ -70,7 +70,7 @@ static void list_free(struct live_list *x)
 {
     TAILQ_REMOVE(&x->owner->lists, x, link);
     (void)map_remove(&x->owner->by_ns, str_of(x->ns));
-    client_cancel(&x->call);
+    api_write_cancel(&x->read);
     list_clear(x);
     questions_free(&x->waiting);
     free(x);
@@ -189,11 +189,12 @@ static void list_end(struct live_list *x, int r)
         list_send(x, NULL);
 }
 
-static void on_page(void *ctx, const struct client_answer *a)
+static void on_page(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct live_list *x = ctx;
     int r = a->r;
 
+    (void)outcome;
     if (r == 0)
         r = list_add_page(x, &a->list);
     if (r == 0 && a->list.undecodable > 0) {
@@ -213,15 +214,18 @@ static void on_page(void *ctx, const struct client_answer *a)
 /* Without a version: as the server has them now, not as some cache of its own does. */
 static void list_send(struct live_list *x, const char *token)
 {
-    struct client_request q = { .verb = CLIENT_LIST,
-                                .kind = kind_info(KIND_POD),
-                                .ns = x->ns,
-                                .limit = PAGE_COUNT,
-                                .continue_token = token };
+    struct api_write_options o = { .api = *x->owner->options.api,
+                                   .request = { .verb = CLIENT_LIST,
+                                                .kind = kind_info(KIND_POD),
+                                                .ns = x->ns,
+                                                .limit = PAGE_COUNT,
+                                                .continue_token = token },
+                                   .done = on_page,
+                                   .ctx = x };
 
     if (!token)
         STAILQ_CONCAT(&x->asked, &x->waiting);
-    client_send(x->owner->options.client, &x->call, &q, on_page, x);
+    api_write_start(&x->read, &o);
 }
 
 static void on_send(void *ctx)
@@ -230,7 +234,7 @@ static void on_send(void *ctx)
     struct live_list *x;
 
     TAILQ_FOREACH(x, &l->lists, link)
-    if (!client_call_is_active(&x->call))
+    if (!api_write_is_active(&x->read))
         list_send(x, NULL);
 }
 
@@ -245,7 +249,7 @@ int live_pods_new(const struct live_pods_options *o, struct live_pods **ret, str
     l->options = *o;
     map_init(&l->by_ns, o->seed);
     TAILQ_INIT(&l->lists);
-    deferred_init(&l->send, o->loop, on_send, l);
+    deferred_init(&l->send, o->api->loop, on_send, l);
     *ret = l;
     return 0;
 }
@@ -283,7 +287,7 @@ int live_pods_ask(struct live_pods *l, struct str key)
         return -ERR_NO_MEMORY;
     }
     STAILQ_INSERT_TAIL(&x->waiting, q, link);
-    if (!client_call_is_active(&x->call))
+    if (!api_write_is_active(&x->read))
         loop_defer(&l->send);
     return 0;
 }

@@ -12,7 +12,7 @@
 #include "api/pod.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
-#include "client/client.h"
+#include "machinery/write.h"
 
 struct live_pods;
 
@@ -20,8 +20,7 @@ struct live_pods;
 typedef void live_pods_fn(void *ctx, struct str key, int r, const struct pod *const *pods, size_t count);
 
 struct live_pods_options {
-    struct loop *loop;
-    struct client *client;
+    struct api *api;
     struct hash_seed seed;
     live_pods_fn *fn;
     void *ctx;

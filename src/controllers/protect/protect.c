@@ -10,9 +10,9 @@ struct protect {
     struct attributes_class_guard *attributes_classes;
 };
 
-int guard_controller(const struct part_options *o, const char *queue, unsigned in_flight_max,
-                     enum sync_result (*sync)(void *ctx, struct str key), void *ctx, struct controller **ret,
-                     struct error *err)
+int guard_controller(const struct part_options *o, const char *queue, const char *manager,
+                     unsigned in_flight_max, enum sync_result (*sync)(void *ctx, struct str key), void *ctx,
+                     struct controller **ret, struct error *err)
 {
     struct controller_options c = { .queue = { .loop = o->loop,
                                                .name = queue,
@@ -21,6 +21,7 @@ int guard_controller(const struct part_options *o, const char *queue, unsigned i
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
                                     .sync = sync,
                                     .ctx = ctx,
+                                    .api = { .client = o->client, .loop = o->loop, .manager = manager },
                                     .in_flight_max = in_flight_max };
 
     return controller_new(&c, ret, err);

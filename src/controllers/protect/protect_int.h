@@ -22,8 +22,8 @@ void attributes_class_guard_start(struct attributes_class_guard *g);
 struct attributes_class_guard *attributes_class_guard_free(struct attributes_class_guard *g);
 
 /* A queue and its loop, named as the stock one's; in_flight_max 0: as usual. */
-int guard_controller(const struct part_options *o, const char *queue, unsigned in_flight_max,
-                     enum sync_result (*sync)(void *ctx, struct str key), void *ctx, struct controller **ret,
-                     struct error *err);
+int guard_controller(const struct part_options *o, const char *queue, const char *manager,
+                     unsigned in_flight_max, enum sync_result (*sync)(void *ctx, struct str key), void *ctx,
+                     struct controller **ret, struct error *err);
 
 #endif

@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include "api/volume.h"
-#include "machinery/steps.h"
 
 struct volume_guard {
     struct informer *volumes;
     struct informer_handler handler;
     struct controller *controller;
-    struct steps steps;
 };
 
 enum need { NEED_NOTHING, NEED_ADD, NEED_REMOVE };
@@ -31,9 +29,9 @@ static enum sync_result sync_volume(void *ctx, struct str key)
 
     switch (o ? need_of(volume_of(o)) : NEED_NOTHING) {
     case NEED_ADD:
-        return steps_add_finalizer(&g->steps, key, o, FINALIZER_VOLUME_PROTECTION, g->volumes);
+        return sync_add_finalizer(g->controller, key, o, FINALIZER_VOLUME_PROTECTION, g->volumes);
     case NEED_REMOVE:
-        return steps_remove_finalizer(&g->steps, key, o, FINALIZER_VOLUME_PROTECTION, g->volumes);
+        return sync_remove_finalizer(g->controller, key, o, FINALIZER_VOLUME_PROTECTION, g->volumes);
     case NEED_NOTHING:
         break;
     }
@@ -60,15 +58,11 @@ static void on_update(void *ctx, const struct object *old, const struct object *
 
 static int volume_guard_open(struct volume_guard *g, const struct part_options *o, struct error *err)
 {
-    int r;
-
     g->volumes = informers_get(o->informers, KIND_VOLUME, err);
     if (!g->volumes)
         return -(int)err->code;
-    r = guard_controller(o, "pvprotection", /* in_flight_max= */ 0, sync_volume, g, &g->controller, err);
-    if (r == 0)
-        steps_init(&g->steps, o->client, g->controller, "berth-pv-protection");
-    return r;
+    return guard_controller(o, "pvprotection", "berth-pv-protection", /* in_flight_max= */ 0, sync_volume, g,
+                            &g->controller, err);
 }
 
 int volume_guard_new(const struct part_options *o, struct volume_guard **ret, struct error *err)
@@ -97,7 +91,6 @@ struct volume_guard *volume_guard_free(struct volume_guard *g)
     if (!g)
         return NULL;
     informer_remove_handler(&g->handler);
-    steps_done(&g->steps);
     controller_free(g->controller);
     free(g);
     return NULL;

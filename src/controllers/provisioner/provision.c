@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 
@@ -54,7 +55,7 @@ static void keep_in_progress(struct provisioner_op *x)
         return;
     i = calloc(1, sizeof *i);
     if (!i)
-        abort(); /* storage would be lost */
+        die("no memory to record a call that may have made storage: the storage would be lost");
     i->claim = object_ref(x->about);
     LIST_INSERT_HEAD(&x->provisioner->in_progress, i, link);
 }
@@ -385,7 +386,8 @@ static void make(struct provisioner_op *x)
     struct provisioner *p = x->provisioner;
 
     if (!w)
-        abort();
+        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+            "again");
     recorder_event(p->recorder, x->about, EVENT_NORMAL, "Provisioning",
                    "External provisioner is provisioning volume for claim \"%s\"", x->key);
     w->job.type = &work_type;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
 #include "controllers/provisioner/provisioner_int.h"
 
@@ -22,12 +23,14 @@ struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controll
     struct provisioner_op *x = calloc(1, sizeof *x);
 
     if (!x)
-        abort(); /* as a queue without memory does: the item would never be looked at again */
+        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+            "again");
     x->provisioner = p;
     x->queue = queue;
     x->key = calloc(1, key.len + 1);
     if (!x->key)
-        abort();
+        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+            "again");
     memcpy(x->key, key.s, key.len); /* no string: nothing ends it */
     x->about = object_ref(about);
     x->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/die.h"
 #include "base/log.h"
 
 struct removal_work {
@@ -49,7 +50,8 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
     struct removal_work *w = calloc(1, sizeof *w);
 
     if (!w)
-        abort();
+        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+            "again");
     w->job.type = &removal_type;
     w->type = p->o.type;
     w->ctx = p->o.ctx;

@@ -2,8 +2,8 @@
 #ifndef BERTH_PLUGINS_CSI_CSI_INT_H
 #define BERTH_PLUGINS_CSI_CSI_INT_H
 
-#include <plugins/csi/csi.pb-c.h>
-#include <plugins/csi/registration.pb-c.h>
+#include <rpc/proto/csi.pb-c.h>
+#include <rpc/proto/registration.pb-c.h>
 
 #include "plugins/csi/plugin.h"
 

@@ -24,11 +24,11 @@ static void step_begin(struct csi_install *x, enum csi_install_step step);
 /* --- The Node --- */
 
 /* For an error that was just set. */
-static enum write_verdict refuse(int r)
+static enum api_verdict refuse(int r)
 {
     assert(r < 0);
     (void)r;
-    return WRITE_REFUSE;
+    return API_REFUSE;
 }
 
 /* The annotation with our driver in it, or without; "" when none is left. */
@@ -83,8 +83,7 @@ static bool has_labels(const struct csi_install *x, const struct object *node)
     return true;
 }
 
-static enum write_verdict decide_node(void *ctx, const struct object *now, struct buf *body,
-                                      struct error *err)
+static enum api_verdict decide_node(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf ids = BUF_INIT(MEMORY_BYTES_MAX);
     struct csi_install *x = ctx;
@@ -93,20 +92,20 @@ static enum write_verdict decide_node(void *ctx, const struct object *now, struc
 
     x->node_uid = arena_dup(&x->arena, str_of(now->uid));
     if (arena_check(&x->arena, err) < 0)
-        return WRITE_REFUSE;
+        return API_REFUSE;
     if (x->o.what == CSI_INSTALL_DRIVER && x->o.node_id[0] == '\0')
         return refuse(error_set(err, ERR_INVALID, "driverNodeID must not be empty"));
     if (x->o.what == CSI_INSTALL_NODE)
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     if (node_ids(x, now, &ids, err) < 0 || check_topology(x, now, err) < 0)
-        return WRITE_REFUSE;
+        return API_REFUSE;
     if (strcmp(old ? old : "", buf_cstr(&ids)) == 0 && has_labels(x, now))
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
     for (uint32_t i = 0; i < x->o.topology.count; i++)
         merge_patch_label(&p, x->o.topology.items[i].key, x->o.topology.items[i].value);
     merge_patch_annotation(&p, ANN_NODE_ID, ids.len ? buf_cstr(&ids) : NULL);
-    return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
 }
 
 /* --- The CSINode --- */
@@ -201,8 +200,7 @@ static bool is_foreign(const struct csi_install *x, const struct object *now)
     return false;
 }
 
-static enum write_verdict decide_patch(void *ctx, const struct object *now, struct buf *body,
-                                       struct error *err)
+static enum api_verdict decide_patch(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf drivers = BUF_INIT(DOC_BYTES_MAX);
     struct csi_install *x = ctx;
@@ -213,27 +211,27 @@ static enum write_verdict decide_patch(void *ctx, const struct object *now, stru
         return refuse(error_set(err, ERR_CONFLICT, "CSINode '%s' belongs to another node", now->name));
     }
     if (x->o.what == CSI_INSTALL_NODE)
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     x->changes_driver = false;
     if (csi_node_drivers(x, now, &drivers, err) < 0)
-        return WRITE_REFUSE;
+        return API_REFUSE;
     if (drivers.len == 0)
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "spec");
     buf_addf(body, "{\"drivers\":%s}", buf_cstr(&drivers));
-    return merge_patch_end(&p, err) < 0 ? WRITE_REFUSE : WRITE_SEND;
+    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
 }
 
 /* One that is there is looked at by the patch that follows. */
-static enum write_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
-                                        struct error *err)
+static enum api_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     const struct csi_install *x = ctx;
 
     (void)err;
     if (now)
-        return WRITE_ALREADY;
+        return API_AS_IT_IS;
     buf_add_cstr(body, "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"CSINode\",\"metadata\":{\"name\":");
     json_write_string(body, str_of(x->o.node_name));
     buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED_PLUGINS "\":\"");
@@ -243,7 +241,7 @@ static enum write_verdict decide_create(void *ctx, const struct object *now, str
     buf_add_cstr(body, ",\"uid\":");
     json_write_string(body, str_of(x->node_uid));
     buf_add_cstr(body, "}]},\"spec\":{\"drivers\":[]}}");
-    return WRITE_SEND;
+    return API_SEND;
 }
 
 /* --- The chain --- */
@@ -258,11 +256,11 @@ static void install_end(struct csi_install *x, int r, const struct error *err)
     done(ctx, r, &copy);
 }
 
-static void on_node(void *ctx, const struct client_answer *a)
+static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_install *x = ctx;
 
-    if (a->r < 0 && !(a->r == -ERR_NOT_FOUND && x->o.what == CSI_UNINSTALL_DRIVER))
+    if (!api_went_well(outcome) && !(a->r == -ERR_NOT_FOUND && x->o.what == CSI_UNINSTALL_DRIVER))
         install_end(x, a->r, &a->error);
     else if (!x->node_uid) /* it is gone, and its CSINode goes with it */
         install_end(x, 0, &a->error);
@@ -281,10 +279,11 @@ static bool must_go_on(struct csi_install *x, int r)
     return true;
 }
 
-static void on_patched(void *ctx, const struct client_answer *a)
+static void on_patched(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_install *x = ctx;
 
+    (void)outcome;
     if (x->o.what == CSI_UNINSTALL_DRIVER && (a->r == -ERR_NOT_FOUND || x->foreign_uid))
         install_end(x, 0, &(struct error){ 0 }); /* nothing of ours is there */
     else if (x->foreign_uid && ++x->rounds < ROUNDS_MAX)
@@ -297,22 +296,22 @@ static void on_patched(void *ctx, const struct client_answer *a)
         install_end(x, a->r, &a->error);
 }
 
-static void on_made(void *ctx, const struct client_answer *a)
+static void on_made(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_install *x = ctx;
 
-    if (a->r < 0)
+    if (!api_went_well(outcome))
         install_end(x, a->r, &a->error);
     else
         step_begin(x, INSTALL_PATCH);
 }
 
-static void on_deleted(void *ctx, const struct client_answer *a)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_install *x = ctx;
 
     x->foreign_uid = NULL;
-    if (a->r < 0)
+    if (!api_went_well(outcome))
         install_end(x, a->r, &a->error);
     else
         step_begin(x, INSTALL_CREATE);
@@ -320,15 +319,10 @@ static void on_deleted(void *ctx, const struct client_answer *a)
 
 static void step_begin(struct csi_install *x, enum csi_install_step step)
 {
-    struct write_options o = {
-        .client = x->o.client,
-        .loop = x->o.loop,
-        .rng = x->o.rng,
-        .patience = WRITE_BACKOFF,
-        .request = { .verb = CLIENT_PATCH,
-                     .kind = &csi_node_kind,
-                     .name = x->o.node_name,
-                     .field_manager = MANAGER },
+    struct api_write_options o = {
+        .api = { .client = x->o.client, .loop = x->o.loop, .manager = MANAGER, .rng = x->o.rng },
+        .patience = API_BACKOFF,
+        .request = { .verb = CLIENT_PATCH, .kind = &csi_node_kind, .name = x->o.node_name },
         .ctx = x,
     };
 
@@ -357,7 +351,7 @@ static void step_begin(struct csi_install *x, enum csi_install_step step)
         assert(!"not a step");
         return;
     }
-    write_start(&x->write, &o);
+    api_write_start(&x->write, &o);
 }
 
 /* --- Life --- */
@@ -390,7 +384,7 @@ void csi_install_start(struct csi_install *x, const struct csi_install_options *
 
 void csi_install_cancel(struct csi_install *x)
 {
-    write_cancel(&x->write);
+    api_write_cancel(&x->write);
     arena_done(&x->arena);
     *x = (struct csi_install){ 0 };
 }

@@ -39,7 +39,7 @@ enum csi_install_step { INSTALL_IDLE, INSTALL_NODE, INSTALL_PATCH, INSTALL_CREAT
 struct csi_install {
     struct csi_install_options o; /* texts in the arena */
     struct arena arena;
-    struct write write;
+    struct api_write write;
     enum csi_install_step step;
     unsigned rounds;         /* of making the CSINode */
     const char *node_uid;    /* in the arena */

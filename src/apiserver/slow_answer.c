@@ -1,0 +1,169 @@
+#include "apiserver/slow_answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "apiserver/server.h"
+#include "base/cleanup.h"
+#include "io/loop.h"
+
+struct slow_stream {
+    struct stream stream;
+    TAILQ_ENTRY(slow_stream) link; /* as long as there is an answer to make */
+    struct slow_answers *all;
+    struct slow_answer *answer; /* NULL: it is made, or it failed */
+    struct buf text;
+    size_t sent;
+    bool has_failed;
+};
+
+struct slow_answers {
+    TAILQ_HEAD(, slow_stream) streams; /* the next slice is the first one's */
+    size_t count;
+    struct deferred turn;
+};
+
+static struct slow_stream *slow_of(const struct stream *s)
+{
+    return CONTAINER_OF((struct stream *)(uintptr_t)s, struct slow_stream, stream);
+}
+
+static void slow_end(struct slow_stream *s)
+{
+    if (!s->answer)
+        return;
+    s->answer->free(s->answer);
+    s->answer = NULL;
+    TAILQ_REMOVE(&s->all->streams, s, link);
+    s->all->count--;
+}
+
+/* --- The stream --- */
+
+static ssize_t slow_pull(struct stream *stream, char *to, size_t room)
+{
+    struct slow_stream *s = slow_of(stream);
+    size_t left = s->text.len - s->sent, n = left < room ? left : room;
+
+    if (s->has_failed)
+        return STREAM_FAILED;
+    if (s->answer)
+        return 0; /* wake() follows */
+    if (n == 0)
+        return STREAM_END;
+    memcpy(to, buf_cstr(&s->text) + s->sent, n);
+    s->sent += n;
+    return (ssize_t)n;
+}
+
+static size_t slow_held(const struct stream *stream)
+{
+    return slow_of(stream)->answer ? 0 : slow_of(stream)->text.cap;
+}
+
+static void slow_close(struct stream *stream)
+{
+    struct slow_stream *s = slow_of(stream);
+
+    slow_end(s);
+    buf_done(&s->text);
+    free(s);
+}
+
+/* --- Slices --- */
+
+static void on_turn(void *ctx)
+{
+    struct slow_answers *all = ctx;
+    struct slow_stream *s = TAILQ_FIRST(&all->streams);
+    struct error err;
+    int r;
+
+    if (!s)
+        return;
+    r = s->answer->step(s->answer, &s->text, &err);
+    if (r == 0) {
+        TAILQ_REMOVE(&all->streams, s, link);
+        TAILQ_INSERT_TAIL(&all->streams, s, link);
+    } else {
+        s->has_failed = r < 0;
+        slow_end(s);
+        s->stream.wake(&s->stream);
+    }
+    if (!TAILQ_EMPTY(&all->streams))
+        loop_defer(&all->turn);
+}
+
+struct slow_answers *slow_answers_new(struct loop *loop)
+{
+    struct slow_answers *all = calloc(1, sizeof *all);
+
+    if (!all)
+        return NULL;
+    TAILQ_INIT(&all->streams);
+    deferred_init(&all->turn, loop, on_turn, all);
+    return all;
+}
+
+struct slow_answers *slow_answers_free(struct slow_answers *all)
+{
+    if (all)
+        loop_undefer(&all->turn);
+    free(all);
+    return NULL;
+}
+
+void slow_answers_stop(struct slow_answers *all)
+{
+    struct slow_stream *s;
+
+    while ((s = TAILQ_FIRST(&all->streams))) {
+        s->has_failed = true;
+        slow_end(s);
+        s->stream.wake(&s->stream);
+    }
+}
+
+/* --- Beginning --- */
+
+static void answer_stream(struct slow_answers *all, struct call *c, struct slow_answer *a)
+{
+    struct slow_stream *s = all->count < SLOW_ANSWERS_MAX ? calloc(1, sizeof *s) : NULL;
+    struct error err;
+
+    if (!s) {
+        a->free(a);
+        (void)error_set(&err, ERR_BUSY, "too many explanations are under way, please try again later");
+        call_fail(c, &err, /* about= */ NULL);
+        return;
+    }
+    s->stream =
+        (struct stream){ .pull = slow_pull, .close = slow_close, .held = slow_held, .is_document = true };
+    s->all = all;
+    s->answer = a;
+    s->text = c->reply; /* what was written so far */
+    buf_init(&c->reply, s->text.len_max);
+    TAILQ_INSERT_TAIL(&all->streams, s, link);
+    all->count++;
+    loop_defer(&all->turn);
+    call_answer_stream(c, &s->stream, "application/json");
+}
+
+void slow_answer_take(struct slow_answers *all, struct call *c, struct slow_answer *a)
+{
+    struct error err;
+    int r = a->step(a, &c->reply, &err);
+
+    while (r == 0 && !c->carrier->takes_documents)
+        r = a->step(a, &c->reply, &err);
+    if (r == 0) {
+        answer_stream(all, c, a);
+        return;
+    }
+    a->free(a);
+    if (r < 0)
+        call_fail(c, &err, /* about= */ NULL);
+    else
+        call_answer_json_reply(c, 200);
+}

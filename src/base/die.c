@@ -1,0 +1,15 @@
+#include "base/die.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+_Noreturn void die(const char *reason)
+{
+    if (log_is_on(LOG_LEVEL_ERROR))
+        log_error("cannot continue, ending the process", LOG_STR("reason", reason));
+    else
+        (void)fprintf(stderr, "berth: cannot continue: %s\n", reason); /* nothing else can report it */
+    abort();
+}

@@ -1,0 +1,274 @@
+/* `berth bench attach`: CSI volumes of pods on nodes, each attached by way of a VolumeAttachment. On the
+ * SQLite store, with server and controllers in this process, as in `berth serve`.
+ *
+ * Everything is there and bound before the controllers start. The attacher is a model: it sees an attachment
+ * when it is stored, and says a second later that it is made. It serves all of them at once, so that the time
+ * beyond that second is the controllers' and the server's.
+ *
+ *   time   from the start until every volume is in its node's status, on disk
+ *   CPU    of the loop's thread and of the whole process, until nothing more is asked for; then at rest */
+#include "bench/bench.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "api/attachment.h"
+#include "api/node.h"
+#include "api/uid.h"
+#include "bench/pairs.h"
+#include "bench/wait.h"
+#include "io/clock.h"
+#include "io/proc_self.h"
+
+#define ATTACH_NS NS_PER_S
+#define REST_NS (10 * NS_PER_S)
+
+/* An attachment that the attacher is at. All take as long: they end in the order they began in. */
+struct task {
+    TAILQ_ENTRY(task) link;
+    uint64_t due_ns;
+    char name[];
+};
+
+struct attaching {
+    struct pairs pairs;
+    const struct attach_size *size;
+    struct store_watcher attachments;
+    struct store_watcher nodes;
+    TAILQ_HEAD(, task) tasks;
+    struct timer timer;
+    uint64_t reported; /* volumes, in the status of nodes */
+};
+
+/* --- Objects --- */
+
+#define STORED_META                                                                \
+    "\"uid\":\"00000000-0000-4000-%s-%012" PRIx64 "\",\"resourceVersion\":\"%s\"," \
+    "\"creationTimestamp\":\"2026-01-02T03:04:05Z\""
+
+static const char *next_version(struct attaching *s, char version[RESOURCE_VERSION_BYTES])
+{
+    resource_version_format(store_reserve(s->pairs.store), version);
+    return version;
+}
+
+static struct str write_node(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+{
+    char version[RESOURCE_VERSION_BYTES];
+    int len = snprintf(body, PAIRS_BODY_BYTES,
+                       "{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
+                       ",\"name\":\"node-%" PRIu64 "\",\"annotations\":{"
+                       "\"volumes.kubernetes.io/controller-managed-attach-detach\":\"true\"}},\"spec\":{},"
+                       "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+                       "a000", n, next_version(ctx, version), n);
+
+    return (struct str){ body, (size_t)len };
+}
+
+static struct str write_volume(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+{
+    char version[RESOURCE_VERSION_BYTES];
+    int len = snprintf(
+        body, PAIRS_BODY_BYTES,
+        "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
+        ",\"name\":\"volume-%" PRIu64 "\",\"finalizers\":[\"kubernetes.io/pv-protection\"]},\"spec\":{"
+        "\"capacity\":{\"storage\":\"10Gi\"},\"csi\":{\"driver\":\"disk.example.com\",\"volumeHandle\":"
+        "\"vol-%016" PRIx64
+        "\"},\"accessModes\":[\"ReadWriteOnce\"],\"claimRef\":{\"kind\":\"PersistentVolumeClaim\","
+        "\"namespace\":\"" PAIRS_NS "\",\"name\":\"claim-%" PRIu64
+        "\",\"uid\":\"00000000-0000-4000-c000-%012" PRIx64 "\",\"apiVersion\":\"v1\"},"
+        "\"persistentVolumeReclaimPolicy\":\"Retain\",\"storageClassName\":\"fast\",\"volumeMode\":"
+        "\"Filesystem\"},\"status\":{\"phase\":\"Bound\"}}",
+        "b000", n, next_version(ctx, version), n, n, n, n);
+
+    return (struct str){ body, (size_t)len };
+}
+
+static struct str write_claim(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+{
+    char version[RESOURCE_VERSION_BYTES];
+    int len = snprintf(
+        body, PAIRS_BODY_BYTES,
+        "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
+        ",\"name\":\"claim-%" PRIu64 "\",\"namespace\":\"" PAIRS_NS
+        "\",\"finalizers\":[\"kubernetes.io/pvc-protection\"],\"annotations\":{"
+        "\"pv.kubernetes.io/bind-completed\":\"yes\"}},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],"
+        "\"resources\":{\"requests\":{\"storage\":\"10Gi\"}},\"volumeName\":\"volume-%" PRIu64
+        "\",\"storageClassName\":\"fast\",\"volumeMode\":\"Filesystem\"},\"status\":{\"phase\":\"Bound\","
+        "\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"10Gi\"},\"conditions\":[{\"type\":"
+        "\"Unused\",\"status\":\"False\",\"lastTransitionTime\":\"2026-01-02T03:04:07Z\",\"reason\":"
+        "\"PodUsingPVC\",\"message\":\"A pod is currently referencing this PVC\"}]}}",
+        "c000", n, next_version(ctx, version), n, n);
+
+    return (struct str){ body, (size_t)len };
+}
+
+static struct str write_pod(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+{
+    struct attaching *s = ctx;
+    char version[RESOURCE_VERSION_BYTES];
+    int len = snprintf(body, PAIRS_BODY_BYTES,
+                       "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
+                       ",\"name\":\"pod-%" PRIu64 "\",\"namespace\":\"" PAIRS_NS
+                       "\"},\"spec\":{\"nodeName\":\"node-%" PRIu64
+                       "\",\"containers\":[{\"name\":\"c\",\"image\":\"shop\",\"volumeMounts\":[{\"name\":"
+                       "\"data\",\"mountPath\":\"/data\"}]}],\"volumes\":[{\"name\":\"data\","
+                       "\"persistentVolumeClaim\":{\"claimName\":\"claim-%" PRIu64
+                       "\"}}]},\"status\":{\"phase\":\"Pending\"}}",
+                       "d000", n, next_version(s, version), n, n / s->size->volumes, n);
+
+    return (struct str){ body, (size_t)len };
+}
+
+static void make_cluster(struct attaching *s)
+{
+    struct pairs *p = &s->pairs;
+
+    pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, s);
+    pairs_add_stored(p, KIND_VOLUME, p->count, write_volume, s);
+    pairs_add_stored(p, KIND_CLAIM, p->count, write_claim, s);
+    pairs_add_stored(p, KIND_POD, p->count, write_pod, s);
+}
+
+/* --- The attacher --- */
+
+static void on_due(void *ctx)
+{
+    struct attaching *s = ctx;
+    uint64_t now_ns = loop_now_ns(s->pairs.loop);
+    struct task *t;
+
+    while ((t = TAILQ_FIRST(&s->tasks)) && t->due_ns <= now_ns) {
+        TAILQ_REMOVE(&s->tasks, t, link);
+        pairs_patch_status(&s->pairs, KIND_ATTACHMENT, t->name, STR_LIT("{\"status\":{\"attached\":true}}"));
+        free(t);
+    }
+    if (t)
+        timer_arm(&s->timer, t->due_ns);
+}
+
+static void on_attachment(void *ctx, const struct store_event *ev)
+{
+    struct attaching *s = ctx;
+    size_t len = strlen(ev->object->name);
+    struct task *t = ev->old ? NULL : calloc(1, sizeof *t + len + 1);
+
+    if (!t)
+        return; /* the wait for the rest then says that something is missing */
+    memcpy(t->name, ev->object->name, len + 1);
+    t->due_ns = loop_now_ns(s->pairs.loop) + ATTACH_NS;
+    TAILQ_INSERT_TAIL(&s->tasks, t, link);
+    if (!timer_is_armed(&s->timer))
+        timer_arm(&s->timer, t->due_ns);
+}
+
+static void on_node(void *ctx, const struct store_event *ev)
+{
+    struct attaching *s = ctx;
+
+    s->reported += node_of(ev->object)->volumes_attached_count;
+    if (ev->old)
+        s->reported -= node_of(ev->old)->volumes_attached_count;
+}
+
+/* --- The table --- */
+
+static void print_row(const struct attaching *s, uint64_t ns, struct spent from, struct spent to)
+{
+    const struct pairs_counts *n = &s->pairs.carrier.counts;
+    double volumes = (double)s->pairs.count;
+
+    printf("%6" PRIu64 " nodes x %3" PRIu64
+           " volumes %7.2f s until all are reported   CPU %5.2f s on the loop, "
+           "%5.2f s in all   %4.0f MB, at most %4.0f MB\n",
+           s->size->nodes, s->size->volumes, (double)ns / (double)NS_PER_S,
+           (double)(to.loop_ns - from.loop_ns) / (double)NS_PER_S, to.all_seconds - from.all_seconds,
+           (double)to.resident_bytes / 1e6, (double)proc_self_peak_bytes() / 1e6);
+    printf("%26s for each volume %.2f attachments, %.2f patches of nodes and others, %.2f events; %" PRIu64
+           " refused\n",
+           "", (double)n->reads / volumes,
+           (double)(n->other_patches + n->volume_patches + n->claim_patches) / volumes,
+           (double)n->events / volumes, n->refused);
+}
+
+static void on_rested(void *ctx)
+{
+    bool *is_over = ctx;
+
+    *is_over = true;
+}
+
+static void time_rest(struct attaching *s)
+{
+    struct loop *l = s->pairs.loop;
+    struct spent from = spent_now(s->pairs.clock), to;
+    bool is_over = false;
+    struct timer timer;
+
+    timer_init(&timer, l, on_rested, &is_over);
+    timer_arm_after(&timer, REST_NS);
+    while (!is_over)
+        loop_run_once(l);
+    to = spent_now(s->pairs.clock);
+    printf("%26s at rest: %.4f s of CPU on the loop, %.2f s in all, in %.0f s\n", "",
+           (double)(to.loop_ns - from.loop_ns) / (double)NS_PER_S, to.all_seconds - from.all_seconds,
+           (double)(to.ns - from.ns) / (double)NS_PER_S);
+}
+
+static void time_row(struct attaching *s)
+{
+    struct pairs *p = &s->pairs;
+    struct spent from;
+    uint64_t ns;
+
+    pairs_open_manager(p);
+    if (p->r < 0)
+        return;
+    store_watch(p->store, &s->attachments, KIND_ATTACHMENT, on_attachment, /* settled= */ NULL, s);
+    store_watch(p->store, &s->nodes, KIND_NODE, on_node, /* settled= */ NULL, s);
+    from = spent_now(p->clock);
+    pairs_start(p);
+    p->r = bench_await(p->loop, p->clock, &s->reported, p->count, "volumes are reported", &p->err);
+    ns = clock_mono_ns(p->clock) - from.ns;
+    if (p->r == 0) {
+        pairs_settle(p);
+        print_row(s, ns, from, spent_now(p->clock));
+        time_rest(s);
+    }
+    store_unwatch(p->store, &s->nodes);
+    store_unwatch(p->store, &s->attachments);
+}
+
+int bench_attach(const struct attach_size *size, struct error *err)
+{
+    struct attaching *s = calloc(1, sizeof *s);
+    struct pairs *p;
+    int r;
+
+    if (!s)
+        return error_no_memory(err);
+    s->size = size;
+    TAILQ_INIT(&s->tasks);
+    p = &s->pairs;
+    p->clock = clock_system();
+    p->count = size->nodes * size->volumes;
+    p->parts = MANAGER_CONTROLLERS;
+    if (pairs_open(p) == 0) {
+        timer_init(&s->timer, p->loop, on_due, s);
+        make_cluster(s);
+    }
+    if (p->r == 0)
+        time_row(s);
+    r = p->r;
+    if (r < 0)
+        *err = p->err;
+    if (p->loop)
+        timer_disarm(&s->timer);
+    for (struct task *t; (t = TAILQ_FIRST(&s->tasks)); free(t))
+        TAILQ_REMOVE(&s->tasks, t, link);
+    pairs_close(p);
+    free(s);
+    return r;
+}

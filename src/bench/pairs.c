@@ -1,0 +1,582 @@
+#include "bench/pairs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/claim.h"
+#include "api/schema.h"
+#include "api/uid.h"
+#include "apiserver/authenticate.h"
+#include "apiserver/local_client.h"
+#include "apiserver/store_facts.h"
+#include "bench/wait.h"
+#include "controllers/attach/attach.h"
+#include "io/path.h"
+#include "machinery/metrics.h"
+#include "scheduler/scheduler.h"
+
+#define NAME_BYTES 48
+#define BATCH STORE_BATCH_MAX
+#define CLAIM_PREFIX "claim-"
+#define DOC_BYTES_MAX ((size_t)1 << 20)
+/* Nothing asked for so long: the controllers are done. */
+#define QUIET_NS (200 * NS_PER_MS)
+
+/* --- Counting --- */
+
+static bool is_binder(const struct client_request *q)
+{
+    return q->field_manager && strcmp(q->field_manager, "berth-binder") == 0;
+}
+
+static void count_patch(struct pairs_counts *n, const struct client_request *q)
+{
+    if (!is_binder(q))
+        n->other_patches++;
+    else if (q->kind && q->kind->kind == KIND_VOLUME)
+        n->volume_patches++;
+    else
+        n->claim_patches++;
+}
+
+static struct pairs_carrier *carrier_of(struct client_carrier *c)
+{
+    return CONTAINER_OF(c, struct pairs_carrier, carrier);
+}
+
+static void carrier_start(struct client_carrier *c, struct client_attempt *a)
+{
+    struct pairs_carrier *x = carrier_of(c);
+    const struct client_request *q = a->request;
+
+    if (q->kind && (q->kind->kind == KIND_EVENT || q->kind->kind == KIND_EVENT_V1))
+        x->counts.events++;
+    else if (q->verb == CLIENT_PATCH)
+        count_patch(&x->counts, q);
+    else
+        x->counts.reads++;
+    x->next->type->start(x->next, a);
+}
+
+static void carrier_cancel(struct client_carrier *c, struct client_attempt *a)
+{
+    struct client_carrier *next = carrier_of(c)->next;
+
+    next->type->cancel(next, a);
+}
+
+static void carrier_free(struct client_carrier *c)
+{
+    struct client_carrier *next = carrier_of(c)->next;
+
+    next->type->free(next);
+}
+
+static const struct client_carrier_type carrier_type = { carrier_start, carrier_cancel, carrier_free };
+
+static void count_attempt(void *ctx, const char *method, int code, uint64_t took_ns)
+{
+    struct pairs *p = ctx;
+
+    (void)method;
+    (void)took_ns;
+    p->carrier.counts.refused += code >= 400;
+}
+
+static void ignore_retry(void *ctx, const char *method, int code)
+{
+    (void)ctx;
+    (void)method;
+    (void)code;
+}
+
+static void ignore_wait(void *ctx, const char *method, uint64_t waited_ns)
+{
+    (void)ctx;
+    (void)method;
+    (void)waited_ns;
+}
+
+/* --- Watching --- */
+
+static void on_claim(void *ctx, const struct store_event *ev)
+{
+    struct pairs *p = ctx;
+    uint64_t n;
+
+    if (ev->is_delete || claim_of(ev->object)->phase != CLAIM_BOUND ||
+        !str_has_prefix(str_of(ev->object->name), CLAIM_PREFIX) ||
+        !str_to_uint64(str_of(ev->object->name + sizeof CLAIM_PREFIX - 1), &n) || n >= p->count ||
+        p->bound_ns[n])
+        return;
+    p->bound_ns[n] = clock_mono_ns(p->clock);
+    p->bound++;
+}
+
+/* --- Objects --- */
+
+static void fail(struct pairs *p, int r, const struct error *err)
+{
+    if (r < 0 && p->r == 0) {
+        p->r = r;
+        p->err = *err;
+    }
+}
+
+/* `meta` and `status` are members that end with a comma, and objects; claim_uid "": none. */
+static struct str write_volume(char body[PAIRS_BODY_BYTES], const char *name, const char *claim,
+                               const char *claim_uid, const char *meta, const char *status)
+{
+    char ref[256] = "";
+    int len;
+
+    if (claim[0])
+        (void)snprintf(ref, sizeof ref,
+                       "\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"namespace\":\"" PAIRS_NS
+                       "\",\"name\":\"%s\",\"uid\":\"%s\",\"apiVersion\":\"v1\"},",
+                       claim, claim_uid);
+    len = snprintf(body, PAIRS_BODY_BYTES,
+                   "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{%s\"name\":\"%s\","
+                   "\"labels\":{\"app\":\"shop\"}},\"spec\":{\"capacity\":{\"storage\":\"10Gi\"},"
+                   "\"hostPath\":{\"path\":\"/srv/volumes/%s\",\"type\":\"\"},\"accessModes\":"
+                   "[\"ReadWriteOnce\"],%s\"persistentVolumeReclaimPolicy\":\"Retain\","
+                   "\"storageClassName\":\"manual\",\"volumeMode\":\"Filesystem\"},\"status\":%s}",
+                   meta, name, name, ref, status);
+    return (struct str){ body, (size_t)len };
+}
+
+static struct str write_claim(char body[PAIRS_BODY_BYTES], const char *name, const char *volume,
+                              const char *meta, const char *status)
+{
+    char named[96] = "";
+    int len;
+
+    if (volume[0])
+        (void)snprintf(named, sizeof named, ",\"volumeName\":\"%s\"", volume);
+    len =
+        snprintf(body, PAIRS_BODY_BYTES,
+                 "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{%s\"name\":\"%s\","
+                 "\"namespace\":\"" PAIRS_NS "\",\"labels\":{\"app\":\"shop\"}},\"spec\":{\"accessModes\":"
+                 "[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"10Gi\"}}%s,"
+                 "\"storageClassName\":\"manual\",\"volumeMode\":\"Filesystem\"},\"status\":%s}",
+                 meta, name, named, status);
+    return (struct str){ body, (size_t)len };
+}
+
+/* --- Straight into the store --- */
+
+#define STORED_META                                                                             \
+    "\"uid\":\"%s\",\"resourceVersion\":\"%s\",\"creationTimestamp\":\"2026-01-02T03:04:05Z\"," \
+    "\"finalizers\":[\"kubernetes.io/%s-protection\"],\"annotations\":{%s\"pv.kubernetes.io/"   \
+    "bound-by-controller\":\"yes\"},"
+#define RELEASED "{\"phase\":\"Released\",\"lastPhaseTransitionTime\":\"2026-01-02T03:04:06Z\"}"
+#define BOUND "{\"phase\":\"Bound\",\"lastPhaseTransitionTime\":\"2026-01-02T03:04:06Z\"}"
+#define CLAIM_STATUS                                                                                \
+    "{\"phase\":\"Bound\",\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"10Gi\"}," \
+    "\"conditions\":[{\"type\":\"Unused\",\"status\":\"True\",\"lastTransitionTime\":"              \
+    "\"2026-01-02T03:04:07Z\",\"reason\":\"NoPodsUsingPVC\",\"message\":\"No pods are currently "   \
+    "referencing this PVC\"}]}"
+
+struct batch {
+    struct pairs *p;
+    struct json doc;
+    struct store_write writes[BATCH];
+    size_t count;
+    size_t writing;
+};
+
+static void on_stored(void *ctx, int r, const struct error *err)
+{
+    struct batch *b = ctx;
+
+    b->writing--;
+    fail(b->p, r, err);
+}
+
+static void batch_flush(struct batch *b)
+{
+    while (b->writing > 0)
+        loop_run_once(b->p->loop);
+    b->count = 0;
+}
+
+static void batch_add(struct batch *b, enum kind k, struct str text)
+{
+    struct object *o = NULL;
+    struct error err;
+    json_ref v;
+    int r;
+
+    json_clear(&b->doc);
+    r = json_parse(&b->doc, text, &v, &err);
+    if (r == 0)
+        r = schema_normalize(kind_info(k)->schema, &b->doc, v, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, &err);
+    if (r == 0)
+        r = object_new(kind_info(k), &b->doc, v, &o, &err);
+    fail(b->p, r, &err);
+    if (!o)
+        return;
+    b->writing++;
+    store_submit(b->p->store, &b->writes[b->count++], o, /* is_delete= */ false, on_stored, b);
+    (void)object_unref(o);
+    if (b->count == BATCH)
+        batch_flush(b);
+}
+
+static void stored_meta(struct pairs *p, char meta[512], const char *uid, enum kind k)
+{
+    char version[RESOURCE_VERSION_BYTES];
+    bool is_claim = k == KIND_CLAIM;
+
+    resource_version_format(store_reserve(p->store), version);
+    (void)snprintf(meta, 512, STORED_META, uid, version, is_claim ? "pvc" : "pv",
+                   is_claim ? "\"pv.kubernetes.io/bind-completed\":\"yes\"," : "");
+}
+
+static void add_old_volume(struct batch *b, uint64_t n, bool is_bound)
+{
+    char name[NAME_BYTES], claim[NAME_BYTES], uid[UID_BYTES], claim_uid[UID_BYTES], meta[512];
+    char body[PAIRS_BODY_BYTES];
+    const uint64_t tail = n & 0xFFFFFFFFFFFF; /* the twelve digits of a uid */
+
+    (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, tail);
+    (void)snprintf(claim_uid, sizeof claim_uid, "00000000-0000-4000-9000-%012" PRIx64, tail);
+    (void)snprintf(name, sizeof name, "old-%s-%" PRIu64, is_bound ? "bound" : "released", n);
+    (void)snprintf(claim, sizeof claim, "old-%" PRIu64, n);
+    stored_meta(b->p, meta, uid, KIND_VOLUME);
+    batch_add(b, KIND_VOLUME, write_volume(body, name, claim, claim_uid, meta, is_bound ? BOUND : RELEASED));
+    if (!is_bound)
+        return;
+    stored_meta(b->p, meta, claim_uid, KIND_CLAIM);
+    batch_add(b, KIND_CLAIM, write_claim(body, claim, name, meta, CLAIM_STATUS));
+}
+
+static struct batch *batch_new(struct pairs *p)
+{
+    struct batch *b = calloc(1, sizeof *b);
+
+    if (!b) {
+        p->r = error_no_memory(&p->err);
+        return NULL;
+    }
+    b->p = p;
+    json_init(&b->doc, DOC_BYTES_MAX);
+    return b;
+}
+
+static void batch_free(struct batch *b)
+{
+    batch_flush(b);
+    json_done(&b->doc);
+    free(b);
+}
+
+void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
+{
+    struct batch *b = batch_new(p);
+
+    if (!b)
+        return;
+    bench_phase("old volumes are stored", released + bound);
+    for (uint64_t n = 0; n < released + bound && p->r == 0; n++) {
+        add_old_volume(b, n, /* is_bound= */ n >= released);
+        bench_step(n);
+    }
+    bench_phase_end();
+    batch_free(b);
+}
+
+void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx)
+{
+    struct batch *b = batch_new(p);
+    char body[PAIRS_BODY_BYTES];
+
+    if (!b)
+        return;
+    bench_phase("objects are stored", count);
+    for (uint64_t n = 0; n < count && p->r == 0; n++) {
+        batch_add(b, k, make(ctx, n, body));
+        bench_step(n);
+    }
+    bench_phase_end();
+    batch_free(b);
+}
+
+/* --- Through the API --- */
+
+struct ask {
+    struct pairs *p;
+    struct client_call call;
+    uint64_t n;
+    enum pairs_way way;
+};
+
+static void ask_send(struct pairs *p, uint64_t n, enum pairs_way way, const struct client_request *q,
+                     client_done_fn *done)
+{
+    struct ask *a = calloc(1, sizeof *a);
+
+    if (!a) {
+        p->r = error_no_memory(&p->err);
+        return;
+    }
+    *a = (struct ask){ .p = p, .n = n, .way = way };
+    p->unanswered++;
+    client_send(p->client, &a->call, q, done, a);
+}
+
+static void on_answer(void *ctx, const struct client_answer *answer)
+{
+    struct ask *a = ctx;
+
+    fail(a->p, answer->r, &answer->error);
+    a->p->unanswered--;
+    free(a);
+}
+
+static void create(struct pairs *p, uint64_t n, enum pairs_way way, enum kind k, struct str body,
+                   client_done_fn *done)
+{
+    struct client_request q = { .verb = CLIENT_CREATE,
+                                .kind = kind_info(k),
+                                .ns = kind_info(k)->is_namespaced ? PAIRS_NS : NULL,
+                                .body = body,
+                                .field_manager = "bench" };
+
+    ask_send(p, n, way, &q, done);
+}
+
+void pairs_create_object(struct pairs *p, enum kind k, struct str body)
+{
+    create(p, /* n= */ 0, PAIRS_FREE, k, body, on_answer);
+}
+
+void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct str body)
+{
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = kind_info(k),
+                                .name = name,
+                                .subresource = "status",
+                                .patch = CLIENT_PATCH_MERGE,
+                                .body = body,
+                                .field_manager = "bench" };
+
+    ask_send(p, /* n= */ 0, PAIRS_FREE, &q, on_answer);
+}
+
+static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const char *claim_uid,
+                          client_done_fn *done)
+{
+    char body[PAIRS_BODY_BYTES], name[NAME_BYTES], claim[NAME_BYTES] = "";
+
+    (void)snprintf(name, sizeof name, "volume-%" PRIu64, n);
+    if (claim_uid[0])
+        (void)snprintf(claim, sizeof claim, CLAIM_PREFIX "%" PRIu64, n);
+    create(p, n, way, KIND_VOLUME, write_volume(body, name, claim, claim_uid, "", "{}"), done);
+}
+
+static void create_claim(struct pairs *p, uint64_t n, enum pairs_way way, client_done_fn *done)
+{
+    char body[PAIRS_BODY_BYTES], name[NAME_BYTES];
+
+    (void)snprintf(name, sizeof name, CLAIM_PREFIX "%" PRIu64, n);
+    p->asked_ns[n] = clock_mono_ns(p->clock);
+    create(p, n, way, KIND_CLAIM, write_claim(body, name, "", "", "{}"), done);
+}
+
+static void make_available(void *ctx, const struct client_answer *answer)
+{
+    struct ask *a = ctx;
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = kind_info(KIND_VOLUME),
+                                .subresource = "status",
+                                .patch = CLIENT_PATCH_MERGE,
+                                .body = STR_LIT("{\"status\":{\"phase\":\"Available\"}}"),
+                                .field_manager = "berth-binder" };
+
+    if (answer->r == 0) {
+        q.name = answer->object->name;
+        ask_send(a->p, a->n, a->way, &q, on_answer);
+    }
+    on_answer(ctx, answer);
+}
+
+static void create_reserved(void *ctx, const struct client_answer *answer)
+{
+    const struct ask *a = ctx;
+
+    if (answer->r == 0)
+        create_volume(a->p, a->n, a->way, answer->object->uid, on_answer);
+    on_answer(ctx, answer);
+}
+
+void pairs_create(struct pairs *p, uint64_t n, enum pairs_way way)
+{
+    if (way == PAIRS_RESERVED) {
+        create_claim(p, n, way, create_reserved);
+        return;
+    }
+    create_volume(p, n, way, "", way == PAIRS_READY ? make_available : on_answer);
+    create_claim(p, n, way, on_answer);
+}
+
+void pairs_await_answers(struct pairs *p, uint64_t left)
+{
+    while (p->unanswered > left && p->r == 0)
+        loop_run_once(p->loop);
+}
+
+/* --- The controllers --- */
+
+static void on_synced(void *ctx)
+{
+    bool *is_synced = ctx;
+
+    *is_synced = true;
+}
+
+void pairs_open_manager(struct pairs *p)
+{
+    static struct client_observer observer;
+    struct client_options c = { .loop = p->loop, .carrier = &p->carrier.carrier, .observer = &observer };
+    bool is_synced = false;
+    struct manager_options o = { .parts = p->parts,
+                                 .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
+                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
+                                 .loop = p->loop,
+                                 .clock = p->clock,
+                                 .seed = 1,
+                                 .is_local = true,
+                                 .server = server_version_own(),
+                                 .on_synced = on_synced,
+                                 .ctx = &is_synced };
+
+    observer = (struct client_observer){ count_attempt, ignore_retry, ignore_wait, p };
+    p->carrier.carrier.type = &carrier_type;
+    p->r = local_client_new(p->server, /* user= */ NULL, &p->carrier.next, &p->err);
+    if (p->r == 0)
+        p->r = client_new(&c, &p->manager_client, &p->err);
+    o.client = p->manager_client;
+    o.metrics = p->metrics;
+    if (p->r == 0)
+        p->r = manager_new(&o, &p->manager, &p->err);
+    if (p->r < 0)
+        return;
+    manager_open(p->manager);
+    while (!is_synced)
+        loop_run_once(p->loop);
+}
+
+void pairs_start(struct pairs *p)
+{
+    p->carrier.counts = (struct pairs_counts){ 0 };
+    manager_start(p->manager);
+}
+
+static void on_quiet(void *ctx)
+{
+    bool *is_due = ctx;
+
+    *is_due = true;
+}
+
+void pairs_settle(struct pairs *p)
+{
+    struct pairs_counts before;
+    struct timer timer;
+    bool is_due;
+
+    timer_init(&timer, p->loop, on_quiet, &is_due);
+    do {
+        before = p->carrier.counts;
+        is_due = false;
+        timer_arm_after(&timer, QUIET_NS);
+        while (!is_due)
+            loop_run_once(p->loop);
+    } while (memcmp(&before, &p->carrier.counts, sizeof before) != 0);
+}
+
+/* --- Life --- */
+
+static int open_server(struct pairs *p)
+{
+    struct authenticator_options a = { .clock = p->clock, .is_insecure = true };
+    struct apiserver_options o = {
+        .clock = p->clock, .seed = 1, .address = "127.0.0.1:0", .event_ttl_seconds = 3600
+    };
+    int r;
+
+    a.facts = store_facts(p->store);
+    r = authenticator_new(&a, &p->authenticator, &p->err);
+    if (r < 0)
+        return r;
+    p->metrics = metrics_new((struct hash_seed){ 1, 2 });
+    if (!p->metrics)
+        return error_no_memory(&p->err);
+    o.loop = p->loop;
+    o.store = p->store;
+    o.metrics = p->metrics;
+    o.authenticator = p->authenticator;
+    return apiserver_new(&o, &p->server, &p->err);
+}
+
+static int open_client(struct pairs *p)
+{
+    static const char body[] =
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" PAIRS_NS "\"}}";
+    struct client_options c = { .loop = p->loop };
+    struct client_request q = { .verb = CLIENT_CREATE,
+                                .kind = kind_info(KIND_NAMESPACE),
+                                .body = { body, sizeof body - 1 },
+                                .field_manager = "bench" };
+    int r = local_client_new(p->server, /* user= */ NULL, &c.carrier, &p->err);
+
+    if (r == 0)
+        r = client_new(&c, &p->client, &p->err);
+    if (r < 0)
+        return r;
+    ask_send(p, 0, PAIRS_FREE, &q, on_answer);
+    pairs_await_answers(p, 0);
+    return p->r;
+}
+
+int pairs_open(struct pairs *p)
+{
+    p->asked_ns = calloc(p->count, sizeof *p->asked_ns);
+    p->bound_ns = calloc(p->count, sizeof *p->bound_ns);
+    if (!p->asked_ns || !p->bound_ns)
+        p->r = error_no_memory(&p->err);
+    if (p->r == 0)
+        p->r = loop_new(/* clock= */ NULL, &p->loop, &p->err);
+    if (p->r == 0)
+        p->r = io_tmp_dir_below(".", p->dir, &p->err);
+    if (p->r == 0)
+        p->r = store_open_sqlite(p->dir, p->loop, /* o= */ NULL, &p->store, &p->err);
+    if (p->r == 0) {
+        store_watch(p->store, &p->watcher, KIND_CLAIM, on_claim, /* settled= */ NULL, p);
+        p->r = open_server(p);
+    }
+    return p->r < 0 ? p->r : open_client(p);
+}
+
+void pairs_close(struct pairs *p)
+{
+    p->manager = manager_free(p->manager);
+    p->manager_client = client_free(p->manager_client);
+    p->client = client_free(p->client);
+    if (p->store) {
+        store_unwatch(p->store, &p->watcher);
+        store_finish(p->store);
+    }
+    p->server = apiserver_free(p->server);
+    p->store = store_free(p->store);
+    p->authenticator = authenticator_free(p->authenticator);
+    p->metrics = metrics_free(p->metrics);
+    p->loop = loop_free(p->loop);
+    if (p->dir[0])
+        io_discard_dir(p->dir);
+    free(p->asked_ns);
+    free(p->bound_ns);
+}

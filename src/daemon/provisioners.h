@@ -1,0 +1,34 @@
+/* The section `provisioners` of a configuration file. */
+#ifndef BERTH_DAEMON_PROVISIONERS_H
+#define BERTH_DAEMON_PROVISIONERS_H
+
+#include <stdbool.h>
+
+#include "api/json.h"
+#include "base/arena.h"
+#include "controllers/local/local.h"
+#include "controllers/provisioner/nfs_subdir.h"
+
+#define PROVISIONERS_NFS_MAX 16
+
+struct nfs_settings {
+    const char *name; /* of classes' provisioner */
+    struct nfs_subdir export;
+};
+
+/* Its texts are its own. Zeroed, it has no provisioner. */
+struct provisioner_settings {
+    struct nfs_settings nfs[PROVISIONERS_NFS_MAX];
+    unsigned nfs_count;
+    bool has_local;
+    struct local_config local;
+    struct arena arena;
+};
+
+/* section: the value of `provisioners`. Errors begin with the place: `provisioners.nfsSubdir[0].server: …`.
+ * What an nfsSubdir leaves out is taken from NFS_SERVER, NFS_PATH and PROVISIONER_NAME. */
+int provisioners_read(const struct json *d, json_ref section, struct provisioner_settings *ret,
+                      struct error *err);
+void provisioners_done(struct provisioner_settings *s);
+
+#endif

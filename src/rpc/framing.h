@@ -1,0 +1,28 @@
+/* What gRPC adds to HTTP/2, the same for both ends: a prefix before each message, percent-encoded words of a
+ * status, header fields as nghttp2 takes them. */
+#ifndef BERTH_RPC_FRAMING_H
+#define BERTH_RPC_FRAMING_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#define RPC_PREFIX_BYTES 5 /* "not compressed", and the length */
+
+/* Adds prefix and message. */
+void rpc_frame_add(struct buf *out, struct str message);
+
+enum rpc_frame { RPC_FRAME_PARTIAL, RPC_FRAME_WHOLE, RPC_FRAME_TOO_LARGE, RPC_FRAME_COMPRESSED };
+
+/* The message that bytes begins with, when it is whole. Pure. */
+enum rpc_frame rpc_frame_read(struct str bytes, size_t message_bytes_max, struct str *ret_message);
+
+/* The words of a status as they are sent: "%25" is '%'. NUL becomes a space. Replaces what is in ret. Pure.
+ */
+void rpc_words_read(struct str sent, struct buf *ret);
+
+/* Borrows both. */
+nghttp2_nv rpc_header(const char *name, const char *value);
+
+#endif

@@ -1,0 +1,165 @@
+/* gRPC calls to peers behind Unix sockets: CSI drivers, their registrars, container runtimes.
+ *
+ * A client keeps one HTTP/2 session per socket path on the event loop; all calls to that path share it, any
+ * number at a time up to RPC_CALLS_MAX, and end in any order. The session is opened by the first call and
+ * closed RPC_IDLE_NS after the last one. A session is given up when the peer ends it, breaks the protocol, or
+ * another socket has taken the path: calls under way keep theirs, the next call opens a new one. A call that
+ * the peer certainly has not seen (a stream that it refused, a request that was not sent whole) is sent once
+ * more on a new session.
+ *
+ * What a peer sends is bounded: a message by RPC_MESSAGE_BYTES_MAX or less, all that a client holds of peers'
+ * messages by RPC_HELD_BYTES_MAX, headers by RPC_HEADERS_BYTES_MAX per call, frames by nghttp2. No
+ * compression, no TLS.
+ *
+ * Failures read `rpc error: code = NAME desc = …`. The codes after which a call may have taken effect, or may
+ * yet, are ERR_UNCERTAIN: Canceled, DeadlineExceeded, ResourceExhausted, Aborted, Unavailable. An answer that
+ * is no gRPC, or none at all, is Unavailable. All others: the call is over, and has failed. */
+#ifndef BERTH_RPC_RPC_H
+#define BERTH_RPC_RPC_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "io/loop.h"
+
+#define RPC_MESSAGE_BYTES_MAX ((size_t)16 << 20)
+#define RPC_HELD_BYTES_MAX ((size_t)64 << 20)
+#define RPC_HEADERS_BYTES_MAX ((size_t)64 << 10)
+#define RPC_CALLS_MAX 1024 /* per session, those that wait for the peer's own limit included */
+#define RPC_SESSIONS_MAX 256
+#define RPC_IDLE_NS (60 * NS_PER_S)
+
+enum rpc_code {
+    RPC_OK,
+    RPC_CANCELLED,
+    RPC_UNKNOWN,
+    RPC_INVALID_ARGUMENT,
+    RPC_DEADLINE_EXCEEDED,
+    RPC_NOT_FOUND,
+    RPC_ALREADY_EXISTS,
+    RPC_PERMISSION_DENIED,
+    RPC_RESOURCE_EXHAUSTED,
+    RPC_FAILED_PRECONDITION,
+    RPC_ABORTED,
+    RPC_OUT_OF_RANGE,
+    RPC_UNIMPLEMENTED,
+    RPC_INTERNAL,
+    RPC_UNAVAILABLE,
+    RPC_DATA_LOSS,
+    RPC_UNAUTHENTICATED,
+    RPC_CODE_COUNT,
+};
+
+/* -ERR_* of a status that is not OK, with the words as above. Unknown codes are RPC_UNKNOWN. Pure. */
+int rpc_failure(uint64_t code, const char *words, struct error *err);
+
+/* --- Clients: on the loop --- */
+
+struct rpc_client;
+
+int rpc_client_new(struct loop *l, struct rpc_client **ret, struct error *err);
+/* Ends all sessions. Calls of rpc_wait() end as cancelled, now and from here on; others have been cancelled
+ * before. Nothing of the client is left on the loop. Takes a closed one. */
+void rpc_client_close(struct rpc_client *x);
+/* Closes it. No thread is in rpc_wait(). Takes NULL. */
+struct rpc_client *rpc_client_free(struct rpc_client *x);
+DEFINE_CLEANUP(struct rpc_client, rpc_client_free)
+
+/* --- Calls: on the loop --- */
+
+/* name: lower case, no "grpc-" in front, no ":". value: printable ASCII. */
+struct rpc_metadata {
+    const char *name;
+    const char *value;
+};
+
+/* Copied by whoever takes one. */
+struct rpc_request {
+    const char *socket; /* its path, of any length */
+    const char *method; /* "/csi.v1.Node/NodeStageVolume" */
+    struct str message;
+    uint64_t limit_ns;       /* from the start to the status; 0 for none */
+    size_t answer_bytes_max; /* of one message; 0: RPC_MESSAGE_BYTES_MAX */
+    const struct rpc_metadata *metadata;
+    size_t metadata_count;
+};
+
+struct rpc_result {
+    int r; /* 0 or -ERR_* of code */
+    enum rpc_code code;
+    struct str message;      /* the answer of a call without on_message; else empty */
+    const char *words;       /* the peer's, whole; err has what fits */
+    const struct error *err; /* as of r */
+};
+
+struct rpc_session;
+
+/* Embedded by its owner, zeroed before its first use; stays where it is until done or cancelled. */
+struct rpc_call {
+    /* Once, on the loop, never from within rpc_call_start(). May free or start the call again. What result
+     * holds is gone afterwards. */
+    void (*done)(struct rpc_call *c, const struct rpc_result *result);
+    /* Of a streaming answer: each message, in order, before done. May cancel or hold the call. NULL: the
+     * answer is one message, and part of the result. */
+    void (*on_message)(struct rpc_call *c, struct str message);
+
+    /* The module's. */
+    struct rpc_client *client;   /* NULL: not under way */
+    struct rpc_session *session; /* NULL: waits for its end to be reported */
+    TAILQ_ENTRY(rpc_call) link;  /* of the session's calls, */
+    TAILQ_ENTRY(rpc_call) event; /* and of those with something to report */
+    bool has_event;
+    bool is_held;
+    bool is_closed; /* by the peer, by the connection's end, by the deadline */
+    bool is_retried;
+    int32_t stream;
+    uint32_t reset; /* why the peer broke it off; 0: it did not */
+    struct arena arena;
+    const char *socket;
+    const char *method;
+    struct rpc_metadata *metadata;
+    size_t metadata_count;
+    size_t answer_bytes_max;
+    uint64_t limit_ns;
+    struct timer limit;
+    struct buf out; /* prefix and message */
+    size_t sent;
+    struct buf in;         /* prefixes and messages, as they came */
+    size_t unacknowledged; /* bytes of `in` that the peer's window has not got back */
+    size_t headers_bytes;
+    uint64_t http_status;
+    uint64_t status; /* UINT64_MAX until it comes */
+    struct buf words;
+};
+
+/* done comes unless this fails. ERR_TOO_LARGE: the message is beyond RPC_MESSAGE_BYTES_MAX. ERR_UNAVAILABLE:
+ * too many calls or sessions; nothing was sent. */
+int rpc_call_start(struct rpc_client *x, const struct rpc_request *q, struct rpc_call *c, struct error *err);
+/* Ends it: nobody is told, the peer is asked to stop. Takes one that is not under way. */
+void rpc_call_cancel(struct rpc_call *c);
+
+/* Back-pressure of a streaming answer: on_message does not come until it is resumed, and the peer is kept
+ * from sending more than a window's worth. */
+void rpc_call_hold(struct rpc_call *c);
+void rpc_call_resume(struct rpc_call *c);
+
+static inline bool rpc_call_is_active(const struct rpc_call *c)
+{
+    return c->client != NULL;
+}
+
+/* --- Calls: on a worker --- */
+
+/* One call, and waits for its answer. Never on the loop thread. The loop makes the call; the worker sleeps.
+ * Its limit is the machine's time, whatever the loop's clock. stop: anything but 0 ends the waiting within
+ * RPC_STOP_LOOK_MS as cancelled; NULL for none. The answer replaces what is in *ret, an initialised buffer
+ * whose ceiling becomes RPC_MESSAGE_BYTES_MAX. ret_code: filled in any case; of a call that was not made,
+ * RPC_UNAVAILABLE. */
+#define RPC_STOP_LOOK_MS 20
+int rpc_wait(struct rpc_client *x, const struct rpc_request *q, const atomic_int *stop, struct buf *ret,
+             enum rpc_code *ret_code, struct error *err);
+
+#endif

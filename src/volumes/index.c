@@ -1,0 +1,383 @@
+/* Volumes by name, each in the place where a search looks for it; and the search.
+ *
+ * A put that leaves a volume where it was only exchanges the object: no search, nothing to allocate. One that
+ * moves it finds the new place before it leaves the old one, so that lack of memory changes nothing. The
+ * release of a hold must not fail: a volume for which there is no memory is then listed as unplaced, no
+ * search finds it, and every later change tries to place it again. An index by node has no holds: a put
+ * takes the volume out first, and lack of memory leaves it out. */
+#include "volumes/index.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "volumes/index_int.h"
+
+/* What a search has found so far. */
+struct pick {
+    const struct volume *v; /* NULL: nothing */
+    unsigned group;         /* GROUPS_COUNT: nothing */
+    bool is_by_uid;
+};
+
+static int index_new(struct hash_seed seed, bool is_by_node, struct volume_index **ret, struct error *err)
+{
+    struct volume_index *x = calloc(1, sizeof *x);
+
+    if (!x)
+        return error_no_memory(err);
+    map_init(&x->by_name, seed);
+    buckets_init(&x->buckets, seed, is_by_node);
+    if (claim_lists_init(&x->lists, seed) < 0) {
+        free(x);
+        return error_no_memory(err);
+    }
+    *ret = x;
+    return 0;
+}
+
+int volume_index_new(struct hash_seed seed, struct volume_index **ret, struct error *err)
+{
+    return index_new(seed, /* is_by_node= */ false, ret, err);
+}
+
+int volume_index_new_by_node(struct hash_seed seed, struct volume_index **ret, struct error *err)
+{
+    return index_new(seed, /* is_by_node= */ true, ret, err);
+}
+
+/* --- Entries and their places --- */
+
+/* The entry's volume is free when it is this. */
+static bool entry_is_free(const struct volume_entry *e, const struct volume *v)
+{
+    return volume_is_unclaimed(v) && (v->phase == VOLUME_AVAILABLE || e->is_expected);
+}
+
+/* The volume is in no place yet. */
+static int entry_place(struct volume_index *x, struct volume_entry *e)
+{
+    const struct volume *v = entry_volume(e);
+
+    assert(!e->is_held);
+    if (v->claim.is_set)
+        return claim_lists_put_entry(&x->lists, e);
+    return entry_is_free(e, v) ? buckets_put_entry(&x->buckets, e) : 0;
+}
+
+static void entry_displace(struct volume_index *x, struct volume_entry *e)
+{
+    if (e->place == PLACE_BUCKET || e->place == PLACE_NODES)
+        buckets_remove_entry(&x->buckets, e);
+    else if (e->place == PLACE_LIST)
+        claim_lists_remove_entry(&x->lists, e);
+}
+
+/* The entry's place is the one for this volume too, which has its name. */
+static bool entry_stays(const struct volume_index *x, const struct volume_entry *e, const struct volume *v)
+{
+    if (e->is_held)
+        return true;
+    switch ((enum place)e->place) {
+    case PLACE_NONE:
+        return !v->claim.is_set && !entry_is_free(e, v);
+    case PLACE_BUCKET:
+        return entry_is_free(e, v) && volume_bucket_is_same(entry_volume(e), v);
+    case PLACE_NODES:
+        return false;
+    case PLACE_LIST:
+        return e->in.list != x->lists.unplaced && claim_list_is_for(e->in.list, &v->claim);
+    }
+    assert(!"a place");
+    return false;
+}
+
+static void entry_free(struct volume_index *x, struct volume_entry *e)
+{
+    entry_displace(x, e);
+    (void)object_unref(e->object);
+    free(e);
+}
+
+/* Memory may be available again: tries to place the unplaced entries. */
+static void retry_unplaced(struct volume_index *x)
+{
+    struct volume_entry *e;
+    int r = 0;
+
+    while (r == 0 && (e = x->lists.unplaced->head)) {
+        claim_lists_remove_entry(&x->lists, e);
+        r = entry_place(x, e);
+        if (r < 0)
+            claim_lists_put_unplaced(&x->lists, e);
+    }
+}
+
+struct volume_index *volume_index_free(struct volume_index *x)
+{
+    struct volume_entry *e;
+
+    if (!x)
+        return NULL;
+    for (size_t at = 0; (e = map_next(&x->by_name, &at, /* ret_key= */ NULL));)
+        entry_free(x, e);
+    buckets_done(&x->buckets);
+    claim_lists_done(&x->lists);
+    map_done(&x->by_name);
+    free(x);
+    return NULL;
+}
+
+/* --- Volumes come and go --- */
+
+/* Another object in the place of the present one. */
+static void entry_exchange(struct volume_index *x, struct volume_entry *e, const struct volume *v)
+{
+    struct object *old = e->object;
+    int r;
+
+    x->with_modes[volume_group(entry_volume(e))]--;
+    x->with_modes[volume_group(v)]++;
+    if (e->place == PLACE_BUCKET)
+        buckets_exchange_volume(e, v);
+    e->object = object_ref(&v->obj);
+    r = map_put(&x->by_name, str_of(v->obj.name), e, /* ret_old= */ NULL);
+    assert(r == 0); /* the key is there, and now lives in the new object */
+    (void)r;
+    (void)object_unref(old);
+}
+
+/* A new entry instead of the present one, or the first of its name. */
+static int entry_add(struct volume_index *x, const struct volume *v, bool is_expected)
+{
+    struct volume_entry *e = calloc(1, sizeof *e);
+    void *old = NULL;
+    int r;
+
+    if (!e)
+        return -ERR_NO_MEMORY;
+    e->object = object_ref(&v->obj);
+    e->is_expected = is_expected;
+    r = entry_place(x, e);
+    if (r == 0)
+        r = map_put(&x->by_name, str_of(v->obj.name), e, &old);
+    if (r < 0) {
+        entry_free(x, e);
+        return r;
+    }
+    x->with_modes[volume_group(v)]++;
+    if (old) {
+        x->with_modes[volume_group(entry_volume(old))]--;
+        entry_free(x, old);
+    }
+    return 0;
+}
+
+/* Of an index by node: only free volumes are in it. */
+static int put_if_free(struct volume_index *x, const struct volume *v)
+{
+    volume_index_remove(x, v->obj.name);
+    return volume_is_unclaimed(v) && v->phase == VOLUME_AVAILABLE ? entry_add(x, v, /* is_expected= */ false)
+                                                                  : 0;
+}
+
+int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err)
+{
+    struct volume_entry *e;
+
+    if (x->buckets.is_by_node)
+        return put_if_free(x, v) < 0 ? error_no_memory(err) : 0;
+    e = map_get(&x->by_name, str_of(v->obj.name));
+
+    if (e && entry_stays(x, e, v))
+        entry_exchange(x, e, v);
+    else if (entry_add(x, v, e && e->is_expected) < 0)
+        return error_no_memory(err);
+    retry_unplaced(x);
+    return 0;
+}
+
+void volume_index_remove(struct volume_index *x, const char *name)
+{
+    struct volume_entry *e = map_remove(&x->by_name, str_of(name));
+
+    if (!e)
+        return;
+    x->with_modes[volume_group(entry_volume(e))]--;
+    entry_free(x, e);
+    retry_unplaced(x);
+}
+
+const struct volume *volume_index_get(const struct volume_index *x, const char *name)
+{
+    const struct volume_entry *e = map_get(&x->by_name, str_of(name));
+
+    return e ? entry_volume(e) : NULL;
+}
+
+size_t volume_index_count(const struct volume_index *x)
+{
+    return x->by_name.count;
+}
+
+size_t volume_index_free_count(const struct volume_index *x)
+{
+    return x->buckets.count;
+}
+
+const struct volume *volume_index_get_free(const struct volume_index *x, const char *name)
+{
+    const struct volume_entry *e = map_get(&x->by_name, str_of(name));
+
+    return e && (e->place == PLACE_BUCKET || e->place == PLACE_NODES) ? entry_volume(e) : NULL;
+}
+
+/* Moves it to the place where it belongs by now. Without memory it becomes unplaced. */
+static void entry_replace(struct volume_index *x, struct volume_entry *e)
+{
+    entry_displace(x, e);
+    if (entry_place(x, e) < 0)
+        claim_lists_put_unplaced(&x->lists, e);
+    else
+        retry_unplaced(x);
+}
+
+void volume_index_expect(struct volume_index *x, const char *name, bool is_expected)
+{
+    struct volume_entry *e = map_get(&x->by_name, str_of(name));
+
+    assert(!x->buckets.is_by_node);
+    if (!e || e->is_expected == is_expected)
+        return;
+    e->is_expected = is_expected;
+    if (!e->is_held && !entry_stays(x, e, entry_volume(e)))
+        entry_replace(x, e);
+}
+
+/* --- Holds --- */
+
+static bool entry_is_held_for(const struct volume_entry *e, const char *claim_uid)
+{
+    return e->is_held && str_is((struct str){ e->in.list->key, e->in.list->key_len }, claim_uid);
+}
+
+int volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid)
+{
+    struct volume_entry *e = map_get(&x->by_name, str_of(name));
+    int r;
+
+    assert(!x->buckets.is_by_node);
+    if (!e)
+        return -ERR_NOT_FOUND;
+    if (e->is_held)
+        return entry_is_held_for(e, claim_uid) ? 0 : -ERR_BUSY;
+    r = claim_lists_move_entry(&x->lists, &x->buckets, e, str_of(claim_uid));
+    if (r == 0)
+        e->is_held = true;
+    return r;
+}
+
+void volume_index_release(struct volume_index *x, const char *name, const char *claim_uid)
+{
+    struct volume_entry *e = map_get(&x->by_name, str_of(name));
+
+    if (!e || !e->is_held || (claim_uid && !entry_is_held_for(e, claim_uid)))
+        return;
+    e->is_held = false;
+    entry_replace(x, e);
+}
+
+/* --- The search --- */
+
+/* The earlier group; in one group those kept by uid, then by name. b may be nothing. */
+static bool is_better(const struct pick *a, const struct pick *b)
+{
+    if (!b->v)
+        return true;
+    if (a->group != b->group)
+        return a->group < b->group;
+    if (a->is_by_uid != b->is_by_uid)
+        return a->is_by_uid;
+    return strcmp(a->v->obj.name, b->v->obj.name) < 0;
+}
+
+/* Looks through what is listed under the claim's uid, or under its name. */
+static void pick_listed(const struct claim_list *list, const struct claim *c, bool is_by_uid,
+                        struct pick *best)
+{
+    for (const struct volume_entry *e = list ? list->head : NULL; e; e = e->next) {
+        const struct match_options o = { .is_promised = e->is_held };
+        const struct volume *v = entry_volume(e);
+        struct pick p = { v, volume_group(v), e->is_held || v->claim.uid[0] != '\0' };
+        if (e->is_held && !is_by_uid) /* for a uid that reads like this name */
+            continue;
+        if (match_volume(v, c, &o) == REJECT_NONE && is_better(&p, best))
+            *best = p;
+    }
+}
+
+/* Where the claim's own volumes are listed. Most claims have none, and among many lists that takes two lines
+ * of memory that are in no cache: they are asked for early, together, and looked at when they have come. */
+struct kept {
+    struct index_key name;
+    uint32_t by_uid, by_name;
+};
+
+static int kept_prefetch_lists(const struct volume_index *x, const struct claim *c, struct kept *k)
+{
+    size_t ns_len = strlen(c->obj.ns), name_len = strlen(c->obj.name);
+
+    k->by_uid = map_prefetch(&x->lists.by_key, str_of(c->obj.uid));
+    index_key_begin(&k->name, ns_len + 1 + name_len);
+    buf_add(&k->name.text, c->obj.ns, ns_len);
+    buf_add_char(&k->name.text, '/');
+    buf_add(&k->name.text, c->obj.name, name_len);
+    k->by_name = map_prefetch(&x->lists.by_key, buf_str(&k->name.text));
+    return -(int)k->name.text.failed;
+}
+
+static struct pick pick_kept(const struct volume_index *x, const struct claim *c, const struct kept *k)
+{
+    const struct map *lists = &x->lists.by_key;
+    struct pick best = { .group = GROUPS_COUNT };
+
+    pick_listed(map_get_fetched(lists, str_of(c->obj.uid), k->by_uid), c, /* is_by_uid= */ true, &best);
+    pick_listed(map_get_fetched(lists, buf_str(&k->name.text), k->by_name), c, /* is_by_uid= */ false, &best);
+    return best;
+}
+
+/* There is a volume, free or not, with all the modes that the claim asks for. */
+static bool has_group_for(const struct volume_index *x, const struct claim *c)
+{
+    for (unsigned i = 0; i < GROUPS_COUNT; i++)
+        if (x->with_modes[i] > 0 && group_suits(i, c))
+            return true;
+    return false;
+}
+
+int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
+                       const struct volume **ret, struct error *err)
+{
+    struct kept kept;
+    const struct volume *plain = NULL;
+    const struct volume_bucket *bucket = NULL;
+    struct pick best = { .group = GROUPS_COUNT };
+    int r;
+
+    assert(!x->buckets.is_by_node);
+    if (c->selector && c->selector->error && has_group_for(x, c))
+        return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
+                         c->obj.ns, c->obj.name, c->selector->error);
+    r = kept_prefetch_lists(x, c, &kept);
+    if (r == 0 && !o->is_delayed && !c->source) /* no free volume is filled as it asks */
+        r = buckets_get_for_claim(&x->buckets, c, &bucket);
+    if (r == 0)
+        best = pick_kept(x, c, &kept);
+    index_key_done(&kept.name);
+    if (r < 0)
+        return error_no_memory(err);
+    /* In the same group a kept volume comes before all others; in an earlier one any will do. */
+    if (bucket)
+        plain = bucket_find_volume(bucket, c, o, best.group);
+    *ret = plain ? plain : best.v;
+    return 0;
+}

@@ -1,0 +1,167 @@
+#include "volumes/match.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+const char *const reject_names[] = {
+    [REJECT_NONE] = "none",
+    [REJECT_TAKEN] = "taken",
+    [REJECT_SIZE] = "too-small",
+    [REJECT_VOLUME_MODE] = "volume-mode",
+    [REJECT_ATTRIBUTES_CLASS] = "attributes-class",
+    [REJECT_DELETING] = "deleting",
+    [REJECT_DELAYED] = "waits-for-consumer",
+    [REJECT_DATA_SOURCE] = "data-source",
+    [REJECT_AWAITS_CLASS] = "awaits-class",
+    [REJECT_PHASE] = "not-available",
+    [REJECT_SELECTOR] = "selector",
+    [REJECT_CLASS] = "class",
+    [REJECT_NODE] = "node",
+    [REJECT_ACCESS_MODES] = "access-modes",
+};
+static_assert(ARRAY_LEN(reject_names) == REJECT_COUNT, "name every reason");
+
+/* What the API's events say of a volume that a claim named. */
+static const char *const named_texts[REJECT_COUNT] = {
+    [REJECT_DELETING] = "the volume is marked for deletion",
+    [REJECT_SIZE] = "requested PV is too small",
+    [REJECT_CLASS] = "storageClassName does not match",
+    [REJECT_ATTRIBUTES_CLASS] = "volumeAttributesClassName does not match",
+    [REJECT_VOLUME_MODE] = "incompatible volumeMode",
+    [REJECT_ACCESS_MODES] = "incompatible accessMode",
+};
+
+unsigned volume_mode_mask(const struct volume *v)
+{
+    return v->modes & (ACCESS_UNKNOWN - 1U);
+}
+
+/* Every mode that is asked for is there. An unknown one never is. */
+static bool has_modes(const struct volume *v, const struct claim *c)
+{
+    return (c->modes & ~volume_mode_mask(v)) == 0;
+}
+
+static bool selector_matches(const struct volume *v, const struct claim *c)
+{
+    if (!c->selector)
+        return true;
+    return !c->selector->error &&
+           label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count);
+}
+
+static bool is_reachable(const struct volume *v, const struct kvs *node_labels)
+{
+    struct error ignored; /* an affinity that is wrong is one that does not match */
+
+    return !node_labels ||
+           node_affinity_check(v->affinity, node_labels->items, node_labels->count, &ignored) == 0;
+}
+
+bool volume_is_for(const struct volume *v, const struct claim *c)
+{
+    return v->claim.is_set && strcmp(v->claim.name, c->obj.name) == 0 &&
+           strcmp(v->claim.ns, c->obj.ns) == 0 &&
+           (v->claim.uid[0] == '\0' || strcmp(v->claim.uid, c->obj.uid) == 0);
+}
+
+/* Kept for the claim, by the volume's own word or by a promise: exempt from what is asked of strangers. */
+static bool is_kept(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    return o->is_promised || (v->claim.is_set && volume_is_for(v, c));
+}
+
+/* One rule, the others aside. */
+static inline bool refuses(enum reject rule, bool kept, const struct volume *v, const struct claim *c,
+                           const struct match_options *o)
+{
+    switch (rule) {
+    case REJECT_TAKEN:
+        return v->claim.is_set && !volume_is_for(v, c);
+    case REJECT_SIZE:
+        return quantity_cmp(&v->capacity, &c->request) < 0; /* a size that is missing is 0 */
+    case REJECT_VOLUME_MODE:
+        return v->mode != c->mode;
+    case REJECT_ATTRIBUTES_CLASS:
+        return strcmp(v->attributes_class, c->attributes_class) != 0;
+    case REJECT_DELETING:
+        return v->obj.is_deleting;
+    case REJECT_DELAYED:
+        return !kept && o->is_delayed && !o->node_labels;
+    case REJECT_DATA_SOURCE:
+        return !kept && c->source && strcmp(c->volume_name, v->obj.name) != 0;
+    case REJECT_AWAITS_CLASS:
+        return !kept && o->awaits_class && v->affinity;
+    case REJECT_PHASE:
+        return !kept && !o->is_available && v->phase != VOLUME_AVAILABLE;
+    case REJECT_SELECTOR:
+        return !kept && !selector_matches(v, c);
+    case REJECT_CLASS:
+        return !kept && strcmp(v->class, c->class) != 0;
+    case REJECT_NODE:
+        return !is_reachable(v, o->node_labels);
+    case REJECT_ACCESS_MODES:
+        return !(kept && o->node_labels) && !has_modes(v, c);
+    case REJECT_NONE:
+    case REJECT_COUNT:
+        break;
+    }
+    return false;
+}
+
+enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    bool kept = is_kept(v, c, o);
+
+    for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
+        if (refuses((enum reject)rule, kept, v, c, o))
+            return (enum reject)rule;
+    return REJECT_NONE;
+}
+
+unsigned match_refusals(const struct volume *v, const struct claim *c, const struct match_options *o)
+{
+    bool kept = is_kept(v, c, o);
+    unsigned refused = 0;
+
+    for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
+        if (refuses((enum reject)rule, kept, v, c, o))
+            refused |= 1U << rule;
+    return refused;
+}
+
+enum reject match_named(const struct volume *v, const struct claim *c)
+{
+    if (v->obj.is_deleting)
+        return REJECT_DELETING;
+    if (quantity_value(&v->capacity) < quantity_value(&c->request))
+        return REJECT_SIZE;
+    if (strcmp(v->class, c->class) != 0)
+        return REJECT_CLASS;
+    if (strcmp(v->attributes_class, c->attributes_class) != 0)
+        return REJECT_ATTRIBUTES_CLASS;
+    if (v->mode != c->mode)
+        return REJECT_VOLUME_MODE;
+    return has_modes(v, c) ? REJECT_NONE : REJECT_ACCESS_MODES;
+}
+
+const char *match_named_text(enum reject r)
+{
+    assert(named_texts[r]);
+    return named_texts[r];
+}
+
+int volume_cmp_size_name(const struct volume *a, const struct volume *b)
+{
+    int r = quantity_cmp(&a->capacity, &b->capacity);
+
+    return r ? r : strcmp(a->obj.name, b->obj.name);
+}
+
+void volume_claim_key(const struct volume *v, struct buf *out)
+{
+    if (v->claim.is_set)
+        buf_addf(out, "%s/%s", v->claim.ns, v->claim.name);
+}
