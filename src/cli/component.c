@@ -19,6 +19,7 @@
 #include "daemon/supervised.h"
 #include "io/clock.h"
 #include "io/hostname.h"
+#include "io/job.h"
 #include "io/random.h"
 #include "machinery/health.h"
 #include "machinery/leader.h"
@@ -67,6 +68,7 @@ struct running {
     struct recorder *recorder; /* of the lease's events */
     struct leader *leader;     /* NULL: nobody is elected */
     struct manager *manager;   /* NULL: the server has not been reached */
+    struct manager *stopped;   /* the same after its end; workers may still see it */
     struct server_version version;
     struct client_call status_call; /* which parts the server runs itself */
     struct timer lease_timer;
@@ -164,11 +166,17 @@ static void on_started(void *ctx)
     manager_start(r->manager);
 }
 
+static void stop_manager(struct running *r)
+{
+    if (r->manager)
+        r->stopped = manager_stop(TAKE(r->manager));
+}
+
 static void begin_end(struct running *r)
 {
     r->is_stopping = true;
     supervised_stopping(&r->supervised);
-    r->manager = manager_free(r->manager);
+    stop_manager(r);
     timer_disarm(&r->lease_timer);
     r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
     timer_arm_after(&r->stop_timer, 0);
@@ -547,17 +555,23 @@ static int start(struct running *r, struct error *err)
     return e < 0 ? e : watch_over(r, err);
 }
 
-static void running_done(struct running *r)
+/* All but what workers see. */
+static void running_stop(struct running *r)
 {
     timer_disarm(&r->lease_timer);
     timer_disarm(&r->stop_timer);
     supervised_done(&r->supervised);
     r->monitor = monitor_free(r->monitor);
-    r->manager = manager_free(r->manager);
+    stop_manager(r);
     client_cancel(&r->status_call);
     r->leader = leader_free(r->leader);
     r->recorder = recorder_free(r->recorder);
     cluster_close(&r->cluster);
+}
+
+static void running_done(struct running *r)
+{
+    r->stopped = manager_free(r->stopped);
     r->health = health_free(r->health);
     r->metrics = metrics_free(r->metrics);
     r->loop = loop_free(r->loop);
@@ -579,6 +593,7 @@ int component_run(const struct component *type, int argc, char **argv)
     const char *verb = type->verb->name;
     struct running r = { .type = type };
     struct error err;
+    size_t abandoned;
     int args;
 
     settings_file_init(&r.file);
@@ -594,9 +609,14 @@ int component_run(const struct component *type, int argc, char **argv)
         else
             run(&r);
     }
-    running_done(&r);
+    running_stop(&r);
+    abandoned = job_abandon_all(r.loop);
+    if (!abandoned)
+        running_done(&r);
     if (r.status == CLI_OK)
         log_info("stopped");
     log_install(NULL);
+    if (abandoned)
+        job_exit(r.status);
     return r.status;
 }

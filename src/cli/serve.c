@@ -30,6 +30,7 @@
 #include "io/clock.h"
 #include "io/env.h"
 #include "io/hostname.h"
+#include "io/job.h"
 #include "io/path.h"
 #include "io/random.h"
 #include "io/socket.h"
@@ -118,6 +119,7 @@ struct running {
     struct http *http;
     struct client *client;   /* of the controllers */
     struct manager *manager; /* NULL: --without controllers,scheduler */
+    struct manager *stopped; /* the same after its end; workers may still see it */
     struct supervised supervised;
     struct timer stop_timer;
     struct timer ready_timer; /* until the parts beside the server are ready; the ready message follows */
@@ -622,6 +624,12 @@ static int watch_over(struct running *r, struct error *err)
 
 /* --- Stopping --- */
 
+static void stop_manager(struct running *r)
+{
+    if (r->manager)
+        r->stopped = manager_stop(TAKE(r->manager));
+}
+
 /* Lets what is under way come to its end, for a while. */
 static void wait_for_end(void *ctx)
 {
@@ -643,7 +651,7 @@ static void on_signal(void *ctx, int signum)
     log_info("stopping", LOG_STR("signal", signum == SIGTERM ? "SIGTERM" : "SIGINT"));
     supervised_stopping(&r->supervised);
     timer_disarm(&r->ready_timer);
-    r->manager = manager_free(r->manager); /* what it has sent is carried out */
+    stop_manager(r); /* what it has sent is carried out */
     apiserver_stop(r->server);
     http_quiesce(r->http);
     r->stop_at_ns = loop_now_ns(r->loop) + STOP_NS;
@@ -676,12 +684,13 @@ static int start(struct running *r, struct error *err)
     return e < 0 ? e : watch_over(r, err);
 }
 
-static void running_done(struct running *r)
+/* All but what workers see. */
+static void running_stop(struct running *r)
 {
     timer_disarm(&r->stop_timer);
     timer_disarm(&r->ready_timer);
     supervised_done(&r->supervised);
-    r->manager = manager_free(r->manager);
+    stop_manager(r);
     r->client = client_free(r->client);
     r->renewal = pki_renewal_free(r->renewal);
     r->http = http_free(r->http);
@@ -690,6 +699,11 @@ static void running_done(struct running *r)
         store_finish(r->store);
     r->server = apiserver_free(r->server);
     r->store = store_free(r->store);
+}
+
+static void running_done(struct running *r)
+{
+    r->stopped = manager_free(r->stopped);
     r->authenticator = authenticator_free(r->authenticator);
     pki_done(&r->pki);
     r->metrics = metrics_free(r->metrics);
@@ -701,6 +715,7 @@ static int serve_run(int argc, char **argv)
 {
     struct running r = { 0 };
     struct error err;
+    size_t abandoned;
     int args, status;
 
     settings_file_init(&r.file);
@@ -719,10 +734,15 @@ static int serve_run(int argc, char **argv)
             loop_run(r.loop);
         }
     }
-    running_done(&r);
+    running_stop(&r);
+    abandoned = job_abandon_all(r.loop);
+    if (!abandoned)
+        running_done(&r);
     if (status == CLI_OK)
         log_info("stopped");
     log_install(NULL);
+    if (abandoned)
+        job_exit(status);
     return status;
 }
 

@@ -392,10 +392,8 @@ int manager_new(const struct manager_options *o, struct manager **ret, struct er
     return 0;
 }
 
-struct manager *manager_free(struct manager *m)
+struct manager *manager_stop(struct manager *m)
 {
-    if (!m)
-        return NULL;
     timer_disarm(&m->timer);
     m->agent = agent_free(m->agent);
     m->scheduler = scheduler_free(m->scheduler);
@@ -413,6 +411,14 @@ struct manager *manager_free(struct manager *m)
     m->informers = informers_free(m->informers);
     m->node_plugins = registry_free(m->node_plugins);
     m->prober = flex_prober_free(m->prober);
+    return m;
+}
+
+struct manager *manager_free(struct manager *m)
+{
+    if (!m)
+        return NULL;
+    (void)manager_stop(m);
     m->node_pool = pool_free(m->node_pool);
     m->provisioner_pool = pool_free(m->provisioner_pool);
     m->attach_pool = pool_free(m->attach_pool);

@@ -62,7 +62,10 @@ struct manager_options {
 };
 
 int manager_new(const struct manager_options *o, struct manager **ret, struct error *err);
-/* Sends nothing; what plugins have begun is waited for. Takes NULL. */
+/* Ends all parts. Sends nothing; what workers do is told to end, and finds all that it sees until
+ * manager_free(). Returns m, which is good for nothing else. */
+struct manager *manager_stop(struct manager *m);
+/* What workers do is waited for: at the end of the process, after job_abandon_all(). Takes NULL. */
 struct manager *manager_free(struct manager *m);
 DEFINE_CLEANUP(struct manager, manager_free)
 

@@ -135,10 +135,13 @@ static void job_await_all(struct loop *l)
 
 size_t job_abandon_all(struct loop *l)
 {
-    struct job_list *jobs = loop_jobs(l);
+    struct job_list *jobs;
     struct job *j, *next;
     size_t count = 0;
 
+    if (!l)
+        return 0;
+    jobs = loop_jobs(l);
     for (j = TAILQ_FIRST(jobs); j; j = next) {
         next = TAILQ_NEXT(j, link);
         (void)job_drop(j);

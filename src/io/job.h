@@ -82,7 +82,7 @@ struct job *job_drop(struct job *j);
 
 /* At the end of the process, when all owners have gone and the store is closed: drops all jobs of the loop,
  * and takes turns of it until they have ended, or were told to stop JOB_END_NS ago. Those that are left are
- * logged, one by one. How many. */
+ * logged, one by one. How many. Takes NULL. */
 size_t job_abandon_all(struct loop *l);
 /* Ends the process as exit() does, but without the handlers of libraries that abandoned work may be in. */
 _Noreturn void job_exit(int status);
