@@ -193,8 +193,6 @@ static struct flex_prober *open_flex(struct manager *m, struct pool *pool)
 
     if (flex_prober_new(m->o.loop, pool, dir, makes_dir, &tools, &p, &err) < 0)
         log_warn("going on without FlexVolume drivers", LOG_STR("dir", dir), LOG_ERR(&err));
-    else
-        flex_prober_settle(p);
     return p;
 }
 

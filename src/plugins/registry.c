@@ -294,6 +294,14 @@ static void refresh(struct plugin_registry *g)
         apply(g, &events[i]);
 }
 
+/* Not there, unless it is awaited. */
+static int not_found(const struct plugin_registry *g, const char *name, int r, struct error *err)
+{
+    if (!g->prober || !g->prober->awaits || !g->prober->awaits(g->prober, name))
+        return r;
+    return error_set(err, ERR_UNAVAILABLE, "driver %s has not answered its init yet", name);
+}
+
 /* A plugin with the table may still not want this volume. */
 static bool wants(const struct volume_plugin *p, const struct volume_spec *s, enum plugin_ability a)
 {
@@ -327,6 +335,8 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enu
     search_among(&x, g->found.items, s);
     r = search_end(&x, err);
     buf_done(&x.names);
+    if (r == -ERR_NOT_FOUND && spec_source(s).kind == SOURCE_FLEX)
+        r = not_found(g, spec_source(s).flex->driver, r, err);
     if (r == 0)
         return give_for(x.found, s, a, ret, err);
     if (a == PLUGIN_PERSISTS)
@@ -349,7 +359,7 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
         return error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s and %s", fixed->name,
                          found->name);
     if (!fixed && !found)
-        return no_such_name(name, err);
+        return not_found(g, name, no_such_name(name, err), err);
     return give(fixed ? fixed : found, a, ret, err);
 }
 

@@ -405,23 +405,18 @@ static int prober_probe(struct plugin_prober *self, struct plugin_event **ret, s
     return -(int)complaints.code;
 }
 
-static bool is_waiting(const struct flex_prober *p)
+/* There, but its first `init` is not over. */
+static bool prober_awaits(struct plugin_prober *self, const char *name)
 {
-    for (size_t i = 0; i < p->all.count; i++)
-        if (p->all.items[i]->call)
-            return true;
+    const struct flex_prober *p = CONTAINER_OF(self, struct flex_prober, base);
+
+    for (size_t i = 0; i < p->all.count; i++) {
+        const struct candidate *x = p->all.items[i];
+
+        if (strcmp(x->plugin_name, name) == 0)
+            return x->call && !x->is_known && !x->driver && x->err.code == ERR_NONE;
+    }
     return false;
-}
-
-void flex_prober_settle(struct flex_prober *p)
-{
-    struct error complaints = { 0 }; /* the next probe has the same */
-
-    look(p, &complaints);
-    for (size_t i = 0; i < p->all.count; i++)
-        (void)candidate_begin(p->all.items[i]);
-    while (is_waiting(p))
-        pool_drain(p->pool);
 }
 
 /* --- Life --- */
@@ -436,11 +431,12 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool mak
 {
     size_t dir_len = strlen(dir);
     struct flex_prober *p = calloc(1, sizeof *p + dir_len + 1);
+    struct error complaints = { 0 }; /* the first probe has the same */
     int r;
 
     if (!p)
         return error_no_memory(err);
-    p->base.probe = prober_probe;
+    p->base = (struct plugin_prober){ .probe = prober_probe, .awaits = prober_awaits };
     p->loop = l;
     p->pool = pool;
     p->makes_dir = makes_dir;
@@ -453,6 +449,9 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool mak
         free(p); /* nothing hangs off it yet */
         return r;
     }
+    look(p, &complaints);
+    for (size_t i = 0; i < p->all.count; i++)
+        (void)candidate_begin(p->all.items[i]);
     *ret = p;
     return 0;
 }
