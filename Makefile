@@ -49,7 +49,7 @@ test-quick:
 	@scripts/deps test
 	@scripts/test quick
 
-## make test         build and test everything: 25 minutes on two cores, less when little has changed
+## make test         build and test everything: 12 minutes on two cores, less when little has changed
 test:
 	@scripts/deps test
 	@scripts/test
@@ -68,9 +68,10 @@ fuzz:
 	@scripts/deps test
 	@scripts/test fuzz --fuzz-runs $(FUZZ_RUNS)
 
-## make soak         load tests at full size; builds on bare Debian 12 and 13: half an hour, root
+## make soak         TSan, Debian package, deep lint, load at full size, bare Debian 12, 13: an hour, root
 soak: program
 	@scripts/deps test
+	@LINT_DEEP=1 scripts/test deb gcc sim-asan tsan lint
 	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 	@BERTH_CRASHES=100 tests/integration/test_node_crash

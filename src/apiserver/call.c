@@ -62,7 +62,7 @@ const char *call_copy(struct call *c, struct str s)
 
 void call_add_header(struct call *c, const char *name, const char *value)
 {
-    (void)vec_push(&c->headers, (struct answer_header){ name, value }); /* without memory: without it */
+    (void)vec_push(&c->headers, (struct http_header){ name, value }); /* without memory: without it */
 }
 
 void call_warn(struct call *c, struct str text)
@@ -112,31 +112,40 @@ void call_answer_text(struct call *c, int status, const char *text)
     call_end(c, status, "text/plain; charset=utf-8");
 }
 
-/* What stands in the reply is JSON of the answer's own making: brings it into the form asked for. */
-static void reshape(struct call *c)
+static void reshape(const struct view *view, struct buf *text)
 {
     struct json d;
     struct error err;
     json_ref v;
 
     json_init(&d, CALL_ANSWER_BYTES_MAX);
-    if (json_parse(&d, buf_str(&c->reply), &v, &err) == 0) {
-        buf_clear(&c->reply);
-        if (c->view.media == MEDIA_JSON)
-            json_write_pretty(&d, v, &c->reply);
+    if (json_parse(&d, buf_str(text), &v, &err) == 0) {
+        buf_clear(text);
+        if (view->media == MEDIA_JSON)
+            json_write_pretty(&d, v, text);
         else
-            (void)yaml_write(&d, v, &c->reply, &err); /* a failure sticks in the buffer */
+            (void)yaml_write(&d, v, text, &err); /* a failure sticks in the buffer */
     }
     json_done(&d);
 }
 
+const char *view_content_type(const struct view *view)
+{
+    return view->media == MEDIA_JSON ? "application/json" : "application/yaml";
+}
+
+void view_shape_json(const struct view *view, struct buf *text)
+{
+    if (view->is_pretty || view->media != MEDIA_JSON)
+        reshape(view, text);
+    if (view->media == MEDIA_JSON)
+        buf_add_char(text, '\n');
+}
+
 static void answer_json_reply(struct call *c, int status)
 {
-    if (c->view.is_pretty || c->view.media != MEDIA_JSON)
-        reshape(c);
-    if (c->view.media == MEDIA_JSON)
-        buf_add_char(&c->reply, '\n');
-    call_end(c, status, c->view.media == MEDIA_JSON ? "application/json" : "application/yaml");
+    view_shape_json(&c->view, &c->reply);
+    call_end(c, status, view_content_type(&c->view));
 }
 
 void call_answer_json(struct call *c, int status, const struct json *d, json_ref v)

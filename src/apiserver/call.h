@@ -1,7 +1,7 @@
 /* A call: one request to the API and its answer, whoever carries it.
  *
- * The carrier (an HTTP connection in http.c, or the client in this process) makes the call, fills in what was
- * asked, and hands it to apiserver_serve(). Sooner or later, once, the server hands it back through
+ * The carrier (an HTTP request in call_http.c, or the client in this process) makes the call, fills in what
+ * was asked, and hands it to apiserver_serve(). Sooner or later, once, the server hands it back through
  * carrier->answer() with the answer in it; until then the call belongs to the server. A body is given whole;
  * an answer is either whole (`reply`) or a stream (`stream`: a watch, or a list that is long).
  *
@@ -11,39 +11,27 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "api/list.h"
 #include "api/object.h"
 #include "api/status.h"
 #include "api/validate.h"
-#include "apiserver/params.h"
-#include "apiserver/peer.h"
 #include "apiserver/resource.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "http/message.h"
+#include "http/params.h"
 #include "io/socket.h"
 
-/* The most a request body may have; the carrier stops reading there and says so with body_is_too_large. */
-#define CALL_BODY_BYTES_MAX ((size_t)3 << 20)
+/* The most a request body may have; the carrier stops reading there and sets body_is_too_large. */
+#define CALL_BODY_BYTES_MAX HTTP_BODY_BYTES_MAX
 /* An answer may be a list of everything there is. */
 #define CALL_ANSWER_BYTES_MAX ((size_t)1 << 30)
 
 struct apiserver;
 struct call;
-struct watch_line;
-
-enum http_method {
-    HTTP_GET,
-    HTTP_HEAD,
-    HTTP_POST,
-    HTTP_PUT,
-    HTTP_PATCH,
-    HTTP_DELETE,
-    HTTP_OTHER,
-};
 
 /* Further facts about a user, of no consequence here: shown to whoever asks. */
 struct user_extra {
@@ -59,7 +47,7 @@ struct user {
     const struct user_extra *extra; /* ends with a NULL key; NULL for none */
 };
 
-typedef void call_header_fn(void *ctx, struct str name, struct str value);
+typedef http_header_fn call_header_fn;
 
 struct carrier {
     /* The first value of a request header, any case; .s is NULL when there is none. */
@@ -73,39 +61,6 @@ struct carrier {
 
 /* What a watch tells of an object. */
 enum watch_event_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_EVENT_TYPE_COUNT };
-
-/* What pull() returns besides a count. */
-#define STREAM_END ((ssize_t)-1)
-#define STREAM_FAILED ((ssize_t)-2)
-
-/* An answer that is made as its client reads it. Made by the server, run by the carrier. */
-struct stream {
-    /* Writes up to room bytes and returns how many; 0: nothing for now, wake() will follow, or was called
-     * already; STREAM_END; STREAM_FAILED: the rest cannot be made, and the client must not take what it has
-     * for the whole. */
-    ssize_t (*pull)(struct stream *s, char *to, size_t room);
-    /* In the place of pull() when the call wants objects: 1 and the next line (watch_queue.h), a reference;
-     * 0: nothing for now, wake() will follow; -1: the end. */
-    int (*next)(struct stream *s, struct watch_line **ret);
-    /* The carrier lets go of it: the client went away or the end was sent. Frees the stream. Called once. */
-    void (*close)(struct stream *s);
-    /* Set by the carrier before the first pull: there is something to pull. May be called at any time between
-     * carrier->answer() and close(), also when it was called already; never calls pull() from inside. */
-    void (*wake)(struct stream *s);
-    /* Set by the carrier likewise: ends the connection at once, what was not sent yet is lost. For a client
-     * that does not read. close() follows later, from the loop; no pull() comes before it. */
-    void (*cut)(struct stream *s);
-    /* How much memory it keeps because its client has not read on; 0 when it waits for something to happen,
-     * not for its client. NULL: always 0. */
-    size_t (*held)(const struct stream *s);
-    bool is_document; /* of many bytes, and it ends: worth compressing */
-    void *carrier;    /* the carrier's own */
-};
-
-struct answer_header {
-    const char *name;
-    const char *value;
-};
 
 enum media { MEDIA_JSON, MEDIA_YAML };
 /* What the client wants to see of objects. */
@@ -172,12 +127,16 @@ struct call {
     const char *content_type;
     struct buf reply;
     struct stream *stream;
-    VEC(struct answer_header) headers;
+    VEC(struct http_header) headers;
     /* For a caller that wants objects; the reply is empty then. All are references. */
     struct object *result;
     VEC(struct object *) items; /* of a list */
     struct list_meta list;      /* of the same; texts in the arena, NUL-terminated */
 };
+
+/* A text of JSON that the server wrote, in the form asked for; and the type of that form. */
+void view_shape_json(const struct view *view, struct buf *text);
+const char *view_content_type(const struct view *view);
 
 /* A zeroed call made ready, and released with everything in it. */
 void call_init(struct call *c, const struct carrier *carrier, void *carrier_ctx);

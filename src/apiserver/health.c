@@ -67,21 +67,33 @@ int server_health_new(struct apiserver *s, struct health **ret, struct error *er
     return 0;
 }
 
-void health_serve(const struct health *h, struct call *c)
+int health_text(const struct health *h, const char *path, const struct params *params, struct arena *a,
+                const char **ret_text)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEXT_BYTES_MAX);
-    struct health_ask ask = { .is_verbose = params_get(&c->params, "verbose").s != NULL };
-    struct str *excluded = arena_array(&c->arena, c->params.count + 1, sizeof *excluded);
+    struct health_ask ask = { .is_verbose = params_get(params, "verbose").s != NULL };
+    struct str *excluded = arena_array(a, params->count + 1, sizeof *excluded);
     int status;
 
-    for (size_t i = 0; i < c->params.count && excluded; i++) {
-        if (str_is(c->params.items[i].name, "exclude"))
-            excluded[ask.excluded_count++] = c->params.items[i].value;
+    for (size_t i = 0; i < params->count && excluded; i++) {
+        if (str_is(params->items[i].name, "exclude"))
+            excluded[ask.excluded_count++] = params->items[i].value;
     }
     ask.excluded = excluded;
-    status = health_answer(h, str_of(c->route.path), &ask, &text);
+    status = health_answer(h, str_of(path), &ask, &text);
     assert(status > 0); /* health_has_path() */
-    call_answer_text(c, status, call_copy(c, buf_str(&text)));
+    *ret_text = arena_dup(a, buf_str(&text));
+    if (!*ret_text)
+        *ret_text = "";
+    return status;
+}
+
+void health_serve(const struct health *h, struct call *c)
+{
+    const char *text;
+    int status = health_text(h, c->route.path, &c->params, &c->arena, &text);
+
+    call_answer_text(c, status, text);
 }
 
 void version_serve(struct call *c)

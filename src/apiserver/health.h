@@ -16,7 +16,10 @@ struct health;
 /* The server's own checks. */
 int server_health_new(struct apiserver *s, struct health **ret, struct error *err);
 
-/* Answers a path that health_has_path(). */
+/* The answer to a path that health_has_path(): the HTTP status, and the text in the arena. */
+int health_text(const struct health *h, const char *path, const struct params *params, struct arena *a,
+                const char **ret_text);
+/* Answers the call with it. */
 void health_serve(const struct health *h, struct call *c);
 void version_serve(struct call *c);
 

@@ -8,10 +8,10 @@
 #include "api/validate.h"
 #include "apiserver/call.h"
 #include "apiserver/continue_token.h"
-#include "apiserver/params.h"
 #include "apiserver/selection.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "http/params.h"
 
 /* No deadline that a client asks for is longer. */
 #define LIST_TIMEOUT_SECONDS_MAX INT64_C(86400)

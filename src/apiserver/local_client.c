@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "api/uid.h"
+#include "apiserver/watch.h"
 #include "apiserver/watch_queue.h"
 #include "client/answer.h"
 #include "client/target.h"
@@ -232,7 +233,7 @@ static void tell_events(struct local_call *x)
 
     for (unsigned budget = WATCH_EVENTS_PER_TURN; x->attempt && !x->is_cut && budget > 0; budget--) {
         _cleanup_(watch_line_unref_p) struct watch_line *l = NULL;
-        int r = s->next(s, &l);
+        int r = watch_next(s, &l);
 
         if (r == 0)
             return; /* wake() will follow */

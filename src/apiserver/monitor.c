@@ -3,14 +3,16 @@
 #include <string.h>
 
 #include "apiserver/health.h"
-#include "apiserver/http.h"
-#include "apiserver/route.h"
+#include "http/http.h"
+#include "http/target.h"
 #include "machinery/health.h"
 #include "machinery/metrics.h"
 
 /* A scraper and a few probes; requests are short. */
 #define CONNECTIONS_MAX 64
 #define MEMORY_BYTES ((size_t)16 << 10)
+#define ARENA_BYTES_MAX ((size_t)16 << 20)
+#define ANSWER_BYTES_MAX ((size_t)1 << 30)
 
 struct monitor {
     const struct metrics *metrics;
@@ -26,27 +28,68 @@ static bool has_path(const struct monitor *m, const char *path)
            (m->write_stats && strcmp(path, STATS_PATH) == 0);
 }
 
-static void serve(void *ctx, struct call *c)
+static void answer_text(struct http_answer *a, int status, const char *text)
 {
-    const struct monitor *m = ctx;
+    a->status = status;
+    a->content_type = "text/plain; charset=utf-8";
+    buf_add_cstr(a->body, text);
+}
+
+static void answer_request(const struct monitor *m, const struct http_request *r, struct arena *arena,
+                           struct http_answer *a)
+{
+    struct http_target t;
     struct error err;
 
-    if (route_parse(c, &err) < 0) {
-        call_answer_text(c, 400, call_text(c, "%s\n", err.msg));
-    } else if (!has_path(m, c->route.path)) {
-        call_answer_text(c, 404, "404 page not found\n");
-    } else if (c->method != HTTP_GET && c->method != HTTP_HEAD) {
-        call_add_header(c, "Allow", "GET, HEAD");
-        call_answer_text(c, 405, "405 method not allowed\n");
-    } else if (strcmp(c->route.path, "/metrics") == 0) {
-        metrics_write(m->metrics, &c->reply);
-        call_answer_reply(c, 200, METRICS_CONTENT_TYPE);
-    } else if (strcmp(c->route.path, STATS_PATH) == 0) {
-        m->write_stats(m->ctx, &c->reply);
-        call_answer_json_reply(c, 200);
+    if (http_target_parse(r->target, arena, &t, &err) < 0) {
+        answer_text(a, 400, err.msg);
+        buf_add_char(a->body, '\n');
+    } else if (!has_path(m, t.path)) {
+        answer_text(a, 404, "404 page not found\n");
+    } else if (r->method != HTTP_GET && r->method != HTTP_HEAD) {
+        answer_text(a, 405, "405 method not allowed\n");
+    } else if (strcmp(t.path, "/metrics") == 0) {
+        a->content_type = METRICS_CONTENT_TYPE;
+        metrics_write(m->metrics, a->body);
+    } else if (strcmp(t.path, STATS_PATH) == 0) {
+        a->content_type = "application/json";
+        m->write_stats(m->ctx, a->body);
+        buf_add_char(a->body, '\n');
     } else {
-        health_serve(m->health, c);
+        const char *text;
+        int status = health_text(m->health, t.path, &t.params, arena, &text);
+
+        answer_text(a, status, text);
     }
+}
+
+static void add_refusal_headers(struct http_answer *a)
+{
+    static const struct http_header headers[] = { { "Allow", "GET, HEAD" },
+                                                  { "X-Content-Type-Options", "nosniff" } };
+
+    if (a->status < 400)
+        return;
+    a->headers = a->status == 405 ? headers : headers + 1;
+    a->headers_count = a->status == 405 ? 2 : 1;
+}
+
+static void monitor_serve(void *ctx, struct http_request *r)
+{
+    _cleanup_(arena_done_p) struct arena arena = ARENA_INIT(ARENA_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(ANSWER_BYTES_MAX);
+    /* There are no users: any client is known. */
+    struct http_answer answer = { .status = 200, .body = &body, .client_is_known = true };
+
+    answer_request(ctx, r, &arena, &answer);
+    add_refusal_headers(&answer);
+    if (body.failed) {
+        buf_clear(&body);
+        answer.status = 500;
+        answer.content_type = "text/plain";
+        buf_add_cstr(&body, "the answer is larger than this server can make\n");
+    }
+    http_answer(r, &answer);
 }
 
 int monitor_new(const struct monitor_options *o, struct monitor **ret, struct error *err)
@@ -54,10 +97,9 @@ int monitor_new(const struct monitor_options *o, struct monitor **ret, struct er
     _cleanup_(monitor_free_p) struct monitor *m = calloc(1, sizeof *m);
     struct http_options h = { .loop = o->loop,
                               .address = o->address,
-                              .serve = serve,
+                              .serve = monitor_serve,
                               .ctx = m,
                               .seed = o->seed,
-                              .has_no_users = true,
                               .memory_bytes = MEMORY_BYTES,
                               .connections_max = CONNECTIONS_MAX };
     int r;

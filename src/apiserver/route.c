@@ -1,35 +1,13 @@
 #include "apiserver/route.h"
 
-#include <string.h>
-
-#define SEGMENTS_MAX 64
+#include "http/target.h"
 
 /* A cursor over the segments of a path. */
 struct segments {
-    struct str items[SEGMENTS_MAX];
+    const struct str *items;
     size_t count;
     size_t at;
 };
-
-/* Splits a decoded path; "." goes nowhere and ".." one back, empty segments do not count. */
-static int segments_split(struct str path, struct segments *ret, struct error *err)
-{
-    ret->count = ret->at = 0;
-    while (path.s) {
-        struct str part = str_next(&path, '/');
-
-        if (part.len == 0 || str_is(part, "."))
-            continue;
-        if (str_is(part, "..")) {
-            ret->count -= ret->count > 0;
-            continue;
-        }
-        if (ret->count == SEGMENTS_MAX)
-            return error_set(err, ERR_BAD_REQUEST, "the path has more than %d segments", SEGMENTS_MAX);
-        ret->items[ret->count++] = part;
-    }
-    return 0;
-}
 
 static struct str segment_peek(const struct segments *s)
 {
@@ -39,22 +17,6 @@ static struct str segment_peek(const struct segments *s)
 static struct str segment_take(struct segments *s)
 {
     return s->at < s->count ? s->items[s->at++] : STR_LIT("");
-}
-
-static const char *segments_join(struct call *c, const struct segments *s)
-{
-    struct buf path = BUF_INIT((size_t)1 << 20);
-    const char *joined;
-
-    for (size_t i = 0; i < s->count; i++) {
-        buf_add_char(&path, '/');
-        buf_add_str(&path, s->items[i]);
-    }
-    if (s->count == 0)
-        buf_add_char(&path, '/');
-    joined = call_copy(c, buf_str(&path));
-    buf_done(&path);
-    return joined;
 }
 
 /* Behind /namespaces/NAME these two are the namespace's own; anything else is a resource in it. */
@@ -105,24 +67,18 @@ static enum verb verb_of(const struct call *c, bool is_watch_path)
 
 int route_parse(struct call *c, struct error *err)
 {
-    struct str query = c->target, path = str_next(&query, '?'), decoded;
+    struct http_target target;
     struct segments s;
     bool is_watch = false;
     int r;
 
     c->route = (struct route){ .path = "/", .verb = VERB_GET };
-    if (path.len == 0 || path.s[0] != '/')
-        return error_set(err, ERR_BAD_REQUEST, "the request's target is not a path");
-    r = percent_decode(path, false, &c->arena, &decoded, err);
+    r = http_target_parse(c->target, &c->arena, &target, err);
     if (r < 0)
         return r;
-    r = segments_split(decoded, &s, err);
-    if (r < 0)
-        return r;
-    r = params_parse(query.s ? query : STR_LIT(""), &c->arena, &c->params, err);
-    if (r < 0)
-        return r;
-    c->route.path = segments_join(c, &s);
+    c->params = target.params;
+    c->route.path = target.path;
+    s = (struct segments){ target.segments, target.segments_count, 0 };
     if (str_is(segment_peek(&s), "api") && s.count > 2) {
         c->route.version = s.items[1];
         c->route.group = STR_LIT("");

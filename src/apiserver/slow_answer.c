@@ -8,18 +8,22 @@
 #include "base/cleanup.h"
 #include "io/loop.h"
 
+/* A longer answer is not made pretty, nor YAML otherwise than every JSON is: that would hold the loop. */
+#define SHAPED_BYTES_MAX ((size_t)64 << 10)
+
 struct slow_stream {
     struct stream stream;
     TAILQ_ENTRY(slow_stream) link; /* as long as there is an answer to make */
     struct slow_answers *all;
     struct slow_answer *answer; /* NULL: it is made, or it failed */
+    struct view view;
     struct buf text;
     size_t sent;
     bool has_failed;
 };
 
 struct slow_answers {
-    TAILQ_HEAD(, slow_stream) streams; /* the next slice is the first one's */
+    TAILQ_HEAD(slow_streams, slow_stream) streams; /* the next slice is the first one's */
     size_t count;
     struct deferred turn;
 };
@@ -87,7 +91,9 @@ static void on_turn(void *ctx)
         TAILQ_REMOVE(&all->streams, s, link);
         TAILQ_INSERT_TAIL(&all->streams, s, link);
     } else {
-        s->has_failed = r < 0;
+        if (s->text.len <= SHAPED_BYTES_MAX)
+            view_shape_json(&s->view, &s->text);
+        s->has_failed = r < 0 || s->text.failed;
         slow_end(s);
         s->stream.wake(&s->stream);
     }
@@ -135,6 +141,7 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
     if (!s) {
         a->free(a);
         (void)error_set(&err, ERR_BUSY, "too many explanations are under way, please try again later");
+        call_add_header(c, "Retry-After", "1");
         call_fail(c, &err, /* about= */ NULL);
         return;
     }
@@ -142,12 +149,13 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
         (struct stream){ .pull = slow_pull, .close = slow_close, .held = slow_held, .is_document = true };
     s->all = all;
     s->answer = a;
+    s->view = c->view;
     s->text = c->reply; /* what was written so far */
     buf_init(&c->reply, s->text.len_max);
     TAILQ_INSERT_TAIL(&all->streams, s, link);
     all->count++;
     loop_defer(&all->turn);
-    call_answer_stream(c, &s->stream, "application/json");
+    call_answer_stream(c, &s->stream, view_content_type(&c->view));
 }
 
 void slow_answer_take(struct slow_answers *all, struct call *c, struct slow_answer *a)

@@ -170,7 +170,7 @@ static ssize_t watch_pull(struct stream *s, char *to, size_t room)
     return is_over(w) ? -1 : 0;
 }
 
-static int watch_next(struct stream *s, struct watch_line **ret)
+int watch_next(struct stream *s, struct watch_line **ret)
 {
     struct watch *w = watch_of(s);
     struct watch_line *l;
@@ -293,8 +293,7 @@ static struct watch *watch_new(const struct call *c)
 
     if (!w)
         return NULL;
-    w->stream =
-        (struct stream){ .pull = watch_pull, .next = watch_next, .close = watch_close, .held = watch_held };
+    w->stream = (struct stream){ .pull = watch_pull, .close = watch_close, .held = watch_held };
     w->arena = ARENA_INIT(SELECTION_BYTES_MAX);
     arena_reserve(&w->arena, SELECTION_BYTES_USUAL);
     w->resource = c->route.resource;

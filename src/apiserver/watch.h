@@ -16,9 +16,14 @@
 #define WATCHES_COUNT_MAX 4096
 
 struct apiserver;
+struct watch_line;
 struct watches;
 
 void watch_serve(struct call *c);
+
+/* In place of pull(), for a call that wants objects; s is the stream of a watch. 1 and the next line
+ * (watch_queue.h), a reference; 0: nothing for now, wake() will follow; -1: the end. */
+int watch_next(struct stream *s, struct watch_line **ret);
 
 int watches_new(struct apiserver *s, struct watches **ret, struct error *err);
 /* Streams that are still with their carriers end there, whenever they are asked next. Takes NULL. */

@@ -34,7 +34,7 @@ struct task {
 
 struct attaching {
     struct pairs pairs;
-    const struct attach_size *size;
+    const struct bench_size *size;
     struct store_watcher attachments;
     struct store_watcher nodes;
     TAILQ_HEAD(, task) tasks;
@@ -223,7 +223,7 @@ static void time_row(struct attaching *s)
     struct spent from;
     uint64_t ns;
 
-    pairs_open_manager(p);
+    pairs_open_components(p);
     if (p->r < 0)
         return;
     store_watch(p->store, &s->attachments, KIND_ATTACHMENT, on_attachment, /* settled= */ NULL, s);
@@ -241,7 +241,7 @@ static void time_row(struct attaching *s)
     store_unwatch(p->store, &s->attachments);
 }
 
-int bench_attach(const struct attach_size *size, struct error *err)
+int bench_attach(const struct bench_size *size, struct error *err)
 {
     struct attaching *s = calloc(1, sizeof *s);
     struct pairs *p;
@@ -254,7 +254,7 @@ int bench_attach(const struct attach_size *size, struct error *err)
     p = &s->pairs;
     p->clock = clock_system();
     p->count = size->nodes * size->volumes;
-    p->parts = MANAGER_CONTROLLERS;
+    p->parts = DAEMON_CONTROLLERS;
     if (pairs_open(p) == 0) {
         timer_init(&s->timer, p->loop, on_due, s);
         make_cluster(s);

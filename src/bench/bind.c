@@ -145,7 +145,7 @@ static void time_row(const struct row *row, struct pairs *p)
     struct spent from;
     uint64_t ns;
 
-    pairs_open_manager(p);
+    pairs_open_components(p);
     if (p->r < 0)
         return;
     from = spent_now(p->clock);
@@ -172,7 +172,7 @@ static int run_row(const struct row *row, uint64_t pairs, struct error *err)
     if (!p)
         return error_no_memory(err);
     p->clock = clock_system();
-    p->parts = MANAGER_CONTROLLERS;
+    p->parts = DAEMON_CONTROLLERS;
     p->count = row->is_burst && pairs > BURST_PER_S * BURST_SECONDS ? BURST_PER_S * BURST_SECONDS : pairs;
     if (pairs_open(p) == 0 && row->is_behind)
         pairs_add_background(p, BACKGROUND, BACKGROUND);
@@ -188,12 +188,12 @@ static int run_row(const struct row *row, uint64_t pairs, struct error *err)
     return r;
 }
 
-int bench_bind(uint64_t pairs, struct error *err)
+int bench_bind(const struct bench_size *size, struct error *err)
 {
     int r = 0;
 
     bench_baseline();
     for (size_t i = 0; i < ARRAY_LEN(rows) && r == 0; i++)
-        r = run_row(&rows[i], pairs, err);
+        r = run_row(&rows[i], size->volumes, err);
     return r;
 }

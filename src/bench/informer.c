@@ -486,7 +486,7 @@ static int run_wire(struct world *w, bool is_tls)
     return w->r;
 }
 
-int bench_informer(uint64_t volumes, struct error *err)
+int bench_informer(const struct bench_size *size, struct error *err)
 {
     struct world *w = calloc(1, sizeof *w);
     int r;
@@ -494,7 +494,7 @@ int bench_informer(uint64_t volumes, struct error *err)
     if (!w)
         return error_no_memory(err);
     w->clock = clock_system();
-    w->volumes = volumes;
+    w->volumes = size->volumes;
     bench_baseline();
     r = world_open(w);
     if (r == 0) {

@@ -269,7 +269,7 @@ static int run_sizes(struct bench_match *b, uint64_t volumes, struct error *err)
     return r < 0 ? r : run_with(b, volumes, err);
 }
 
-int bench_match(uint64_t volumes, struct error *err)
+int bench_match(const struct bench_size *size, struct error *err)
 {
     struct bench_match b = { .arena = ARENA_INIT(1 << 16) };
     int r = label_selector_parse(STR_LIT("disk=c"), &b.arena, &b.selector, err);
@@ -279,7 +279,7 @@ int bench_match(uint64_t volumes, struct error *err)
     b.claims = calloc(MATCHES, sizeof *b.claims);
     b.claim_names = calloc(MATCHES, sizeof *b.claim_names);
     if (r == 0)
-        r = b.claims && b.claim_names ? run_sizes(&b, volumes, err) : error_no_memory(err);
+        r = b.claims && b.claim_names ? run_sizes(&b, size->volumes, err) : error_no_memory(err);
     free(b.claims);
     free(b.claim_names);
     arena_done(&b.arena);

@@ -13,6 +13,7 @@
 #include "apiserver/store_facts.h"
 #include "bench/wait.h"
 #include "controllers/attach/attach.h"
+#include "daemon/settings.h"
 #include "io/path.h"
 #include "machinery/metrics.h"
 #include "scheduler/scheduler.h"
@@ -437,34 +438,35 @@ static void on_synced(void *ctx)
     *is_synced = true;
 }
 
-void pairs_open_manager(struct pairs *p)
+void pairs_open_components(struct pairs *p)
 {
+    static const struct daemon_settings settings = { .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
+                                                     .attach_sync_ns = ATTACH_SYNC_PERIOD_NS };
     static struct client_observer observer;
     struct client_options c = { .loop = p->loop, .carrier = &p->carrier.carrier, .observer = &observer };
     bool is_synced = false;
-    struct manager_options o = { .parts = p->parts,
-                                 .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
-                                 .attach_sync_period_ns = ATTACH_SYNC_PERIOD_NS,
-                                 .loop = p->loop,
-                                 .clock = p->clock,
-                                 .seed = 1,
-                                 .is_local = true,
-                                 .server = server_version_own(),
-                                 .on_synced = on_synced,
-                                 .ctx = &is_synced };
+    struct components_options o = { .parts = p->parts,
+                                    .part = { .loop = p->loop,
+                                              .clock = p->clock,
+                                              .metrics = p->metrics,
+                                              .seed = 1,
+                                              .is_local = true,
+                                              .server = server_version_own() },
+                                    .settings = &settings,
+                                    .host = "",
+                                    .on_synced = on_synced,
+                                    .ctx = &is_synced };
 
     observer = (struct client_observer){ count_attempt, ignore_retry, ignore_wait, p };
     p->carrier.carrier.type = &carrier_type;
     p->r = local_client_new(p->server, /* user= */ NULL, &p->carrier.next, &p->err);
     if (p->r == 0)
-        p->r = client_new(&c, &p->manager_client, &p->err);
-    o.client = p->manager_client;
-    o.metrics = p->metrics;
+        p->r = client_new(&c, &p->components_client, &p->err);
+    o.part.client = p->components_client;
     if (p->r == 0)
-        p->r = manager_new(&o, &p->manager, &p->err);
+        p->r = components_new(&o, &p->components, &p->err);
     if (p->r < 0)
         return;
-    manager_open(p->manager);
     while (!is_synced)
         loop_run_once(p->loop);
 }
@@ -472,7 +474,7 @@ void pairs_open_manager(struct pairs *p)
 void pairs_start(struct pairs *p)
 {
     p->carrier.counts = (struct pairs_counts){ 0 };
-    manager_start(p->manager);
+    components_start(p->components);
 }
 
 static void on_quiet(void *ctx)
@@ -563,8 +565,8 @@ int pairs_open(struct pairs *p)
 
 void pairs_close(struct pairs *p)
 {
-    p->manager = manager_free(p->manager);
-    p->manager_client = client_free(p->manager_client);
+    p->components = components_free(p->components);
+    p->components_client = client_free(p->components_client);
     p->client = client_free(p->client);
     if (p->store) {
         store_unwatch(p->store, &p->watcher);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/client.h"
-#include "daemon/manager.h"
+#include "daemon/components.h"
 #include "io/loop.h"
 #include "store/store.h"
 
@@ -37,7 +37,7 @@ struct pairs_carrier {
 struct pairs {
     const struct clock *clock;
     uint64_t count; /* of pairs, "claim-0" and "volume-0" on */
-    unsigned parts; /* manager.h: what works on them */
+    unsigned parts; /* DAEMON_*: what works on them */
     char dir[PATH_MAX];
     struct loop *loop;
     struct store *store;
@@ -46,8 +46,8 @@ struct pairs {
     struct apiserver *server;
     struct client *client; /* ours, which makes the objects */
     struct pairs_carrier carrier;
-    struct client *manager_client;
-    struct manager *manager;
+    struct client *components_client;
+    struct components *components;
     struct store_watcher watcher;
     uint64_t *asked_ns; /* when the claim was sent; of each pair */
     uint64_t *bound_ns; /* when it was seen Bound; 0: not yet */
@@ -84,7 +84,7 @@ void pairs_create(struct pairs *p, uint64_t n, enum pairs_way way);
 void pairs_await_answers(struct pairs *p, uint64_t left);
 
 /* The controllers' caches are filled; they work from pairs_start() on. */
-void pairs_open_manager(struct pairs *p);
+void pairs_open_components(struct pairs *p);
 void pairs_start(struct pairs *p);
 /* Until the controllers have asked for nothing for a while. */
 void pairs_settle(struct pairs *p);

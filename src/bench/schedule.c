@@ -23,7 +23,7 @@
 
 struct schedule {
     struct pairs pairs;
-    const struct schedule_size *size;
+    const struct bench_size *size;
     struct store_watcher watcher;
     uint64_t placed; /* pods */
 };
@@ -159,7 +159,7 @@ static void time_row(struct schedule *s)
     struct spent from;
     uint64_t ns;
 
-    pairs_open_manager(p);
+    pairs_open_components(p);
     if (p->r < 0)
         return;
     store_watch(p->store, &s->watcher, KIND_POD, on_pod, /* settled= */ NULL, s);
@@ -174,7 +174,7 @@ static void time_row(struct schedule *s)
     store_unwatch(p->store, &s->watcher);
 }
 
-int bench_schedule(const struct schedule_size *size, struct error *err)
+int bench_schedule(const struct bench_size *size, struct error *err)
 {
     struct schedule *s = calloc(1, sizeof *s);
     struct pairs *p;
@@ -186,7 +186,7 @@ int bench_schedule(const struct schedule_size *size, struct error *err)
     p = &s->pairs;
     p->clock = clock_system();
     p->count = size->pods;
-    p->parts = MANAGER_CONTROLLERS | MANAGER_SCHEDULER;
+    p->parts = DAEMON_CONTROLLERS | DAEMON_SCHEDULER;
     if (pairs_open(p) == 0)
         make_backlog(s);
     if (p->r == 0)

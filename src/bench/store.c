@@ -204,7 +204,7 @@ static int run_in(struct bench_run *b, const char *dir, uint64_t volumes)
     return 0;
 }
 
-int bench_store(uint64_t volumes, struct error *err)
+int bench_store(const struct bench_size *size, struct error *err)
 {
     struct bench_run *b = calloc(1, sizeof *b);
     char dir[PATH_MAX];
@@ -218,7 +218,7 @@ int bench_store(uint64_t volumes, struct error *err)
     if (r == 0)
         r = io_tmp_dir_below(".", dir, err);
     if (r == 0) {
-        r = run_in(b, dir, volumes);
+        r = run_in(b, dir, size->volumes);
         if (r < 0)
             *err = b->err;
         b->store = store_free(b->store);

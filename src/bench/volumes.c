@@ -279,9 +279,9 @@ static void remove_root(struct bench_volumes *b)
         printf("%s\n", err.msg);
 }
 
-int bench_volumes(uint64_t volumes, struct error *err)
+int bench_volumes(const struct bench_size *size, struct error *err)
 {
-    struct bench_volumes b = { .count = volumes };
+    struct bench_volumes b = { .count = size->volumes };
     int r = make_root(&b, err);
 
     if (r < 0)

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "apiserver/call_http.h"
 #include "client/http.h"
 #include "io/clock.h"
 #include "io/file.h"
@@ -10,13 +11,6 @@
 
 #define ADDRESS "127.0.0.1:0"
 #define PKI_FOLDER "pki" /* where pki_open() puts them */
-
-static void wire_serve(void *ctx, struct call *c)
-{
-    const struct wire *x = ctx;
-
-    apiserver_serve(x->server, c);
-}
 
 /* They are in memory then: the directory goes at once. */
 static int wire_make_certificates(struct wire *x, struct error *err)
@@ -37,7 +31,9 @@ static int wire_make_certificates(struct wire *x, struct error *err)
 
 int wire_open(struct wire *x, struct apiserver *s, bool is_tls, struct error *err)
 {
-    struct http_options o = { .loop = s->loop, .address = ADDRESS, .serve = wire_serve, .ctx = x };
+    struct http_options o = {
+        .loop = s->loop, .address = ADDRESS, .serve = call_http_serve, .ctx = &x->server
+    };
     int r = is_tls ? wire_make_certificates(x, err) : 0;
 
     if (r < 0)

@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 
-#include "apiserver/http.h"
 #include "apiserver/pki.h"
 #include "apiserver/server.h"
 #include "client/carrier.h"
 #include "client/config.h"
+#include "http/http.h"
 
 struct wire {
     struct apiserver *server;

@@ -10,13 +10,9 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 
-#define BENCH_STORE_VOLUMES 200000
-#define BENCH_INFORMER_VOLUMES 100000
-#define BENCH_MATCH_VOLUMES 1000000
-#define BENCH_BIND_PAIRS 20000
-#define BENCH_VOLUMES 1000
-/* In all; the nodes' and volumes' product must be a number. */
+/* What attach may make in all: the product of its numbers must be one. */
 #define ATTACH_MAX 10000000
+#define ATTACH_MAX_TEXT "10000000"
 
 struct settings {
     const char *volumes;
@@ -34,18 +30,35 @@ static const struct flag bench_flags[] = {
     { 0 },
 };
 
-/* Benchmarks that take a number. */
-static const struct {
+enum { PODS = 1 << 0, NODES = 1 << 1, VOLUMES = 1 << 2, PAIRS = 1 << 3 };
+
+/* Benchmarks, the flags that they take, and their sizes, one after the other unless flags say another. */
+static const struct subject {
     const char *name;
-    int (*run)(uint64_t count, struct error *err);
-    uint64_t count; /* unless said */
-    bool has_pairs; /* --pairs, or --volumes for the same; else --volumes alone */
-} sized[] = {
-    { "match", bench_match, BENCH_MATCH_VOLUMES },
-    { "store", bench_store, BENCH_STORE_VOLUMES },
-    { "informer", bench_informer, BENCH_INFORMER_VOLUMES },
-    { "bind", bench_bind, BENCH_BIND_PAIRS, .has_pairs = true },
-    { "volumes", bench_volumes, BENCH_VOLUMES },
+    int (*run)(const struct bench_size *size, struct error *err);
+    unsigned flags;
+    const char *takes; /* the same, for a complaint */
+    struct bench_size sizes[2];
+    size_t base; /* which of the sizes flags change */
+} table[] = {
+    { "micro", bench_micro, 0, "no flags", { { 0 } }, 0 },
+    { "match", bench_match, VOLUMES, "--volumes N, from 1 on", { { .volumes = 1000000 } }, 0 },
+    { "store", bench_store, VOLUMES, "--volumes N, from 1 on", { { .volumes = 200000 } }, 0 },
+    { "informer", bench_informer, VOLUMES, "--volumes N, from 1 on", { { .volumes = 100000 } }, 0 },
+    { "bind", bench_bind, VOLUMES | PAIRS, "--pairs N, from 1 on", { { .volumes = 20000 } }, 0 },
+    { "volumes", bench_volumes, VOLUMES, "--volumes N, from 1 on", { { .volumes = 1000 } }, 0 },
+    { "schedule",
+      bench_schedule,
+      PODS | NODES | VOLUMES,
+      "--pods N, --nodes N and --volumes N, from 1 on",
+      { { 500, 100, 1000 }, { 5000, 5000, 50000 } },
+      0 },
+    { "attach",
+      bench_attach,
+      NODES | VOLUMES,
+      "--nodes N and --volumes N, from 1 on, and at most " ATTACH_MAX_TEXT " in all",
+      { { 0, 100, 20 }, { 0, 1000, 20 } },
+      1 },
 };
 
 /* A number from 1 on, or unset: *ret stays, then. */
@@ -54,58 +67,25 @@ static bool read_size(const char *text, uint64_t *ret)
     return !text || (str_to_uint64(str_of(text), ret) && *ret > 0);
 }
 
-static int run_sized(size_t which, const struct settings *s)
+static int run_subject(const struct subject *b, const struct settings *s)
 {
-    bool has_pairs = sized[which].has_pairs;
-    const char *text = has_pairs && s->pairs ? s->pairs : s->volumes;
-    const char *flag = has_pairs ? "pairs" : "volumes";
-    uint64_t count = sized[which].count;
+    unsigned given =
+        (s->pods ? PODS : 0) | (s->nodes ? NODES : 0) | (s->volumes ? VOLUMES : 0) | (s->pairs ? PAIRS : 0);
+    struct bench_size size = b->sizes[b->base];
+    bool is_table = b->sizes[1].nodes > 0;
     struct error err;
-
-    if (s->pods || s->nodes || (s->pairs && (!has_pairs || s->volumes)) || !read_size(text, &count))
-        return cli_fail_usage("bench: %s takes --%s N, from 1 on", sized[which].name, flag);
-    return sized[which].run(count, &err) < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
-}
-
-static const struct schedule_size schedule_sizes[] = { { 500, 100, 1000 }, { 5000, 5000, 50000 } };
-
-/* The sizes of the table, or one that is given. */
-static int run_schedule(const struct settings *s)
-{
-    struct schedule_size size = schedule_sizes[0];
-    bool is_given = s->pods || s->nodes || s->volumes;
-    struct error err = { 0 };
     int r = 0;
 
-    if (s->pairs || !read_size(s->pods, &size.pods) || !read_size(s->nodes, &size.nodes) ||
-        !read_size(s->volumes, &size.volumes))
-        return cli_fail_usage("bench: schedule takes --pods N, --nodes N and --volumes N, from 1 on");
-    bench_baseline();
-    if (is_given)
-        r = bench_schedule(&size, &err);
-    for (size_t i = 0; !is_given && i < ARRAY_LEN(schedule_sizes) && r == 0; i++)
-        r = bench_schedule(&schedule_sizes[i], &err);
-    return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
-}
-
-static const struct attach_size attach_sizes[] = { { 100, 20 }, { 1000, 20 } };
-
-static int run_attach(const struct settings *s)
-{
-    struct attach_size size = attach_sizes[1];
-    bool is_given = s->nodes || s->volumes;
-    struct error err = { 0 };
-    int r = 0;
-
-    if (s->pairs || s->pods || !read_size(s->nodes, &size.nodes) || !read_size(s->volumes, &size.volumes) ||
-        size.nodes > ATTACH_MAX / size.volumes)
-        return cli_fail_usage(
-            "bench: attach takes --nodes N and --volumes N, from 1 on, and at most %d in all", ATTACH_MAX);
-    bench_baseline();
-    if (is_given)
-        r = bench_attach(&size, &err);
-    for (size_t i = 0; !is_given && i < ARRAY_LEN(attach_sizes) && r == 0; i++)
-        r = bench_attach(&attach_sizes[i], &err);
+    if (given & ~b->flags || (s->pairs && s->volumes) || !read_size(s->pods, &size.pods) ||
+        !read_size(s->nodes, &size.nodes) || !read_size(s->pairs ? s->pairs : s->volumes, &size.volumes) ||
+        (b->run == bench_attach && size.nodes > ATTACH_MAX / size.volumes))
+        return cli_fail_usage("bench: %s takes %s", b->name, b->takes);
+    if (is_table)
+        bench_baseline();
+    if (given || !is_table)
+        r = b->run(&size, &err);
+    for (size_t i = 0; !given && is_table && i < ARRAY_LEN(b->sizes) && r == 0; i++)
+        r = b->run(&b->sizes[i], &err);
     return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
 
@@ -130,13 +110,6 @@ static void end_phase(void)
     progress_end(&progress, /* has_succeeded= */ false);
 }
 
-static int run_micro(void)
-{
-    struct error err;
-
-    return bench_micro(&err) < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
-}
-
 static int bench_run(int argc, char **argv)
 {
     struct settings s = { 0 };
@@ -146,15 +119,9 @@ static int bench_run(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     bench_show_progress(&(struct bench_progress){ begin_phase, show_step, end_phase });
-    if (strcmp(subject, "micro") == 0 && !s.volumes && !s.pairs && !s.pods && !s.nodes)
-        return run_micro();
-    if (strcmp(subject, "schedule") == 0)
-        return run_schedule(&s);
-    if (strcmp(subject, "attach") == 0)
-        return run_attach(&s);
-    for (size_t i = 0; i < ARRAY_LEN(sized); i++)
-        if (strcmp(subject, sized[i].name) == 0)
-            return run_sized(i, &s);
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (strcmp(subject, table[i].name) == 0)
+            return run_subject(&table[i], &s);
     return cli_fail_usage("bench: say which: micro, match, store, informer, bind, volumes, schedule or "
                           "attach: see 'berth help bench'");
 }

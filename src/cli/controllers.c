@@ -1,45 +1,21 @@
 /* `berth controllers`: the controllers in front of any Kubernetes API server. */
 #include "cli/cli.h"
 
-#include "cli/component.h"
-#include "controllers/attach/attach.h"
-#include "daemon/manager.h"
-
-#define SYNC_SECONDS_MAX 86400
+#include "cli/program.h"
 
 static const struct flag controllers_flags[] = {
-    CONTROLLERS_FLAGS(/* group= */ NULL, struct component_settings),
-    COMPONENT_FLAG(
-        config, "config", "FILE",
-        "YAML with these settings by name (metrics: ADDR:PORT) and with provisioners.nfsSubdir; the "
-        "command line wins"),
-    COMPONENT_FLAGS,
+    PROGRAM_CONTROLLERS_FLAGS(/* group= */ NULL),
+    PROGRAM_CONFIG_FLAG("metrics: ADDR:PORT", " and with provisioners.nfsSubdir"),
+    PROGRAM_SERVER_FLAGS,
+    PROGRAM_LEASE_FLAGS,
+    PROGRAM_MONITOR_FLAGS,
+    PROGRAM_LOG_FLAGS,
     { 0 },
 };
 
-static const struct component controllers = {
-    .verb = &cli_verb_controllers,
-    .lease = "berth-controllers",
-    .parts = MANAGER_CONTROLLERS,
-};
-
-int controllers_flags_check(const char *verb, const struct controllers_flags *f, uint64_t *ret_ns)
-{
-    uint64_t seconds = ATTACH_SYNC_PERIOD_NS / NS_PER_S;
-
-    if (f->flex_dir && f->flex_dir[0] != '/')
-        return cli_fail_usage("%s: --flex-dir %s: not an absolute path", verb, f->flex_dir);
-    if (f->attach_sync_period &&
-        (!str_to_uint64(str_of(f->attach_sync_period), &seconds) || seconds > SYNC_SECONDS_MAX))
-        return cli_fail_usage("%s: --attach-detach-reconcile-sync-period %s: not a number from 0 to %d", verb,
-                              f->attach_sync_period, SYNC_SECONDS_MAX);
-    *ret_ns = f->has_no_attach_sync ? 0 : seconds * NS_PER_S;
-    return CLI_OK;
-}
-
 static int controllers_run(int argc, char **argv)
 {
-    return component_run(&controllers, argc, argv);
+    return program_run(&cli_verb_controllers, &daemon_controllers, argc, argv);
 }
 
 const struct cli_verb cli_verb_controllers = {

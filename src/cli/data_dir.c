@@ -1,49 +1,12 @@
 #include "cli/data_dir.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "io/env.h"
-#include "io/path.h"
-
-int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err)
-{
-    const char *dir = flag ? flag : io_env("BERTH_DATA");
-    const char *home = io_env("HOME");
-    int n;
-
-    if (!dir && io_is_root())
-        dir = "/var/lib/berth";
-    if (!dir && !home)
-        return error_set(err, ERR_INVALID, "no data directory: give --data DIR, or set BERTH_DATA or HOME");
-    n = dir ? snprintf(ret, PATH_MAX, "%s", dir) : snprintf(ret, PATH_MAX, "%s/.local/share/berth", home);
-    if (n < 0 || n >= PATH_MAX)
-        return error_set_errno(err, ENAMETOOLONG, "the data directory");
-    return 0;
-}
-
-int cli_data_dir_check(const char *dir, struct error *err)
-{
-    char owner[IO_USER_NAME_BYTES], user[IO_USER_NAME_BYTES];
-    bool may_write;
-    uid_t uid;
-    int r = io_may_write_dir(dir, &may_write, &uid, err);
-
-    if (r == -ERR_NOT_FOUND || (r == 0 && may_write))
-        return 0;
-    if (r < 0)
-        return r;
-    io_user_name(uid, owner);
-    io_user_name(io_user(), user);
-    return error_set(err, ERR_DENIED,
-                     "the data directory '%s' belongs to %s, and you are %s: use sudo, or another directory: "
-                     "--data DIR",
-                     dir, owner, user);
-}
+#include "daemon/settings.h"
 
 struct data_settings {
     const char *data;
@@ -70,7 +33,7 @@ int cli_data_args_read(const struct cli_verb *verb, int argc, char **argv, struc
     if (args > 1)
         return cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb->name, argv[2],
                               verb->name);
-    if (cli_data_dir(settings.data, ret->dir, &err) < 0)
+    if (daemon_data_dir(settings.data, ret->dir, &err) < 0)
         return cli_fail("%s: %s", verb->name, err.msg);
     ret->file = argv[1];
     return CLI_OK;

@@ -1,4 +1,4 @@
-/* Where the data is, and the arguments of the commands that work on it. */
+/* The arguments of the commands that work on the data directory, and how far they are. */
 #ifndef BERTH_CLI_DATA_DIR_H
 #define BERTH_CLI_DATA_DIR_H
 
@@ -9,13 +9,6 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "store/store.h"
-
-/* What --data says (flag; NULL when it was not given), else $BERTH_DATA, else /var/lib/berth for root and
- * $HOME/.local/share/berth for everybody else. */
-int cli_data_dir(const char *flag, char ret[PATH_MAX], struct error *err);
-
-/* 0 when this user may write there, or it is not there yet; else whose it is and what to do. */
-int cli_data_dir_check(const char *dir, struct error *err);
 
 extern const struct flag cli_data_flags[]; /* of verbs that read their arguments with this: */
 

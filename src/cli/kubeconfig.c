@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "api/yaml.h"
-#include "cli/data_dir.h"
 #include "cli/print.h"
 #include "cli/session.h"
 #include "io/file.h"

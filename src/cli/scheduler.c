@@ -1,28 +1,24 @@
 /* `berth scheduler`: the scheduler in front of any Kubernetes API server, for the pods that ask for it. */
 #include "cli/cli.h"
 
-#include "cli/component.h"
-#include "daemon/manager.h"
+#include "cli/program.h"
 #include "scheduler/scheduler.h"
 
 static const struct flag scheduler_flags[] = {
-    COMPONENT_FLAG(scheduler_name, "scheduler-name", "NAME",
-                   "whose pods: those with this spec.schedulerName; default " SCHEDULER_NAME),
-    COMPONENT_FLAG(bind_timeout, "bind-timeout", "SECONDS",
-                   "how long a pod waits for its volumes on a node before it is tried anew; default 600"),
-    COMPONENT_FLAGS,
+    PROGRAM_FLAG(scheduler_name, "scheduler-name", "NAME",
+                 "whose pods: those with this spec.schedulerName; default " SCHEDULER_NAME),
+    PROGRAM_BIND_TIMEOUT_FLAG(/* group= */ NULL),
+    PROGRAM_CONFIG_FLAG("metrics: ADDR:PORT", ""),
+    PROGRAM_SERVER_FLAGS,
+    PROGRAM_LEASE_FLAGS,
+    PROGRAM_MONITOR_FLAGS,
+    PROGRAM_LOG_FLAGS,
     { 0 },
-};
-
-static const struct component scheduler = {
-    .verb = &cli_verb_scheduler,
-    .lease = "berth-scheduler",
-    .parts = MANAGER_SCHEDULER,
 };
 
 static int scheduler_run(int argc, char **argv)
 {
-    return component_run(&scheduler, argc, argv);
+    return program_run(&cli_verb_scheduler, &daemon_scheduler, argc, argv);
 }
 
 const struct cli_verb cli_verb_scheduler = {

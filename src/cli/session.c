@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/data_dir.h"
 #include "cli/progress.h"
 #include "client/http.h"
+#include "daemon/settings.h"
 #include "io/clock.h"
 #include "io/env.h"
 #include "io/path.h"
@@ -31,7 +31,7 @@ static int find_kubeconfig(const struct session_settings *x, char ret[PATH_MAX],
     *ret_found = false;
     if (x->kubeconfig || (!is_named && io_env("KUBECONFIG")))
         return 0;
-    r = cli_data_dir(x->data, dir, err);
+    r = daemon_data_dir(x->data, dir, err);
     if (r < 0)
         return is_named ? r : 0;
     n = snprintf(ret, PATH_MAX, "%s/kubeconfig", dir);
@@ -92,7 +92,7 @@ static int explain_no_config(struct error *err)
     char dir[PATH_MAX];
     struct error ignored;
 
-    if (cli_data_dir(NULL, dir, &ignored) < 0)
+    if (daemon_data_dir(NULL, dir, &ignored) < 0)
         dir[0] = '\0';
     return error_set(
         err, ERR_NOT_FOUND,

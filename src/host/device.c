@@ -471,3 +471,19 @@ int device_needs_growing(const struct host_tools *t, const char *device, const c
     *ret = true; /* the tools know whether there is anything to do */
     return 0;
 }
+
+int device_grow_if_needed(const struct host_tools *t, const char *device, const char *path, bool *ret_done,
+                          struct error *err)
+{
+    char type[DEVICE_FORMAT_BYTES] = "";
+    bool needs = false;
+    int r = device_needs_growing(t, device, path, &needs, err);
+
+    if (r == 0 && needs)
+        return device_grow(t, device, path, ret_done, err);
+    if (r == 0)
+        r = device_probe(device, type, err);
+    if (r == 0)
+        *ret_done = type[0] != '\0';
+    return r;
+}

@@ -36,9 +36,13 @@ int device_format_and_mount(const struct host_tools *t, const struct mount_plan 
                             enum format_failure *ret_why, struct error *err);
 
 /* Lets the file system on the device, mounted at path, fill it. *ret_grown is false for a blank device.
- * device_needs_growing() says before whether there is anything to do. */
+ */
 int device_grow(const struct host_tools *t, const char *device, const char *path, bool *ret_grown,
                 struct error *err);
+/* The same where there is anything to do, which device_needs_growing() says. *ret_done is false for a blank
+ * device: there is nothing yet that could grow. */
+int device_grow_if_needed(const struct host_tools *t, const char *device, const char *path, bool *ret_done,
+                          struct error *err);
 int device_needs_growing(const struct host_tools *t, const char *device, const char *path, bool *ret,
                          struct error *err);
 

@@ -306,3 +306,13 @@ void pool_drain(struct pool *p)
         pthread_mutex_unlock(&p->lock);
     }
 }
+
+bool pool_is_idle(struct pool *p)
+{
+    bool is_idle;
+
+    pthread_mutex_lock(&p->lock);
+    is_idle = p->queued_count + p->running_count + p->finished_count == 0;
+    pthread_mutex_unlock(&p->lock);
+    return is_idle;
+}

@@ -64,5 +64,7 @@ bool pool_cancel(struct pool *p, struct pool_work *w);
 /* Waits until nothing is queued or running, and reports it all (done is called from in here). It stops the
  * loop for as long: for the end of the program and for tests. Not from a done callback of this pool. */
 void pool_drain(struct pool *p);
+/* Nothing is queued, runs or waits to be reported. For tests whose work needs the loop meanwhile. */
+bool pool_is_idle(struct pool *p);
 
 #endif

@@ -197,10 +197,10 @@ static enum sync_result sync_settle(struct sync *s)
         return SYNC_AGAIN;
     if (s->has_conflict)
         return SYNC_OVERTAKEN;
-    if (s->is_late)
-        workqueue_add(c->queue, str_of(s->key));
-    else if (s->has_written && c->options.comes_again)
+    if (s->has_written && c->options.comes_again)
         workqueue_add_first(c->queue, str_of(s->key));
+    else if (s->is_late)
+        workqueue_add(c->queue, str_of(s->key));
     return SYNC_DONE;
 }
 
@@ -234,17 +234,18 @@ static bool is_own_end(const struct sync_request *x, const struct client_answer 
 static void note_failure(struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
 {
     struct sync *s = x->sync;
-    bool is_read = x->write.o.request.verb == CLIENT_GET;
 
-    s->rest = NULL;
-    if (is_read && a->r == -ERR_NOT_FOUND)
+    if (x->write.o.request.verb == CLIENT_GET && a->r == -ERR_NOT_FOUND)
         return; /* an answer like any other */
+    if (outcome == API_CONFLICT && a->http_status == 0) {
+        s->is_late = true;
+        return;
+    }
+    s->rest = NULL;
     LOG_AT(outcome == API_CONFLICT ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "write failed",
            LOG_STR("key", s->key), LOG_STR("step", api_step_names[x->write.o.step]), LOG_ERR(&a->error),
            LOG_END);
-    if (outcome == API_CONFLICT && a->http_status == 0) {
-        s->is_late = true;
-    } else if (outcome == API_CONFLICT) {
+    if (outcome == API_CONFLICT) {
         s->has_conflict = true;
     } else if (!is_own_end(x, a)) {
         s->has_failed = true;
@@ -297,6 +298,16 @@ bool sync_send(struct sync *s, const struct api_write_options *o, const struct o
     return true;
 }
 
+void sync_read(struct sync *s, enum kind k, const char *ns, const char *name, const struct object *about,
+               sync_then_fn *then)
+{
+    struct api_write_options o = {
+        .request = { .verb = CLIENT_GET, .kind = kind_info(k), .ns = ns[0] ? ns : NULL, .name = name }
+    };
+
+    (void)sync_send(s, &o, about, then, NULL);
+}
+
 bool sync_await_writer(struct sync *s, const struct object *o)
 {
     /* Its body is never sent: the one before it changes the object. */
@@ -322,7 +333,9 @@ static enum sync_result change_finalizers(struct controller *c, struct str key, 
                                           const char *finalizer, bool adds, struct informer *informer)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct api_write_options w = { .request = { .verb = CLIENT_PATCH }, .object = o, .informer = informer };
+    struct api_write_options w = {
+        .request = { .verb = CLIENT_PATCH }, .object = o, .step = API_STEP_FINALIZER, .informer = informer
+    };
     struct merge_patch p;
 
     log_info(adds ? "adding finalizer" : "removing finalizer", LOG_STR("kind", o->kind->name),

@@ -96,6 +96,9 @@ enum sync_result sync_end(struct sync *s);
  * begun: the key comes again. */
 bool sync_send(struct sync *s, const struct api_write_options *o, const struct object *about,
                sync_then_fn *then, const void *arg);
+/* An object as the server has it; `then` decides, also on its absence. */
+void sync_read(struct sync *s, enum kind k, const char *ns, const char *name, const struct object *about,
+               sync_then_fn *then);
 /* If somebody writes the object, the key comes again when that has ended: true. */
 bool sync_await_writer(struct sync *s, const struct object *o);
 /* Something is wrong that no request showed: the key comes again after its delay. */

@@ -41,6 +41,12 @@ static void index_pod(const struct object *o, index_emit_fn *emit, void *ctx)
 
 static const struct informer_index pod_index = { PODS_BY_CLAIM, index_pod };
 
+int part_api(const struct part_options *o, const char *manager, struct api *ret, struct error *err)
+{
+    *ret = (struct api){ .client = o->client, .loop = o->loop, .manager = manager };
+    return o->metrics ? api_count_conflicts(ret, o->metrics, err) : 0;
+}
+
 struct informer *part_indexed(struct informers *all, enum kind k, const struct informer_index *index,
                               struct error *err)
 {

@@ -43,6 +43,9 @@ uint64_t part_seed(const struct part_options *o, const char *name);
 int part_recorder(const struct part_options *o, const char *component, struct recorder **ret,
                   struct error *err);
 
+/* How the part writes, in the name of a field manager, a literal. Its conflicts are counted. */
+int part_api(const struct part_options *o, const char *manager, struct api *ret, struct error *err);
+
 /* --- Caches with indexes --- */
 
 /* The kind's informer with this index, asked for here or by another part before: an index of that name is

@@ -69,7 +69,6 @@ struct workqueue {
     struct deferred note;
     struct bucket bucket;
     struct rng rng;
-    bool is_shut_down;
     struct metric *metrics[QUEUE_METRIC_COUNT]; /* all NULL when nothing is counted */
 };
 
@@ -298,17 +297,13 @@ static void entry_make_dirty(struct workqueue *q, struct entry *e)
 
 void workqueue_add(struct workqueue *q, struct str key)
 {
-    if (!q->is_shut_down)
-        entry_make_dirty(q, entry_get(q, key));
+    entry_make_dirty(q, entry_get(q, key));
 }
 
 void workqueue_add_first(struct workqueue *q, struct str key)
 {
-    struct entry *e;
+    struct entry *e = entry_get(q, key);
 
-    if (q->is_shut_down)
-        return;
-    e = entry_get(q, key);
     if (e->is_dirty && !e->is_processing && !e->goes_first) {
         TAILQ_REMOVE(&q->ready, e, link);
         TAILQ_INSERT_TAIL(&q->first, e, link);
@@ -322,7 +317,7 @@ enum workqueue_got workqueue_get(struct workqueue *q, struct str *ret_key)
     struct entry *e = TAILQ_EMPTY(&q->first) ? TAILQ_FIRST(&q->ready) : TAILQ_FIRST(&q->first);
 
     if (!e)
-        return q->is_shut_down ? WORKQUEUE_CLOSED : WORKQUEUE_EMPTY;
+        return WORKQUEUE_EMPTY;
     TAILQ_REMOVE(entry_list_of(q, e), e, link);
     q->ready_count--;
     e->is_dirty = false;
@@ -409,8 +404,7 @@ static void entry_wait(struct workqueue *q, struct entry *e, uint64_t delay_ns)
 
 void workqueue_add_after(struct workqueue *q, struct str key, uint64_t delay_ns)
 {
-    if (!q->is_shut_down)
-        entry_wait(q, entry_get(q, key), delay_ns);
+    entry_wait(q, entry_get(q, key), delay_ns);
 }
 
 /* --- Failures --- */
@@ -434,11 +428,8 @@ static uint64_t with_jitter(struct workqueue *q, uint64_t delay_ns)
 void workqueue_add_limited(struct workqueue *q, struct str key)
 {
     uint64_t delay_ns, bucket_ns;
-    struct entry *e;
+    struct entry *e = entry_get(q, key);
 
-    if (q->is_shut_down)
-        return;
-    e = entry_get(q, key);
     delay_ns = with_jitter(q, failure_delay_ns(&q->options, e->failures));
     if (e->failures < UINT_MAX)
         e->failures++;
@@ -461,11 +452,8 @@ void workqueue_forget(struct workqueue *q, struct str key)
 
 void workqueue_add_overtaken(struct workqueue *q, struct str key)
 {
-    struct entry *e;
+    struct entry *e = entry_get(q, key);
 
-    if (q->is_shut_down)
-        return;
-    e = entry_get(q, key);
     if (e->overtaken >= WORKQUEUE_OVERTAKEN_MAX) {
         workqueue_add_limited(q, key);
         return;
@@ -487,23 +475,4 @@ uint64_t workqueue_due_ns(const struct workqueue *q, struct str key)
     const struct entry *e = entry_find(q, key);
 
     return e && timer_node_is_in_heap(&e->waiting) ? e->waiting.at_ns : 0;
-}
-
-/* --- The end --- */
-
-void workqueue_shut_down(struct workqueue *q)
-{
-    struct timer_node *first;
-
-    q->is_shut_down = true;
-    while ((first = timer_heap_first(&q->waiting))) {
-        timer_heap_remove(&q->waiting, first);
-        entry_settle(q, CONTAINER_OF(first, struct entry, waiting));
-    }
-    rearm(q);
-}
-
-bool workqueue_is_drained(const struct workqueue *q)
-{
-    return q->is_shut_down && q->ready_count == 0 && q->working_count == 0;
 }

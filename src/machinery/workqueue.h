@@ -67,8 +67,8 @@ unsigned workqueue_failures(const struct workqueue *q, struct str key);
 /* When a key that waits for its delay comes, by the loop; 0 for one that does not wait. For explanations. */
 uint64_t workqueue_due_ns(const struct workqueue *q, struct str key);
 
-enum workqueue_got { WORKQUEUE_EMPTY, WORKQUEUE_KEY, WORKQUEUE_CLOSED };
-/* The next key, to be given back with workqueue_done(); it lives until then. CLOSED: shut down and empty. */
+enum workqueue_got { WORKQUEUE_EMPTY, WORKQUEUE_KEY };
+/* The next key, to be given back with workqueue_done(); it lives until then. */
 enum workqueue_got workqueue_get(struct workqueue *q, struct str *ret_key);
 /* The key was got and is not worked on any more. */
 void workqueue_done(struct workqueue *q, struct str key);
@@ -76,10 +76,5 @@ void workqueue_done(struct workqueue *q, struct str key);
 /* Ready to be got, and got and not done. */
 size_t workqueue_depth(const struct workqueue *q);
 size_t workqueue_processing(const struct workqueue *q);
-
-/* Additions are ignored from here on; what is queued can be got. */
-void workqueue_shut_down(struct workqueue *q);
-/* Shut down, nothing queued, nothing worked on. */
-bool workqueue_is_drained(const struct workqueue *q);
 
 #endif

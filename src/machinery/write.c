@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/mutant.h"
 #include "client/request.h"
 #include "machinery/informer.h"
 #include "machinery/metrics.h"
@@ -32,12 +33,19 @@ static_assert(ARRAY_LEN(patience_table) == API_PATIENCE_COUNT, "say how for each
 
 const char *const api_step_names[] = {
     [API_STEP_OTHER] = "other",
+    [API_STEP_ATTACHMENT] = "attachment",
     [API_STEP_CLAIM_CLASS] = "claim-class",
     [API_STEP_CLAIM_REF] = "claim-ref",
     [API_STEP_CLAIM_STATUS] = "claim-status",
     [API_STEP_CLAIM_VOLUME] = "claim-volume",
+    [API_STEP_CONDITION] = "condition",
+    [API_STEP_DISK] = "disk",
+    [API_STEP_FINALIZER] = "finalizer",
     [API_STEP_MIGRATE] = "migrate",
+    [API_STEP_NODE_STATUS] = "node-status",
     [API_STEP_PROVISIONER] = "provisioner",
+    [API_STEP_RESIZE] = "resize",
+    [API_STEP_SELECTED_NODE] = "selected-node",
     [API_STEP_UNBIND] = "unbind",
     [API_STEP_VOLUME_STATUS] = "volume-status",
 };
@@ -54,7 +62,7 @@ int api_count_conflicts(struct api *a, struct metrics *m, struct error *err)
                                              .type = METRIC_COUNTER,
                                              .labels = labels };
 
-    return m ? metrics_share_family(m, &desc, &a->conflicts, err) : 0;
+    return metrics_share_family(m, &desc, &a->conflicts, err);
 }
 
 /* --- One write of an object at a time --- */
@@ -97,7 +105,8 @@ static void write_unlock(struct api_write *w)
         TAILQ_REMOVE(&w->waiters, next, link);
         next->waits_for = NULL;
         next->was_late = true;
-        timer_arm_after(&next->timer, 0);
+        if (!MUTANT("binder-forgets-waiters"))
+            timer_arm_after(&next->timer, 0);
     }
 }
 
@@ -180,7 +189,8 @@ static void send_body(struct api_write *w, struct str body)
 
     if (!write_lock(w))
         return;
-    assert(q.verb != CLIENT_PATCH || str_has_prefix(body, PRECONDITION));
+    assert(q.verb != CLIENT_PATCH || str_has_prefix(body, PRECONDITION) ||
+           MUTANT("binder-writes-without-version") || MUTANT("attach-reports-on-any-version"));
     q.body = body;
     if (q.verb != CLIENT_DELETE)
         q.field_manager = w->o.api.manager;
@@ -242,7 +252,7 @@ static void on_looked(struct api_write *w, const struct client_answer *a)
         write_end(w, API_REFUSED, a); /* nothing is left that could have been changed */
     else if ((a->r == 0 || a->r == -ERR_NOT_FOUND) && w->o.request.verb == CLIENT_DELETE &&
              is_deleted(w, a->object))
-        write_succeed(w, NULL);
+        write_succeed(w, a->object);
     else
         write_end(w, outcome, failure);
     free(failure);
@@ -349,7 +359,9 @@ static void on_written(void *ctx, const struct client_answer *a)
     struct api_write *w = ctx;
     bool goes_on = wants_another_round(w, a);
 
-    if (a->r == 0 && a->object && w->o.informer && w->o.request.verb != CLIENT_DELETE)
+    /* Of a deleted object, only one that stays for a while: without it "not there" would say nothing. */
+    if (a->r == 0 && a->object && w->o.informer &&
+        (w->o.request.verb != CLIENT_DELETE || (a->object->is_deleting && a->object->finalizers.count > 0)))
         informer_observe(w->o.informer, a->object);
     if (a->r < 0)
         count(w, a);
@@ -376,6 +388,21 @@ static void on_got(void *ctx, const struct client_answer *a)
 
 /* --- What owners call --- */
 
+/* What the write before made of it is in the cache. */
+static void on_late(struct api_write *w)
+{
+    const struct object *now =
+        w->o.informer ? informer_get(w->o.informer, w->object->ns, w->object->name) : NULL;
+    struct client_answer a;
+    struct error e;
+
+    (void)error_set(&e, ERR_CONFLICT, "another write of the object went before");
+    a = request_failed(&e);
+    a.object = now ? object_ref(now) : NULL;
+    write_end(w, API_CONFLICT, &a);
+    (void)object_unref(a.object);
+}
+
 /* The next try, or what could not be told at once. */
 static void on_round(void *ctx)
 {
@@ -385,12 +412,8 @@ static void on_round(void *ctx)
     if (w->failed) {
         (void)error_set(&e, w->failed, "the request cannot be kept");
         write_fail(w, &e);
-    } else if (w->was_late && w->o.patience == API_ONCE) {
-        struct client_answer a;
-
-        (void)error_set(&e, ERR_CONFLICT, "another write of the object went before");
-        a = request_failed(&e);
-        write_end(w, API_CONFLICT, &a);
+    } else if (w->was_late && w->object && w->o.patience == API_ONCE) {
+        on_late(w);
     } else if (w->wants_read || w->was_late) {
         w->was_late = false;
         send_read(w);

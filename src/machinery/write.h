@@ -53,13 +53,20 @@ static inline bool api_went_well(enum api_outcome outcome)
 
 /* What a write is for: the label of its conflicts. */
 enum api_step {
-    API_STEP_OTHER, /* not counted */
+    API_STEP_OTHER,
+    API_STEP_ATTACHMENT,
     API_STEP_CLAIM_CLASS,
     API_STEP_CLAIM_REF,
     API_STEP_CLAIM_STATUS,
     API_STEP_CLAIM_VOLUME,
+    API_STEP_CONDITION,
+    API_STEP_DISK,
+    API_STEP_FINALIZER,
     API_STEP_MIGRATE,
+    API_STEP_NODE_STATUS,
     API_STEP_PROVISIONER,
+    API_STEP_RESIZE,
+    API_STEP_SELECTED_NODE,
     API_STEP_UNBIND,
     API_STEP_VOLUME_STATUS,
     API_STEP_COUNT,
@@ -97,7 +104,7 @@ struct api {
     struct rng *rng;                 /* of delays; NULL where nobody is patient */
     struct metric_family *conflicts; /* NULL: nothing is counted */
 };
-/* berth_write_conflicts_total, shared by all parts of a process; m NULL: nothing is counted. */
+/* berth_write_conflicts_total, shared by all parts of a process (machinery/parts.h). */
 int api_count_conflicts(struct api *a, struct metrics *m, struct error *err);
 
 struct api_write_options {

@@ -28,6 +28,15 @@ const struct node *agent_node(const struct agent *a)
     return o ? node_of(o) : NULL;
 }
 
+int64_t agent_mount_bytes(const struct agent *a, const struct node_mount *m)
+{
+    const struct resize_table *t = m->volume->plugin->resize;
+
+    return t && m->wanted.holder && m->pod->object
+               ? t->bytes(&m->wanted.spec, pod_of(m->pod->object), agent_node(a))
+               : 0;
+}
+
 static void agent_pass(void *ctx)
 {
     struct agent *a = ctx;
@@ -152,6 +161,30 @@ static void limits(void *ctx, struct arena *a, struct amounts *ret)
     if (items)
         memcpy(items, l.items, l.count * sizeof *items);
     *ret = (struct amounts){ items, items ? l.count : 0 };
+}
+
+/* What is new is reported by itself: the condition alone says what is. */
+static const char *broken_plugins(void *ctx)
+{
+    struct agent *a = ctx;
+    const char *now = registry_complaint(a->o.plugins);
+    const struct node *n = agent_node(a);
+
+    if (strcmp(now, a->broken_plugins ? a->broken_plugins : "") != 0) {
+        world_set_text(&a->broken_plugins, now);
+        if (now[0] && a->plugin_failures)
+            metric_add(a->plugin_failures, 1);
+        if (now[0])
+            log_warn("volume plugin cannot be used", LOG_STR("reason", now));
+        else
+            log_info("all volume plugins can be used again");
+        a->owes_plugin_event = now[0];
+    }
+    if (a->owes_plugin_event && n) { /* at the start there is no Node yet to record it on */
+        recorder_event(a->recorder, &n->obj, EVENT_WARNING, "PluginsBroken", "%s", now);
+        a->owes_plugin_event = false;
+    }
+    return now[0] ? now : NULL;
 }
 
 static void on_reported(void *ctx, struct texts names)
@@ -325,13 +358,19 @@ static int open_metrics(struct agent *a, struct error *err)
                                    .help = "Of them, those that did not go.",
                                    .type = METRIC_COUNTER },
             &a->forced_failures, err);
+    if (m && r == 0)
+        r = metrics_add_metric(m,
+                               &(struct metric_desc){ .name = "berth_volume_plugin_failures_total",
+                                                      .help = "Times that a volume plugin of the node was "
+                                                              "found to be unusable.",
+                                                      .type = METRIC_COUNTER },
+                               &a->plugin_failures, err);
     return r;
 }
 
 static int open_csi(struct agent *a, struct error *err)
 {
     const struct node_csi_options o = { .part = a->o.part,
-                                        .pool = a->o.pool,
                                         .plugins = a->o.plugins,
                                         .contents = a->contents,
                                         .root = a->root,
@@ -359,6 +398,7 @@ static int open_modules(struct agent *a, struct error *err)
                                       .is_ready = is_ready,
                                       .unknown_mounts = unknown_mounts,
                                       .limits = limits,
+                                      .broken_plugins = broken_plugins,
                                       .ctx = a };
     struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {
@@ -479,6 +519,7 @@ struct agent *agent_free(struct agent *a)
     a->recorder = recorder_free(a->recorder);
     agent_clear_failed(a);
     unknown_mounts_done(&a->unknown);
+    free(a->broken_plugins);
     free(a);
     return NULL;
 }

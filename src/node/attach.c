@@ -69,8 +69,11 @@ static void tell_pods(const struct node_op *op, enum event_type type, const char
 
 static int stage_attach(struct stage *s, struct error *err)
 {
-    return s->plugin->attach->attach(s->plugin, &s->env, &s->spec.spec, s->env.node_name, s->device_path,
-                                     err);
+    int r = plugin_check_name(s->plugin, &s->env, &s->spec.spec, err);
+
+    return r < 0 ? r
+                 : s->plugin->attach->attach(s->plugin, &s->env, &s->spec.spec, s->env.node_name,
+                                             s->device_path, err);
 }
 
 /* Also when nobody wants it any more: it has to be detached again. */
@@ -94,7 +97,7 @@ static void on_attached(struct node_op *op, struct stage *s, int r, const struct
         (void)error_set(&words, err->code, "AttachVolume.Attach failed for volume \"%s\" : %s", s->name,
                         (const char *)err->msg);
         tell_pods(op, EVENT_WARNING, "FailedAttachVolume", words.msg);
-        if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED) /* it may come yet: attached again or detached then */
+        if (plugin_is_uncertain(r)) /* it may come yet: attached again or detached then */
             mark_attached(op->volume, s, ATTACH_UNCERTAIN);
         node_op_end(op, r, &words);
         return;

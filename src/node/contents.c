@@ -542,6 +542,22 @@ void contents_fetch_end(struct contents_fetch *f)
 
 /* --- Life --- */
 
+/* A token that was not fetched again is of a volume that does not ask any more. One that cannot be fetched
+ * again is kept for a while: errors say that it has expired. */
+static void on_expiry(void *ctx)
+{
+    struct contents *c = ctx;
+
+    tokens_drop_expired(c->tokens, clock_real_ns(c->o.part.clock) - TOKENS_KEPT_NS);
+    contents_watch_expiry(c);
+}
+
+void contents_watch_expiry(struct contents *c)
+{
+    if (tokens_count(c->tokens) && !timer_is_armed(&c->expiry))
+        timer_arm_after(&c->expiry, TOKENS_EXPIRY_NS);
+}
+
 int contents_new(const struct contents_options *o, struct contents **ret, struct error *err)
 {
     _cleanup_(contents_free_p) struct contents *c = calloc(1, sizeof *c);
@@ -557,6 +573,7 @@ int contents_new(const struct contents_options *o, struct contents **ret, struct
     rng_init(&c->seeds, part_seed(&o->part, "contents"));
     rng_fork(&c->seeds, "tokens", &c->rng);
     deferred_init(&c->tell, o->part.loop, on_tell, c);
+    timer_init(&c->expiry, o->part.loop, on_expiry, c);
     r = tokens_new(&c->tokens, err);
     if (r < 0)
         return r;
@@ -575,6 +592,7 @@ struct contents *contents_free(struct contents *c)
     while ((p = omap_first(&c->pods, &at)))
         contents_drop_pod(c, p->uid);
     loop_undefer(&c->tell);
+    timer_disarm(&c->expiry);
     omap_done(&c->pods);
     omap_done(&c->objects);
     (void)tokens_free(c->tokens);

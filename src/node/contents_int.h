@@ -69,12 +69,21 @@ struct contents {
     struct omap pods;      /* struct shown_pod by uid */
     struct omap objects;   /* struct shown_object by kind, namespace, name */
     struct tokens *tokens; /* of all pods */
+    struct timer expiry;   /* drops those that have expired, while there are any */
     TAILQ_HEAD(, shown_pod) changed;
     struct deferred tell;
     unsigned fetches; /* under way */
 };
 
+/* How often tokens that have expired are looked for. */
+#define TOKENS_EXPIRY_NS (60 * NS_PER_S)
+/* So long after their end they are dropped. */
+#define TOKENS_KEPT_NS ((int64_t)(3600 * NS_PER_S))
+
 /* --- contents.c --- */
+
+/* There is a token: it may expire. */
+void contents_watch_expiry(struct contents *c);
 
 /* The pod is told, once this turn is over. */
 void shown_pod_mark(struct shown_pod *p);

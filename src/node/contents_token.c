@@ -86,8 +86,10 @@ static int token_take(struct shown_token *t, struct str text, struct error *err)
                           t->key.account);
     if (!json_int64(&d, json_path(&d, root, "spec", "expirationSeconds"), &life_s))
         life_s = t->key.expiration_seconds; /* what was asked for */
-    return tokens_put(c->tokens, &t->key, json_get_text(&d, json_get(&d, root, "status"), "token"), life_s,
-                      expires.seconds * (int64_t)NS_PER_S, rng_u64(&c->rng), err);
+    r = tokens_put(c->tokens, &t->key, json_get_text(&d, json_get(&d, root, "status"), "token"), life_s,
+                   expires.seconds * (int64_t)NS_PER_S, rng_u64(&c->rng), err);
+    contents_watch_expiry(c);
+    return r;
 }
 
 static void item_take_token(struct content_wait *w, struct str token)

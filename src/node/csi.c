@@ -16,6 +16,7 @@ static void counted_free(struct volume_plugin *self)
     struct counted_plugin *p = (struct counted_plugin *)(void *)self;
 
     p->drivers = csi_drivers_free(p->drivers);
+    p->rpc = rpc_client_free(p->rpc);
     free(p);
 }
 
@@ -45,11 +46,13 @@ static int open_plugin(struct node_csi *c, struct error *err)
     if (!p)
         return error_no_memory(err);
     r = csi_drivers_new(&p->drivers, err);
+    if (r == 0)
+        r = rpc_client_new(c->o.part.loop, &p->rpc, err);
     if (r < 0) {
-        free(p);
+        counted_free(&p->csi.plugin);
         return r;
     }
-    csi_plugin_init(&p->csi, p->drivers, &facts);
+    csi_plugin_init(&p->csi, p->drivers, p->rpc, &facts);
     p->csi.plugin.free = counted_free;
     p->csi.plugin.refs = 1;
     c->plugin = p;
@@ -162,7 +165,7 @@ void node_csi_open(struct node_csi *c)
 {
     const struct csi_registration_options o = {
         .loop = c->o.part.loop,
-        .pool = c->o.pool,
+        .rpc = c->plugin->rpc,
         .client = c->o.part.client,
         .drivers = c->plugin->drivers,
         .root = c->o.root,
@@ -274,6 +277,7 @@ struct node_csi *node_csi_free(struct node_csi *c)
     c->drivers = informer_free(c->drivers);
     if (c->plugin) {
         c->plugin->csi.facts = (struct csi_facts){ 0 }; /* who could say is gone */
+        rpc_client_close(c->plugin->rpc);               /* workers may be busy with it */
         (void)plugin_unref(&c->plugin->csi.plugin);
     }
     free(c);

@@ -17,7 +17,6 @@ struct node_csi;
 
 struct node_csi_options {
     struct part_options part;
-    struct pool *pool;
     struct plugin_registry *plugins; /* gets the plugin, and may outlive this */
     struct contents *contents;
     const char *root;

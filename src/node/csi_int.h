@@ -12,6 +12,7 @@
 struct counted_plugin {
     struct csi_plugin csi; /* the first member */
     struct csi_drivers *drivers;
+    struct rpc_client *rpc;
 };
 
 /* A registered driver that is asked now and then how many volumes the node can have. */

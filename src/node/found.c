@@ -51,10 +51,10 @@ static bool take_in_use(struct agent *a, const struct node *n)
         if (unique_name_split(unique, &plugin, &volume, &err) < 0 || plugin.len >= sizeof name)
             continue;
         (void)snprintf(name, sizeof name, "%.*s", STR_ARG(plugin));
-        r = registry_by_name(a->o.plugins, name, PLUGIN_ATTACHES, &p, &err);
+        r = registry_by_name(a->o.plugins, name, &p, &err);
         if (r == -ERR_UNAVAILABLE)
             return false;
-        if (r < 0 || !p) {
+        if (r < 0 || !p->attach) {
             log_warn("a volume may stay attached: it has no plugin", LOG_STR("volume", unique));
             continue;
         }

@@ -57,8 +57,10 @@ static int stage_device(struct stage *s, struct error *err)
     struct device_request q = {
         .spec = s->spec.spec, .device_path = s->device_path, .mount_path = s->mount_path, .csi = stage_csi(s)
     };
-    int r = stage_wait_for_attach(s, err);
+    int r = plugin_check_name(s->plugin, &s->env, &s->spec.spec, err);
 
+    if (r == 0)
+        r = stage_wait_for_attach(s, err);
     if (r < 0 || !s->mounts_device)
         return r;
     s->step = STEP_DEVICE_MOUNT_PATH;
@@ -78,6 +80,11 @@ static int call_set_up(struct stage *s, struct error *err)
 
     if (r < 0)
         return r;
+    if (s->resizes && s->bytes > 0) {
+        r = s->plugin->resize->resize(&s->env, &s->spec.spec, pod_of(s->pod), s->bytes, err);
+        if (r < 0)
+            return r;
+    }
     if (s->plugin->pods->path(s->plugin, s->env.root, s->pod_uid, s->name, &s->spec.spec, s->mount_path,
                               &ignored) < 0)
         s->mount_path[0] = '\0';
@@ -211,6 +218,7 @@ static void remember_spec(struct node_mount *m, const struct stage *s)
     held_spec_copy(&m->volume->spec, &s->spec);
     m->was_block = s->is_block;
     m->held_group = m->group;
+    m->held_bytes = s->bytes;
 }
 
 static void remember_mount_point(struct node_mount *m, const struct stage *s, const char *path)
@@ -304,6 +312,8 @@ static void set_up(struct node_op *op)
     }
     (void)snprintf(s->device_path, sizeof s->device_path, "%s", op->volume->device_path);
     s->must_mount = m->is_found && m->mount_point[0];
+    s->bytes = agent_mount_bytes(op->agent, m);
+    s->resizes = op->is_remount || m->is_found;
     s->request = (struct set_up_request){ .spec = s->spec.spec,
                                           .pod = pod_of(s->pod),
                                           .node = s->node ? node_of(s->node) : NULL,

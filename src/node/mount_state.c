@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "plugins/plugin.h"
 
 #define NEVER MOUNT_STATE_COUNT
 
@@ -34,7 +35,7 @@ bool mount_state_next(enum mount_state from, enum mount_event event, enum mount_
 /* Whether the work may still be going on, never began, or is over, is said by its code. */
 enum mount_event mount_event_of_failure(int r, bool is_found)
 {
-    if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED)
+    if (plugin_is_uncertain(r))
         return MOUNT_EVENT_SET_UP_UNCERTAIN;
     return r == -ERR_UNAVAILABLE || is_found ? MOUNT_EVENT_SET_UP_NOT_TRIED : MOUNT_EVENT_SET_UP_FAILED;
 }

@@ -87,7 +87,9 @@ struct agent {
     struct reconstruct *scan;         /* under way; NULL */
     VEC(struct failed_volume) failed; /* until they are asked to go, once */
     struct metric_family *operation_seconds;
-    struct metric *forced, *forced_failures;
+    struct metric *forced, *forced_failures, *plugin_failures;
+    char *broken_plugins; /* as reported last, in words; NULL or "": none */
+    bool owes_plugin_event;
 };
 
 /* --- agent.c --- */
@@ -96,6 +98,8 @@ struct agent {
 void agent_touch(struct agent *a);
 /* Is it to be brought up to date at every sync of its pod, and whenever what it shows changes? */
 bool agent_requires_remount(const struct agent *a, const struct node_mount *m);
+/* How large the volume is to be for its pod; 0: its size does not follow from the pod. */
+int64_t agent_mount_bytes(const struct agent *a, const struct node_mount *m);
 /* The Node as last heard of; NULL. */
 const struct node *agent_node(const struct agent *a);
 

@@ -337,7 +337,7 @@ static void write_info(const struct host_system *s, struct buf *out)
 
 /* --- Conditions --- */
 
-#define CONDITIONS_MAX 6
+#define CONDITIONS_MAX 7
 
 struct condition {
     const char *type;
@@ -373,6 +373,12 @@ static size_t conditions_fill(const struct node_wish *w, const struct node *now,
     else if (condition_get(&now->conditions, NODE_CANNOT_MOUNT))
         ret[count++] = (struct condition){ NODE_CANNOT_MOUNT, CONDITION_FALSE, "MountPermitted",
                                            "the node agent can mount" };
+    if (w->broken_plugins)
+        ret[count++] =
+            (struct condition){ NODE_BROKEN_PLUGINS, CONDITION_TRUE, "PluginsBroken", w->broken_plugins };
+    else if (condition_get(&now->conditions, NODE_BROKEN_PLUGINS))
+        ret[count++] = (struct condition){ NODE_BROKEN_PLUGINS, CONDITION_FALSE, "PluginsUsable",
+                                           "all volume plugins can be used" };
     return count;
 }
 

@@ -17,6 +17,8 @@
 #define NODE_UNKNOWN_MOUNTS "volumes.berth.io/unknown-mounts"
 /* True while the agent has no right to mount. Not there before that. */
 #define NODE_CANNOT_MOUNT "volumes.berth.io/cannot-mount"
+/* True while a volume plugin of the node cannot be used. Not there before that. */
+#define NODE_BROKEN_PLUGINS "volumes.berth.io/broken-plugins"
 
 /* What is to stand there. */
 struct node_wish {
@@ -30,6 +32,7 @@ struct node_wish {
     const char *unknown_mounts;   /* what is mounted and belongs to no volume; "": nothing; NULL: not known,
                                      the old condition stays */
     const char *cannot_mount;     /* why the agent cannot mount anything; NULL: it can */
+    const char *broken_plugins;   /* which cannot be used, and why; NULL: none */
     struct timestamp now;
 };
 

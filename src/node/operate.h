@@ -88,6 +88,8 @@ struct stage {
     char device_path[PATH_MAX];
     char mount_path[PATH_MAX];
     enum format_failure why;
+    int64_t bytes; /* how large a volume whose size follows from the pod is to be; else 0 */
+    bool resizes;  /* it is, or may be, set up with another size */
     enum stage_step step;
     bool waits_for_attach;
     bool mounts_device;

@@ -172,7 +172,7 @@ static int want(struct populate_round *r, struct held_spec *h, struct error *err
     e = check_mode(outer, &h->spec, is_mounted, is_block, err);
     if (e < 0)
         return e;
-    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, PLUGIN_ANY, &plugin, &why);
+    e = registry_by_spec(r->pod->agent->o.plugins, &h->spec, &plugin, &why);
     if (e < 0)
         return error_set(err, why.code, "failed to get Plugin from volumeSpec for volume \"%s\" err=%s",
                          spec_name(&h->spec), why.msg);
@@ -207,11 +207,13 @@ static uint64_t retry_delay(const struct node_pod *p)
     return delay < RETRY_NS_MAX ? delay : RETRY_NS_MAX;
 }
 
-/* What shows objects is brought up to date with every round. */
+/* What shows objects is brought up to date with every round; what has another size than the pod asks for now,
+ * too. */
 static void ask_for_remounts(struct node_pod *p)
 {
     for (struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod))
-        if (m->is_wanted && m->state == MOUNT_DONE && agent_requires_remount(p->agent, m))
+        if (m->is_wanted && m->state == MOUNT_DONE &&
+            (agent_requires_remount(p->agent, m) || agent_mount_bytes(p->agent, m) != m->held_bytes))
             m->needs_remount = true;
 }
 

@@ -385,7 +385,7 @@ static void on_asked(void *ctx, struct job *j, int r, const struct error *err)
 static int find_plugin(struct reconstruct *c, struct found_volume *v)
 {
     const struct volume_plugin *p = NULL;
-    int r = registry_by_name(c->o.plugins, v->plugin_name, PLUGIN_ANY, &p, &v->err);
+    int r = registry_by_name(c->o.plugins, v->plugin_name, &p, &v->err);
 
     if (r < 0)
         return r;

@@ -120,6 +120,8 @@ static void ask(const struct registration *r, struct asked *ret)
         r->o.limits(r->o.ctx, &ret->arena, &ret->limits);
         ret->wish.limits = ret->arena.failed ? NULL : &ret->limits;
     }
+    if (r->o.broken_plugins)
+        ret->wish.broken_plugins = r->o.broken_plugins(r->o.ctx);
 }
 
 /* The wish without what the agent says of itself: for labels, annotations and what the machine is. */

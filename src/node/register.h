@@ -38,6 +38,9 @@ struct registration_options {
     /* How many volumes plugins can have here, each once, in a; looked at every ten seconds, since plugins
      * come and go. The slot may be NULL. */
     void (*limits)(void *ctx, struct arena *a, struct amounts *ret);
+    /* Plugins that cannot be used, in words that live for this turn; NULL for none. Asked after limits. The
+     * slot may be NULL. */
+    const char *(*broken_plugins)(void *ctx);
     void *ctx;
 };
 

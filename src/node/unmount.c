@@ -249,7 +249,7 @@ void operate_force_unmount(struct agent *a, const char *plugin, const char *name
     struct stage *s;
     struct error err;
 
-    if (registry_by_name(a->o.plugins, plugin, PLUGIN_ANY, &p, &err) < 0 || !p->pods) {
+    if (registry_by_name(a->o.plugins, plugin, &p, &err) < 0 || !p->pods) {
         log_warn("a volume on disk has no plugin, and stays", LOG_STR("pod", pod_uid),
                  LOG_STR("volume", name), LOG_STR("plugin", plugin));
         if (a->forced)

@@ -84,6 +84,7 @@ struct node_mount {
     char *mount_point;  /* below the node's root, where something was mounted when it was set up; "": none */
     uint64_t look;      /* so many looks at the mount table had begun by then: mount_check.h */
     int64_t held_group; /* as group was when it was set up */
+    int64_t held_bytes; /* how large it was made then; 0: its size does not follow from the pod */
 };
 
 struct world {

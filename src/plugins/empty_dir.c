@@ -401,6 +401,17 @@ int empty_dir_resize(const struct volume_env *env, const struct volume_spec *s, 
     return host_mount(&env->tools, &plan, err);
 }
 
+static int64_t resizable_bytes(const struct volume_spec *s, const struct pod *pod, const struct node *node)
+{
+    const struct pod_empty_dir *e = s->inlined ? s->inlined->empty_dir : NULL;
+
+    if (!e || strcmp(e->medium, EMPTY_DIR_MEMORY) != 0 || !e->has_size_limit)
+        return 0;
+    return empty_dir_memory_bytes(e, pod, node);
+}
+
+static const struct resize_table resize_table = { .bytes = resizable_bytes, .resize = empty_dir_resize };
+
 /* --- The plugin --- */
 
 int empty_dir_path(const struct volume_plugin *self, const char *root, const char *pod_uid, const char *name,
@@ -484,4 +495,5 @@ const struct volume_plugin empty_dir_plugin = {
     .volume_name = plugin_volume_name,
     .reconstruct = plugin_reconstruct,
     .pods = &pod_table,
+    .resize = &resize_table,
 };

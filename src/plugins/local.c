@@ -459,7 +459,7 @@ static int local_expand(const struct volume_plugin *self, const struct volume_en
     if (r < 0)
         return r;
     if (kind == FILE_BLOCK_DEVICE)
-        return device_grow(&env->tools, local_source(&q->spec)->path, q->mount_path, ret_done, err);
+        return device_grow_if_needed(&env->tools, local_source(&q->spec)->path, q->mount_path, ret_done, err);
     *ret_done = true; /* raw devices and directories have the size they have */
     return 0;
 }

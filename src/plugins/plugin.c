@@ -71,6 +71,12 @@ struct volume_env volume_env_copy(const struct volume_env *env, const host_stop 
     return new;
 }
 
+int plugin_check_name(const struct volume_plugin *p, const struct volume_env *env,
+                      const struct volume_spec *s, struct error *err)
+{
+    return p->check_name ? p->check_name(p, env, s, err) : 0;
+}
+
 const struct volume_plugin *plugin_ref(const struct volume_plugin *p)
 {
     if (p && p->free)

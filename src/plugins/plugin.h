@@ -35,13 +35,20 @@
 #include "io/pool.h"
 
 /* How failed work left things is said by the code, wherever it is wrapped:
- *   ERR_TIMEOUT       it may still be going on, or be done: the state is uncertain
+ *   ERR_UNCERTAIN     it may still be going on, or be done: the state is uncertain
+ *   ERR_TIMEOUT       the same
  *   ERR_CANCELLED     the same
  *   ERR_UNAVAILABLE   it never began: the state is what it was
  *   ERR_BUSY          still in use, later; of a delete a Normal event; of an expansion "only when offline"
  *   ERR_INVALID       of an expansion: never at this size
  *   ERR_UNSUPPORTED   the driver has no such call
  * all others: it is over, and not done. */
+
+/* True for a code that leaves open what happened. */
+static inline bool plugin_is_uncertain(int r)
+{
+    return r == -ERR_UNCERTAIN || r == -ERR_TIMEOUT || r == -ERR_CANCELLED;
+}
 
 /* --- Volumes --- */
 
@@ -302,6 +309,15 @@ struct expand_table {
                           const struct expand_request *q, bool *ret_done, struct error *err);
 };
 
+/* Volumes of a pod whose size follows from the pod. */
+struct resize_table {
+    /* How large the volume is to be; 0: that cannot be changed. node: NULL when it is not known. Pure. */
+    int64_t (*bytes)(const struct volume_spec *s, const struct pod *pod, const struct node *node);
+    /* Gives one that is set up another size. ERR_UNAVAILABLE while it is not. Blocking. */
+    int (*resize)(const struct volume_env *env, const struct volume_spec *s, const struct pod *pod,
+                  int64_t bytes, struct error *err);
+};
+
 /* How many volumes a node can have. */
 struct limit_table {
     /* Calls fn with each limit of this node, under the name of its resource in the Node (api/volume_limit.h).
@@ -319,6 +335,10 @@ struct volume_plugin {
     /* What the volume is called apart from the plugin, the same on all nodes. Pure. */
     int (*volume_name)(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                        struct error *err);
+    /* Whether the driver itself accepts the volume under its name: asked before it is attached, and before
+     * its device is mounted. Nothing is done yet when it fails. Blocking. NULL: it always does. */
+    int (*check_name)(const struct volume_plugin *self, const struct volume_env *env,
+                      const struct volume_spec *s, struct error *err);
     /* A volume of a pod, found after a restart by the directory (of a raw device, the link) in the pod's
      * own, as an object: a PersistentVolume, or a Pod with that one volume. As much of it as can be known.
      * pod_uid is a pod's, never empty: volumes without a pod are devices->reconstruct() and
@@ -337,12 +357,17 @@ struct volume_plugin {
     const struct attach_table *attach;
     const struct block_table *block;
     const struct expand_table *expand;
+    const struct resize_table *resize;
     const struct limit_table *limits;
 
     /* Of plugins that come and go; NULL for constants. */
     void (*free)(struct volume_plugin *self);
     unsigned refs; /* the loop's */
 };
+
+/* As the slot; 0 without one. */
+int plugin_check_name(const struct volume_plugin *p, const struct volume_env *env,
+                      const struct volume_spec *s, struct error *err);
 
 /* Constants are not counted. From the loop only. */
 const struct volume_plugin *plugin_ref(const struct volume_plugin *p);

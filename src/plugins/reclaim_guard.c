@@ -126,3 +126,45 @@ int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *
     *ret = g;
     return 0;
 }
+
+/* --- The last look --- */
+
+bool reclaim_is_to_go(const struct volume *v)
+{
+    return v->phase == VOLUME_RELEASED && v->reclaim == RECLAIM_DELETE && !v->obj.is_deleting &&
+           v->claim.is_set && v->claim.uid[0] != '\0';
+}
+
+static int refuse(const char *volume, const char *why, struct error *err)
+{
+    return error_set(err, ERR_CONFLICT, "volume \"%s\" %s", volume, why);
+}
+
+int reclaim_check_volume(const struct client_answer *a, const struct object *seen, struct error *err)
+{
+    switch (api_live_of(a, seen->uid)) {
+    case LIVE_GONE:
+        return refuse(seen->name, "is gone", err);
+    case LIVE_THERE:
+        return reclaim_is_to_go(volume_of(a->object)) ? 0
+                                                      : refuse(seen->name, "is not released any more", err);
+    case LIVE_UNKNOWN:
+        break;
+    }
+    *err = a->error;
+    return a->r;
+}
+
+int reclaim_check_claim(const struct client_answer *a, const struct volume *v, struct error *err)
+{
+    switch (api_live_of(a, v->claim.uid)) {
+    case LIVE_GONE:
+        return 0;
+    case LIVE_THERE:
+        return refuse(v->obj.name, "is still its claim's", err);
+    case LIVE_UNKNOWN:
+        break;
+    }
+    *err = a->error;
+    return a->r;
+}

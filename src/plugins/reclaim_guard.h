@@ -10,12 +10,22 @@
 #include "api/volume.h"
 #include "host/guard.h"
 #include "machinery/informer.h"
+#include "machinery/write.h"
 
 /* Of the process; borrowed. */
 struct reclaim_rules {
     const struct guard_dirs *dirs; /* NULL for none */
     const char *node_name;         /* of the node agent in this process; NULL: there is none */
 };
+
+/* Released, and to be deleted. */
+bool reclaim_is_to_go(const struct volume *v);
+/* The last look before what a volume stands for is destroyed: at the server, not at a cache. The volume must
+ * still be there, the same by uid, and to go; then the claim that had it must be gone, or be another by that
+ * name. Both take the answer to a get; anything that cannot be learnt counts against it: an error says why.
+ */
+int reclaim_check_volume(const struct client_answer *a, const struct object *seen, struct error *err);
+int reclaim_check_claim(const struct client_answer *a, const struct volume *v, struct error *err);
 
 /* The cache of volumes, with the index that the guard needs. NULL without memory. */
 struct informer *reclaim_volumes(struct informers *all, struct error *err);

@@ -21,7 +21,8 @@ struct plugin_registry {
     VEC(const struct volume_plugin *) fixed; /* ends with NULL, which counts */
     VEC(const struct volume_plugin *) found; /* the same; references */
     struct plugin_prober *prober;
-    struct error complaint;
+    struct error left_out;  /* of those that are compiled in */
+    struct error complaint; /* the same and of the last probe */
 };
 
 /* Stands for a FlexVolume driver that is not on this machine: its volumes grow on their nodes alone. */
@@ -39,55 +40,21 @@ static const struct expand_table expands_elsewhere = { .needs_fs_resize = true, 
 static const struct volume_plugin flex_elsewhere = { .name = "kubernetes.io/flexvolume",
                                                      .expand = &expands_elsewhere };
 
-/* --- Abilities --- */
+/* --- Tables --- */
 
-static const char *const ability_words[PLUGIN_ABILITY_COUNT] = {
-    [PLUGIN_PERSISTS] = "persistent",
-    [PLUGIN_PROVISIONS] = "provisionable",
-    [PLUGIN_DELETES] = "deletable",
-    [PLUGIN_RECYCLES] = "recyclable",
-};
-
-static bool is_able(const struct volume_plugin *p, enum plugin_ability a)
+int plugin_require(const void *table, const char *what, struct error *err)
 {
-    switch (a) {
-    case PLUGIN_ANY:
-    case PLUGIN_ABILITY_COUNT:
-        return true;
-    case PLUGIN_PERSISTS:
-        return p->access_modes != 0;
-    case PLUGIN_PROVISIONS:
-        return p->provision;
-    case PLUGIN_DELETES:
-        return p->remove;
-    case PLUGIN_RECYCLES:
-        return p->recycle;
-    case PLUGIN_ATTACHES:
-        return p->attach;
-    case PLUGIN_MOUNTS_DEVICES:
-        return p->devices;
-    case PLUGIN_EXPANDS:
-        return p->expand;
-    case PLUGIN_EXPANDS_ON_NODE:
-        return p->expand && p->expand->expand_on_node;
-    case PLUGIN_MAPS_BLOCKS:
-        return p->block;
-    }
-    return false;
+    return table ? 0 : error_set(err, ERR_UNSUPPORTED, "no %s volume plugin matched", what);
 }
 
-static int give(const struct volume_plugin *p, enum plugin_ability a, const struct volume_plugin **ret,
-                struct error *err)
+bool plugin_attaches(const struct volume_plugin *p, const struct volume_spec *s)
 {
-    if (is_able(p, a)) {
-        *ret = p;
-        return 0;
-    }
-    if (!ability_words[a]) {
-        *ret = NULL;
-        return 0;
-    }
-    return error_set(err, ERR_UNSUPPORTED, "no %s volume plugin matched", ability_words[a]);
+    return p->attach && p->attach->can_attach(p, s);
+}
+
+bool plugin_mounts_devices(const struct volume_plugin *p, const struct volume_spec *s)
+{
+    return p->devices && p->devices->can_mount(p, s);
 }
 
 /* --- Lists --- */
@@ -109,25 +76,27 @@ static void search_among(struct search *x, const struct volume_plugin *const *al
     }
 }
 
-static int search_end(struct search *x, struct error *err)
+static int search_end(struct search *x, const struct volume_plugin **ret, struct error *err)
 {
+    int r = 0;
+
     if (x->count == 0)
-        return error_set(err, ERR_NOT_FOUND, "no volume plugin matched");
-    if (x->count > 1)
-        return error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s", buf_cstr(&x->names));
-    return 0;
+        r = error_set(err, ERR_NOT_FOUND, "no volume plugin matched");
+    else if (x->count > 1)
+        r = error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s", buf_cstr(&x->names));
+    else
+        *ret = x->found;
+    buf_done(&x->names);
+    return r;
 }
 
 int plugins_by_source(const struct volume_plugin *const *all, const struct volume_spec *s,
-                      enum plugin_ability a, const struct volume_plugin **ret, struct error *err)
+                      const struct volume_plugin **ret, struct error *err)
 {
     struct search x = { .names = BUF_INIT(NAMES_BYTES_MAX) };
-    int r;
 
     search_among(&x, all, s);
-    r = search_end(&x, err);
-    buf_done(&x.names);
-    return r < 0 ? r : give(x.found, a, ret, err);
+    return search_end(&x, ret, err);
 }
 
 static const struct volume_plugin *named(const struct volume_plugin *const *all, const char *name)
@@ -143,12 +112,15 @@ static int no_such_name(const char *name, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "no volume plugin matched name: %s", name);
 }
 
-int plugins_by_name(const struct volume_plugin *const *all, const char *name, enum plugin_ability a,
+int plugins_by_name(const struct volume_plugin *const *all, const char *name,
                     const struct volume_plugin **ret, struct error *err)
 {
     const struct volume_plugin *p = named(all, name);
 
-    return p ? give(p, a, ret, err) : no_such_name(name, err);
+    if (!p)
+        return no_such_name(name, err);
+    *ret = p;
+    return 0;
 }
 
 /* --- The registry --- */
@@ -198,15 +170,14 @@ int registry_new(const struct volume_plugin *const *all, struct plugin_prober *p
                  struct plugin_registry **ret, struct error *err)
 {
     _cleanup_(registry_free_p) struct plugin_registry *g = calloc(1, sizeof *g);
-    struct error complaints = { 0 };
 
     if (!g || vec_push(&g->fixed, NULL) < 0 || vec_push(&g->found, NULL) < 0)
         return error_no_memory(err);
     g->prober = prober;
     for (; *all; all++)
-        if (add_fixed(g, *all, &complaints) < 0)
+        if (add_fixed(g, *all, &g->left_out) < 0)
             return error_no_memory(err);
-    *err = complaints;
+    g->complaint = g->left_out;
     *ret = TAKE(g);
     return 0;
 }
@@ -287,7 +258,7 @@ static void refresh(struct plugin_registry *g)
 
     if (!g->prober)
         return;
-    g->complaint = (struct error){ 0 };
+    g->complaint = g->left_out;
     if (g->prober->probe(g->prober, &events, &count, &err) < 0)
         add_complaint(&g->complaint, &err);
     for (size_t i = 0; i < count; i++)
@@ -302,28 +273,8 @@ static int not_found(const struct plugin_registry *g, const char *name, int r, s
     return error_set(err, ERR_UNAVAILABLE, "driver %s has not answered its init yet", name);
 }
 
-/* A plugin with the table may still not want this volume. */
-static bool wants(const struct volume_plugin *p, const struct volume_spec *s, enum plugin_ability a)
-{
-    if (a == PLUGIN_ATTACHES && p->attach)
-        return p->attach->can_attach(p, s);
-    if (a == PLUGIN_MOUNTS_DEVICES && p->devices)
-        return p->devices->can_mount(p, s);
-    return true;
-}
-
-static int give_for(const struct volume_plugin *p, const struct volume_spec *s, enum plugin_ability a,
-                    const struct volume_plugin **ret, struct error *err)
-{
-    if (!wants(p, s, a)) {
-        *ret = NULL;
-        return 0;
-    }
-    return give(p, a, ret, err);
-}
-
-int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enum plugin_ability a,
-                     const struct volume_plugin **ret, struct error *err)
+int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, const struct volume_plugin **ret,
+                     struct error *err)
 {
     struct search x = { .names = BUF_INIT(NAMES_BYTES_MAX) };
     int r;
@@ -333,23 +284,14 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enu
     search_among(&x, g->fixed.items, s);
     refresh(g);
     search_among(&x, g->found.items, s);
-    r = search_end(&x, err);
-    buf_done(&x.names);
+    r = search_end(&x, ret, err);
     if (r == -ERR_NOT_FOUND && spec_source(s).kind == SOURCE_FLEX)
         r = not_found(g, spec_source(s).flex->driver, r, err);
-    if (r == 0)
-        return give_for(x.found, s, a, ret, err);
-    if (a == PLUGIN_PERSISTS)
-        return error_set(err, (enum err) - r, "could not find volume plugin for spec: %s", spec_name(s));
-    if (r == -ERR_NOT_FOUND && a == PLUGIN_EXPANDS) { /* nobody here expands it: others may */
-        *ret = spec_source(s).kind == SOURCE_FLEX ? &flex_elsewhere : NULL;
-        return 0;
-    }
     return r;
 }
 
-int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ability a,
-                     const struct volume_plugin **ret, struct error *err)
+int registry_by_name(struct plugin_registry *g, const char *name, const struct volume_plugin **ret,
+                     struct error *err)
 {
     const struct volume_plugin *fixed = named(g->fixed.items, name), *found;
 
@@ -360,7 +302,42 @@ int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ab
                          found->name);
     if (!fixed && !found)
         return not_found(g, name, no_such_name(name, err), err);
-    return give(fixed ? fixed : found, a, ret, err);
+    *ret = fixed ? fixed : found;
+    return 0;
+}
+
+int registry_persistent_by_spec(struct plugin_registry *g, const struct volume_spec *s,
+                                const struct volume_plugin **ret, struct error *err)
+{
+    const struct volume_plugin *p = NULL;
+    int r = registry_by_spec(g, s, &p, err);
+
+    if (r < 0)
+        return s ? error_set(err, (enum err) - r, "could not find volume plugin for spec: %s", spec_name(s))
+                 : r;
+    r = plugin_require(p->access_modes ? p : NULL, "persistent", err);
+    if (r == 0)
+        *ret = p;
+    return r;
+}
+
+int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_spec *s,
+                                const struct volume_plugin **ret, struct error *err)
+{
+    const struct volume_plugin *p = NULL;
+    struct error why = { 0 };
+    int r = registry_by_spec(g, s, &p, &why);
+
+    if (r == -ERR_NOT_FOUND) { /* nobody here expands it: others may */
+        *ret = spec_source(s).kind == SOURCE_FLEX ? &flex_elsewhere : NULL;
+        return 0;
+    }
+    if (r < 0) {
+        *err = why;
+        return r;
+    }
+    *ret = p->expand ? p : NULL;
+    return 0;
 }
 
 /* --- Limits --- */
@@ -391,7 +368,7 @@ int registry_unique_name(const struct volume_plugin *p, const struct volume_spec
     int r;
 
     buf_addf(ret, "%s/", p->name);
-    if (!(p->attach && p->attach->can_attach(p, s)) && !(p->devices && p->devices->can_mount(p, s))) {
+    if (!plugin_attaches(p, s) && !plugin_mounts_devices(p, s)) {
         buf_addf(ret, "%s-%s", pod_uid, spec_name(s));
         return buf_check(ret, "the volume's name", err);
     }

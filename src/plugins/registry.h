@@ -1,4 +1,4 @@
-/* Finding a plugin: by a volume, by name, by what it can do. The texts of failure are the API's.
+/* Finding a plugin: by a volume, by name. What it can do its tables say. The texts of failure are the API's.
  *
  * A registry has the plugins that are compiled in and those that a prober finds while the program runs; each
  * search lets the prober say first what came and went. A name that a search gives is borrowed from the
@@ -15,30 +15,21 @@ extern const struct volume_plugin *const plugins_attachable[];
 /* Ends with NULL: those of a node. */
 extern const struct volume_plugin *const plugins_of_node[];
 
-enum plugin_ability {
-    PLUGIN_ANY,
-    PLUGIN_PERSISTS,
-    PLUGIN_PROVISIONS,
-    PLUGIN_DELETES,
-    PLUGIN_RECYCLES,
-    /* For those below a plugin without it is no error but NULL. */
-    PLUGIN_ATTACHES,
-    PLUGIN_MOUNTS_DEVICES,
-    PLUGIN_EXPANDS,
-    PLUGIN_EXPANDS_ON_NODE,
-    PLUGIN_MAPS_BLOCKS,
-    PLUGIN_ABILITY_COUNT,
-};
+/* --- What a plugin can do: the tables that it has --- */
+
+/* ERR_UNSUPPORTED `no deletable volume plugin matched` (what: "deletable") for a table that is not there. */
+int plugin_require(const void *table, const char *what, struct error *err);
+/* It has the table and wants this volume. Pure. */
+bool plugin_attaches(const struct volume_plugin *p, const struct volume_spec *s);
+bool plugin_mounts_devices(const struct volume_plugin *p, const struct volume_spec *s);
 
 /* --- Among a list that ends with NULL --- */
 
-/* ERR_NOT_FOUND `no volume plugin matched`, ERR_CONFLICT `multiple volume plugins matched: a,b`,
- * ERR_UNSUPPORTED `no deletable volume plugin matched`. Pure. */
+/* ERR_NOT_FOUND `no volume plugin matched`, ERR_CONFLICT `multiple volume plugins matched: a,b`. Pure. */
 int plugins_by_source(const struct volume_plugin *const *all, const struct volume_spec *s,
-                      enum plugin_ability a, const struct volume_plugin **ret, struct error *err);
-/* ERR_NOT_FOUND `no volume plugin matched name: N`, ERR_UNSUPPORTED `no provisionable volume plugin matched`.
- * Pure. */
-int plugins_by_name(const struct volume_plugin *const *all, const char *name, enum plugin_ability a,
+                      const struct volume_plugin **ret, struct error *err);
+/* ERR_NOT_FOUND `no volume plugin matched name: N`. Pure. */
+int plugins_by_name(const struct volume_plugin *const *all, const char *name,
                     const struct volume_plugin **ret, struct error *err);
 
 /* --- In a registry --- */
@@ -59,9 +50,8 @@ struct plugin_prober {
     bool (*awaits)(struct plugin_prober *self, const char *name);
 };
 
-/* Plugins whose name is no qualified name or is there already are left out, the others load; err then says
- * all of it, and *ret is set nevertheless: the return code is 0, and err->code tells. prober: NULL for none;
- * borrowed. */
+/* Plugins whose name is no qualified name or is there already are left out, which registry_complaint() says;
+ * the others load. prober: NULL for none; borrowed. */
 int registry_new(const struct volume_plugin *const *all, struct plugin_prober *prober,
                  struct plugin_registry **ret, struct error *err);
 /* One more that is not compiled in as a constant: kept until registry_free(). ERR_INVALID, ERR_EXISTS. */
@@ -71,14 +61,22 @@ DEFINE_CLEANUP(struct plugin_registry, registry_free)
 
 /* Both: ERR_UNAVAILABLE of a plugin that has not said yet what it can do. It will be there or not found in a
  * moment. s NULL: `could not find plugin because volume spec is nil`. */
-int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, enum plugin_ability a,
-                     const struct volume_plugin **ret, struct error *err);
-int registry_by_name(struct plugin_registry *g, const char *name, enum plugin_ability a,
-                     const struct volume_plugin **ret, struct error *err);
+int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, const struct volume_plugin **ret,
+                     struct error *err);
+int registry_by_name(struct plugin_registry *g, const char *name, const struct volume_plugin **ret,
+                     struct error *err);
+/* One for PersistentVolumes. `could not find volume plugin for spec: NAME`, `no persistent volume plugin
+ * matched`. */
+int registry_persistent_by_spec(struct plugin_registry *g, const struct volume_spec *s,
+                                const struct volume_plugin **ret, struct error *err);
+/* One that expands, or NULL. A FlexVolume whose driver is not here has one that leaves it to its nodes. */
+int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_spec *s,
+                                const struct volume_plugin **ret, struct error *err);
 /* Calls fn with the limits of all plugins that have any. */
 void registry_each_limit(struct plugin_registry *g, void (*fn)(void *ctx, const char *key, uint32_t count),
                          void *ctx);
-/* What the last probe complained of; "" for nothing. */
+/* Which plugins cannot be used and why: of those that are compiled in, and of the last probe. "" for nothing;
+ * lives until the next search. */
 const char *registry_complaint(const struct plugin_registry *g);
 
 /* `PLUGIN/NAME`: for attachable and device-mountable plugins what the plugin calls the volume, else the pod's

@@ -199,7 +199,7 @@ static bool try_node(const struct schedule *x, const struct claim *c, const stru
     const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
     static const struct kvs no_labels;
     struct match_options o = { .is_delayed = true,
-                               .is_promised = a != NULL,
+                               .is_assumed = a != NULL,
                                .node_labels = n ? &n->node->obj.labels : &no_labels };
     enum reject r = match_volume(v, c, &o);
 

@@ -216,7 +216,7 @@ static bool find_kept(const struct cycle *c, const struct cycle_claim *x, const 
     for (uint32_t i = x->kept_first; i < x->kept_first + x->kept_count; i++) {
         const struct kept_volume *k = &c->kept.items[i];
         struct match_options o = { .is_delayed = true,
-                                   .is_promised = k->is_promised,
+                                   .is_assumed = k->is_promised,
                                    .node_labels = &n->obj.labels };
         enum reject why = match_volume(k->volume, x->claim, &o);
 

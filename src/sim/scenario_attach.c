@@ -32,13 +32,6 @@ void site_unique_name(unsigned volume, char to[static SITE_NAME_BYTES])
     (void)snprintf(to, SITE_NAME_BYTES, SITE_UNIQUE "%u", volume);
 }
 
-bool site_volume_of_unique(const char *unique, unsigned *ret)
-{
-    size_t len = strlen(SITE_UNIQUE) - 1;
-
-    return strncmp(unique, SITE_UNIQUE, len) == 0 && site_number(unique + len, 'v', SITE_VOLUMES, ret);
-}
-
 void site_name_op(struct site *x, unsigned node, unsigned volume, char to[static SITE_NAME_BYTES])
 {
     (void)snprintf(to, SITE_NAME_BYTES, "%u n%u v%u", ++x->serials, node, volume);

@@ -88,7 +88,6 @@ static inline bool site_is_exclusive(unsigned volume)
 bool site_number(const char *name, char prefix, unsigned count, unsigned *ret);
 /* The volume's unique name, as nodes list it. */
 void site_unique_name(unsigned volume, char to[static SITE_NAME_BYTES]);
-bool site_volume_of_unique(const char *unique, unsigned *ret);
 
 /* --- Looking at the server --- */
 

@@ -120,7 +120,7 @@ static int bucket_get_or_add(struct volume_buckets *s, const struct volume *v, s
 
     bucket_write_key((enum volume_mode)v->mode, v->class, v->attributes_class, &key);
     if (key.text.failed)
-        return -(int)key.text.failed;
+        return -ERR_NO_MEMORY;
     bucket = map_get(&s->by_key, buf_str(&key.text));
     if (!bucket) {
         made = bucket_new(buf_str(&key.text));

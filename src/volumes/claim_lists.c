@@ -1,9 +1,9 @@
 /* Volumes that belong to a claim, are reserved for it or held for it, found by the claim.
  *
- * One list for each claim's uid, and one for each "namespace/name" that volumes are kept for without a uid: a
- * claim that was recreated under its old name never gets the volumes of its predecessors. Most lists have
- * one entry. Finding, adding and removing take O(1). A uid could read like another claim's name, so what a
- * list holds is still to be checked against the claim. */
+ * One list for each claim's uid, and one for each "namespace/name" that volumes are reserved for without a
+ * uid: a claim that was recreated under its old name never gets the volumes of its predecessors. Most lists
+ * have one entry. Finding, adding and removing take O(1). A uid could read like another claim's name, so what
+ * a list holds is still to be checked against the claim. */
 #include "volumes/index_int.h"
 
 #include <assert.h>

@@ -288,7 +288,7 @@ void volume_index_release(struct volume_index *x, const char *name, const char *
 
 /* --- The search --- */
 
-/* The earlier group; in one group those kept by uid, then by name. b may be nothing. */
+/* The earlier group; in one group those reserved by uid, then by name. b may be nothing. */
 static bool is_better(const struct pick *a, const struct pick *b)
 {
     if (!b->v)
@@ -305,7 +305,7 @@ static void pick_listed(const struct claim_list *list, const struct claim *c, bo
                         struct pick *best)
 {
     for (const struct volume_entry *e = list ? list->head : NULL; e; e = e->next) {
-        const struct match_options o = { .is_promised = e->is_held };
+        const struct match_options o = { .is_assumed = e->is_held };
         const struct volume *v = entry_volume(e);
         struct pick p = { v, volume_group(v), e->is_held || v->claim.uid[0] != '\0' };
         if (e->is_held && !is_by_uid) /* for a uid that reads like this name */
@@ -317,12 +317,12 @@ static void pick_listed(const struct claim_list *list, const struct claim *c, bo
 
 /* Where the claim's own volumes are listed. Most claims have none, and among many lists that takes two lines
  * of memory that are in no cache: they are asked for early, together, and looked at when they have come. */
-struct kept {
+struct reserved {
     struct index_key name;
     uint32_t by_uid, by_name;
 };
 
-static int kept_prefetch_lists(const struct volume_index *x, const struct claim *c, struct kept *k)
+static int reserved_prefetch_lists(const struct volume_index *x, const struct claim *c, struct reserved *k)
 {
     size_t ns_len = strlen(c->obj.ns), name_len = strlen(c->obj.name);
 
@@ -335,7 +335,8 @@ static int kept_prefetch_lists(const struct volume_index *x, const struct claim 
     return -(int)k->name.text.failed;
 }
 
-static struct pick pick_kept(const struct volume_index *x, const struct claim *c, const struct kept *k)
+static struct pick pick_reserved(const struct volume_index *x, const struct claim *c,
+                                 const struct reserved *k)
 {
     const struct map *lists = &x->lists.by_key;
     struct pick best = { .group = GROUPS_COUNT };
@@ -357,7 +358,7 @@ static bool has_group_for(const struct volume_index *x, const struct claim *c)
 int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err)
 {
-    struct kept kept;
+    struct reserved reserved;
     const struct volume *plain = NULL;
     const struct volume_bucket *bucket = NULL;
     struct pick best = { .group = GROUPS_COUNT };
@@ -367,15 +368,15 @@ int volume_index_match(const struct volume_index *x, const struct claim *c, cons
     if (c->selector && c->selector->error && has_group_for(x, c))
         return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
                          c->obj.ns, c->obj.name, c->selector->error);
-    r = kept_prefetch_lists(x, c, &kept);
+    r = reserved_prefetch_lists(x, c, &reserved);
     if (r == 0 && !o->is_delayed && !c->source) /* no free volume is filled as it asks */
         r = buckets_get_for_claim(&x->buckets, c, &bucket);
     if (r == 0)
-        best = pick_kept(x, c, &kept);
-    index_key_done(&kept.name);
+        best = pick_reserved(x, c, &reserved);
+    index_key_done(&reserved.name);
     if (r < 0)
         return error_no_memory(err);
-    /* In the same group a kept volume comes before all others; in an earlier one any will do. */
+    /* In the same group a reserved volume comes before all others; in an earlier one any will do. */
     if (bucket)
         plain = bucket_find_volume(bucket, c, o, best.group);
     *ret = plain ? plain : best.v;

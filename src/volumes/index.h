@@ -55,9 +55,9 @@ void volume_index_expect(struct volume_index *x, const char *name, bool is_expec
 
 /* The one for the claim, as the stock binder would choose, ties by name; *ret NULL when there is none. Fails
  * with ERR_INVALID for a selector that cannot be evaluated, where there is a volume to ask it of.
- * Of the options is_delayed and awaits_class count. A claim with a data source gets what is kept for it
- * alone.
- * Volumes that are held for others are not seen; one held for this claim (by uid) is as good as kept for it.
+ * Of the options is_delayed and awaits_class count. A claim with a data source gets only what is reserved
+ * for it. Volumes that are held for other claims are left out; one held for this claim (by uid) counts as
+ * reserved for it.
  */
 int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err);

@@ -67,14 +67,14 @@ bool volume_is_for(const struct volume *v, const struct claim *c)
            (v->claim.uid[0] == '\0' || strcmp(v->claim.uid, c->obj.uid) == 0);
 }
 
-/* Kept for the claim, by the volume's own word or by a promise: exempt from what is asked of strangers. */
-static bool is_kept(const struct volume *v, const struct claim *c, const struct match_options *o)
+/* Reserved for the claim, by its claimRef or by an assumption: exempt from some rules. */
+static bool is_reserved(const struct volume *v, const struct claim *c, const struct match_options *o)
 {
-    return o->is_promised || (v->claim.is_set && volume_is_for(v, c));
+    return o->is_assumed || (v->claim.is_set && volume_is_for(v, c));
 }
 
 /* One rule, the others aside. */
-static inline bool refuses(enum reject rule, bool kept, const struct volume *v, const struct claim *c,
+static inline bool refuses(enum reject rule, bool reserved, const struct volume *v, const struct claim *c,
                            const struct match_options *o)
 {
     switch (rule) {
@@ -89,21 +89,21 @@ static inline bool refuses(enum reject rule, bool kept, const struct volume *v, 
     case REJECT_DELETING:
         return v->obj.is_deleting;
     case REJECT_DELAYED:
-        return !kept && o->is_delayed && !o->node_labels;
+        return !reserved && o->is_delayed && !o->node_labels;
     case REJECT_DATA_SOURCE:
-        return !kept && c->source && strcmp(c->volume_name, v->obj.name) != 0;
+        return !reserved && c->source && strcmp(c->volume_name, v->obj.name) != 0;
     case REJECT_AWAITS_CLASS:
-        return !kept && o->awaits_class && v->affinity;
+        return !reserved && o->awaits_class && v->affinity;
     case REJECT_PHASE:
-        return !kept && !o->is_available && v->phase != VOLUME_AVAILABLE;
+        return !reserved && !o->is_available && v->phase != VOLUME_AVAILABLE;
     case REJECT_SELECTOR:
-        return !kept && !selector_matches(v, c);
+        return !reserved && !selector_matches(v, c);
     case REJECT_CLASS:
-        return !kept && strcmp(v->class, c->class) != 0;
+        return !reserved && strcmp(v->class, c->class) != 0;
     case REJECT_NODE:
         return !is_reachable(v, o->node_labels);
     case REJECT_ACCESS_MODES:
-        return !(kept && o->node_labels) && !has_modes(v, c);
+        return !(reserved && o->node_labels) && !has_modes(v, c);
     case REJECT_NONE:
     case REJECT_COUNT:
         break;
@@ -113,21 +113,21 @@ static inline bool refuses(enum reject rule, bool kept, const struct volume *v, 
 
 enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o)
 {
-    bool kept = is_kept(v, c, o);
+    bool reserved = is_reserved(v, c, o);
 
     for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
-        if (refuses((enum reject)rule, kept, v, c, o))
+        if (refuses((enum reject)rule, reserved, v, c, o))
             return (enum reject)rule;
     return REJECT_NONE;
 }
 
 unsigned match_refusals(const struct volume *v, const struct claim *c, const struct match_options *o)
 {
-    bool kept = is_kept(v, c, o);
+    bool reserved = is_reserved(v, c, o);
     unsigned refused = 0;
 
     for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
-        if (refuses((enum reject)rule, kept, v, c, o))
+        if (refuses((enum reject)rule, reserved, v, c, o))
             refused |= 1U << rule;
     return refused;
 }

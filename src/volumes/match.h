@@ -1,7 +1,7 @@
 /* Which volume can serve which claim: the rules, one by one, with the first that refuses.
  *
- * Pure functions of two objects, shared by whoever decides (binder, scheduler) and whoever explains
- * (`berth why`), so that the two cannot disagree. */
+ * Pure functions of two objects, shared by the parts that decide (binder, scheduler) and the part
+ * that explains (`berth why`), so that the two cannot disagree. */
 #ifndef BERTH_VOLUMES_MATCH_H
 #define BERTH_VOLUMES_MATCH_H
 
@@ -15,7 +15,7 @@
 /* Why a volume does not serve a claim. In the order in which the rules are asked. */
 enum reject {
     REJECT_NONE,
-    REJECT_TAKEN, /* another claim's, or kept for one */
+    REJECT_TAKEN, /* another claim's, or reserved for one */
     REJECT_SIZE,
     REJECT_VOLUME_MODE,
     REJECT_ATTRIBUTES_CLASS,
@@ -37,15 +37,15 @@ extern const char *const reject_names[];
 struct match_options {
     bool is_delayed;               /* the claim's class waits for the first consumer */
     bool awaits_class;             /* the claim's class does not exist, and is waited for */
-    bool is_promised;              /* kept for the claim, though the volume does not say so yet */
+    bool is_assumed;               /* reserved for the claim, though the volume does not say so yet */
     bool is_available;             /* whatever its phase says: the write of Available is under way */
     const struct kvs *node_labels; /* of the node it must be reachable from; NULL: any */
 };
 
-/* May the claim take this volume, all other volumes aside? A volume that is kept for the claim is exempt from
- * data source, phase, selector and class, and from waiting for a consumer or a class. For whoever has a node
- * it is exempt from access modes too; for the binder those are the group that it looks in, and it finds no
- * volume outside. A selector that cannot be evaluated matches nothing. */
+/* May the claim take this volume, all other volumes aside? A volume that is reserved for the claim is exempt
+ * from data source, phase, selector and class, and from waiting for a consumer or a class. For a search on a
+ * node it is exempt from access modes too; for the binder those are the group that it looks in, and it finds
+ * no volume outside. A selector that cannot be evaluated matches nothing. */
 enum reject match_volume(const struct volume *v, const struct claim *c, const struct match_options *o);
 
 /* Every rule that refuses, not only the first: bits 1 << REJECT_*; 0 for a volume that may be taken. Says how
@@ -72,7 +72,8 @@ unsigned volume_mode_mask(const struct volume *v);
  */
 int volume_cmp_size_name(const struct volume *a, const struct volume *b);
 
-/* "namespace/name" of the claim that the volume belongs to or is kept for, into a buffer; nothing for none.
+/* "namespace/name" of the claim that the volume belongs to or is reserved for, into a buffer; nothing for
+ * none.
  */
 void volume_claim_key(const struct volume *v, struct buf *out);
 

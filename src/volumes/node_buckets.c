@@ -70,12 +70,13 @@ static int bucket_add_label(struct volume_bucket *bucket, const char *key)
     for (size_t i = 0; i < bucket->labels.count; i++)
         if (strcmp(bucket->labels.items[i], key) == 0)
             return (int)i;
-    copy = strdup(key);
-    if (!copy || vec_push(&bucket->labels, copy) < 0) {
-        free(copy);
+    if (vec_reserve(&bucket->labels, 1) < 0)
         return -ERR_NO_MEMORY;
-    }
-    return (int)bucket->labels.count - 1;
+    copy = strdup(key);
+    if (!copy)
+        return -ERR_NO_MEMORY;
+    bucket->labels.items[bucket->labels.count] = copy;
+    return (int)bucket->labels.count++;
 }
 
 /* --- Node buckets --- */

@@ -138,6 +138,17 @@ static void check_mount_right(struct checkup *x, const struct node *n)
                    "cannot mount any volume: %s", c->message);
 }
 
+static void check_plugins(struct checkup *x, const struct node *n)
+{
+    const struct status_condition *c = condition_get(&n->conditions, NODE_BROKEN_PLUGINS);
+
+    if (c && c->status == CONDITION_TRUE)
+        check_find(x, SEVERITY_WARNING, "node-broken-plugins", &n->obj,
+                   "repair the driver on the node, or remove its directory; it is tried again by itself",
+                   "has had volume plugins that cannot be used for %s: %s", check_since(x, c->changed),
+                   c->message);
+}
+
 static void check_node(struct checkup *x, const struct node *n, const pod_list *pods)
 {
     const struct object *o = inventory_find(x->all, KIND_LEASE, NODE_LEASE_NAMESPACE, n->obj.name);
@@ -151,6 +162,7 @@ static void check_node(struct checkup *x, const struct node *n, const pod_list *
 
     check_unknown_mounts(x, n);
     check_mount_right(x, n);
+    check_plugins(x, n);
     if (count == 0 && n->volumes_attached_count == 0 && n->volumes_in_use.count == 0)
         return;
     if (!node_is_ready(n))

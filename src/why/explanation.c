@@ -87,7 +87,7 @@ int explanation_new(const struct why_world *w, const struct why_question *q, str
     json_init(&x->doc, WHY_BYTES_MAX);
     why_work_init(&x->work, &x->doc, q->shows_all);
     if (!x->ns || !x->name || copy_provisioners(x) < 0) {
-        x = explanation_free(x);
+        (void)explanation_free(x);
         return error_no_memory(err);
     }
     *ret = x;

@@ -54,8 +54,8 @@ struct why_walk {
 
 /* The walks of one explanation. */
 struct why_work {
-    LIST_HEAD(, why_walk) walks; /* newest first */
-    struct json *doc;            /* of the report; borrowed */
+    LIST_HEAD(why_walks, why_walk) walks; /* newest first */
+    struct json *doc;                     /* of the report; borrowed */
     bool shows_all;
     unsigned pass;    /* counts how often the explanation was begun, from 1 */
     bool is_waiting;  /* this pass asked for a walk that is not done */

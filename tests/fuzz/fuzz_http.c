@@ -1,7 +1,7 @@
-/* Any bytes to the HTTP carrier, over a real connection: what reaches the server is clean, every call is
+/* Any bytes to the HTTP server, over a real connection: what reaches the handler is clean, every request is
  * answered, and the connection comes to its end with the client's.
  *
- * The first byte tells in how many pieces the rest is sent, and whether calls are answered late. NULs are
+ * The first byte tells in how many pieces the rest is sent, and whether requests are answered late. NULs are
  * sent as ones: behind a NUL in a request line the library may wait for its time limit, which nobody here has
  * time for (tests/unit/test_http_limits.c has). */
 #include "tests/fuzz/fuzz.h"
@@ -12,52 +12,55 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "apiserver/http.h"
 #include "base/vec.h"
+#include "http/http.h"
 
 #define INPUT_BYTES_MAX 8192
+#define ANSWER_BYTES_MAX ((size_t)1 << 20)
 #define TURNS_TO_ANSWER 2
 #define TURNS_MAX 100000
 
 static struct loop *loop;
 static struct http *http;
 static bool are_late;
-static VEC(struct call *) late;
+static VEC(struct http_request *) late;
 
-static void check_call(const struct call *c)
+static void check_request(const struct http_request *r)
 {
-    FUZZ_CHECK(c->target.len > 0 && c->target.s[c->target.len] == '\0');
-    for (size_t i = 0; i < c->target.len; i++)
-        FUZZ_CHECK((unsigned char)c->target.s[i] > ' ');
-    FUZZ_CHECK(c->body.len <= CALL_BODY_BYTES_MAX);
-    FUZZ_CHECK(!c->body_is_too_large || c->body.len == 0);
-    FUZZ_CHECK(!c->peer && !c->peer_is_invalid);
+    FUZZ_CHECK(r->target.len > 0 && r->target.s[r->target.len] == '\0');
+    for (size_t i = 0; i < r->target.len; i++)
+        FUZZ_CHECK((unsigned char)r->target.s[i] > ' ');
+    FUZZ_CHECK(r->body.len <= HTTP_BODY_BYTES_MAX);
+    FUZZ_CHECK(!r->body_is_too_large || r->body.len == 0);
+    FUZZ_CHECK(!r->peer && !r->peer_is_invalid);
 }
 
 static void note_header(void *ctx, struct str name, struct str value)
 {
-    struct call *c = ctx;
+    struct buf *body = ctx;
 
     FUZZ_CHECK(name.len > 0);
     for (size_t i = 0; i < value.len; i++)
         FUZZ_CHECK((unsigned char)value.s[i] >= ' ' || value.s[i] == '\t');
-    buf_add_str(&c->reply, name);
-    buf_add_str(&c->reply, value);
+    buf_add_str(body, name);
+    buf_add_str(body, value);
 }
 
-static void answer(struct call *c)
+static void answer(struct http_request *r)
 {
-    c->carrier->each_header(c, note_header, c);
-    (void)call_header(c, "accept-encoding");
-    call_answer_reply(c, 200, "text/plain");
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(ANSWER_BYTES_MAX);
+
+    http_request_each_header(r, note_header, &body);
+    (void)http_request_header(r, "accept-encoding");
+    http_answer(r, &(struct http_answer){ .status = 200, .content_type = "text/plain", .body = &body });
 }
 
-static void serve(void *ctx, struct call *c)
+static void serve(void *ctx, struct http_request *r)
 {
     (void)ctx;
-    check_call(c);
-    if (!are_late || vec_push(&late, c) < 0)
-        answer(c);
+    check_request(r);
+    if (!are_late || vec_push(&late, r) < 0)
+        answer(r);
 }
 
 static void start(void)

@@ -5,11 +5,13 @@ the disk, so that selftest can feed each of them a bad snippet. They rely on the
 function's braces stand in the first column.
 """
 
+import collections
 import re
 
 COLUMNS_MAX = 110
 FUNCTION_LINES_MAX = 70
 RATCHET = "tests/tidy/long_functions.txt"
+THIS_FILE = "tests/tidy/rules.py"
 
 # Folder -> level: a file may include its own folder and lower levels. docs/architecture.md explains them.
 LEVELS = {
@@ -20,6 +22,7 @@ LEVELS = {
     "client": 3,
     "machinery": 3,
     "host": 3,
+    "http": 3,
     "rpc": 3,
     "plugins": 4,
     "apiserver": 4,
@@ -49,11 +52,12 @@ LIBRARIES = {
     r"yaml\.h": {"api"},
     r"sqlite3\.h": {"store"},
     r"curl/.*": {"client"},
-    r"microhttpd\.h": {"apiserver"},
-    r"gnutls/.*": {"io", "client", "apiserver"},
-    r"zlib\.h": {"apiserver"},
+    r"microhttpd\.h": {"http"},
+    r"gnutls/.*": {"io", "client", "http"},
+    r"zlib\.h": {"http"},
     r"libmount/.*|blkid/.*": {"host"},
-    r"nghttp2/.*|protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc"},
+    r"nghttp2/.*": {"rpc"},
+    r"protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }
@@ -106,12 +110,52 @@ DOORS = ("src/io/", "src/host/")
 ALLOWED_CALLS = [
     ("src/main.c", STREAM_CALLS, "speaks to the person at the terminal"),
     ("src/cli/", STREAM_CALLS, "speaks to the person at the terminal"),
+    ("src/daemon/report.c", {"fputs"}, "announces a server to the person who started it"),
     ("src/bench/", {"printf", "puts", "fflush"}, "prints its table as it is measured"),
     ("src/sim/trace.c", {"puts"}, "a trace that was asked for, as it comes: a run that dies shows where"),
     ("src/sim/world.c", {"fprintf"}, "a simulation that cannot begin says why before it ends"),
     ("src/sim/", {"abort"}, "a simulation that cannot go on proves nothing, and its trace shows where"),
     ("src/base/log.c", STREAM_CALLS, "the default sink of the log is standard error"),
     ("src/base/die.c", {"abort", "fprintf"}, "ends the process after a failure that cannot be returned"),
+]
+
+# Functions that the program does not call, and why they are there.
+FOR_TESTS = {
+    "explanation_looks": "shows what one slice of an explanation has cost",
+    "field_selector_format": "writes what was parsed: tests and a fuzz target compare the two",
+    "http_strangers": "shows how many connections count against the limit",
+    "io_replace_file_at": "the part of io_replace_file() that is tested against a descriptor",
+    "kind_by_plural": "finds a kind as paths name it, for tables of tests",
+    "list_write": "writes lists as a server sends them, for tests of those who read them",
+    "lists_cut_count": "shows that a list was cut, which nothing else does",
+    "loop_advance": "lets time pass in a test",
+    "managed_fields_is_noop": "compares two writers of managed fields, in tests and a fuzz target",
+    "mount_table_parse": "reads a table from a text instead of the kernel",
+    "object_decode_any": "decodes an object of any kind, for tests of bad input and a fuzz target",
+    "object_field": "reads a field of any object by its path, for tables of tests",
+    "omap_check": "checks the invariants of the map, after every step of its test",
+    "pool_is_idle": "lets a test wait for workers that need the loop meanwhile",
+    "quantity_sub": "proves quantity_add() by undoing it",
+    "registry_expandable_by_spec": "a part of the plugin contract: the expand controller has its own table",
+    "registry_persistent_by_spec": "a part of the plugin contract that nothing here needs yet",
+    "volume_index_count": "shows how much is in the index",
+    "volume_index_free_count": "shows how much of it is free",
+    "rpc_call_hold": "back-pressure of a streaming answer, proved before its first user in the program",
+    "rpc_call_resume": "the same",
+    "rpc_read": "the reader of answers by itself, for a fuzz target",
+    "yaml_parse": "reads one document, for tests of the reader of streams",
+}
+
+# (path or folder, why): whoever speaks to the API other than by machinery/write.h. Small, and it stays so.
+CLIENT_SENDERS = [
+    ("src/client/", "is the client"),
+    ("src/machinery/", "is the way to write; caches, leases and events"),
+    ("src/cli/session.c", "one request of a verb, whose answer is shown as it came"),
+    ("src/daemon/remote.c", "asks a server for its version before anything is written"),
+    ("src/bench/", "measures the client itself, and makes objects for the others"),
+    ("src/sim/", "models of users, drivers and toy controllers, which are to err in their own ways"),
+    ("src/node/", "to be converted"),
+    ("src/scheduler/", "to be converted"),
 ]
 
 # Not ours to shape: foreign texts, saved inputs, expected outputs.
@@ -279,6 +323,15 @@ def rule_system_calls(tree):
             yield path, line, f"{name}() reaches outside: it belongs in io/ or host/"
 
 
+def rule_one_way_to_write(tree):
+    """only the client and machinery send requests; others write by machinery/write.h"""
+    for path, text in sources(tree, ("src/",)):
+        if any(path == p or (p.endswith("/") and path.startswith(p)) for p, _why in CLIENT_SENDERS):
+            continue
+        for line, name in calls(text, {"client_send"}):
+            yield path, line, f"{name}(): write, and read what counts, by api_write_start()"
+
+
 def texts(tree):
     return [(path, tree[path]) for path in sorted(tree) if not DATA.match(path)]
 
@@ -382,6 +435,35 @@ def rule_function_length(tree):
                 yield path, line, f"{name}() has {length} lines: lower its entry of {listed} in {RATCHET}"
     for (path, name), (number, _) in ratchet.items():
         yield RATCHET, number, f"{name}() in {path} is gone: remove the entry"
+
+
+# A prototype or definition that is not static, on a line of its own: the first name before a parenthesis.
+DECLARATION = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w \t*]*?\b(\w+)\(", re.M)
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+
+
+def rule_used_functions(tree):
+    """functions in headers are used by the program, not by tests alone"""
+    declared, uses, spare = {}, collections.Counter(), dict(FOR_TESTS)
+    texts_of_code = [(path, COMMENT.sub(blank, text)) for path, text in sources(tree, ("src/",))]
+    for path, text in texts_of_code:
+        if path.endswith(".h"):
+            for match in DECLARATION.finditer(text):
+                declared.setdefault(match.group(1), (path, text.count("\n", 0, match.start()) + 1))
+    for _, text in texts_of_code:
+        words = re.findall(r"\w+", text)
+        uses.update(name for name in words if name in declared)
+        for ending in set(re.findall(r"##\s*(_\w+)", text)):  # a macro that makes names
+            uses.update(name + ending for name in set(words) if name + ending in declared)
+        uses.subtract(name for name in DECLARATION.findall(text) if name in declared)
+    for name, (path, line) in sorted(declared.items()):
+        listed = spare.pop(name, None)
+        if uses[name] <= 0 and not listed:
+            yield path, line, f"{name}() is used by tests at most: use it, delete it, or list it in FOR_TESTS"
+        elif uses[name] > 0 and listed:
+            yield path, line, f"{name}() is used by the program: remove it from FOR_TESTS"
+    for name in sorted(spare) if THIS_FILE in tree else ():
+        yield THIS_FILE, 1, f"{name}() is gone: remove it from FOR_TESTS"
 
 
 RULES = [value for name, value in list(globals().items()) if name.startswith("rule_")]

@@ -22,28 +22,20 @@
 
 #define TESTS_PER_FILE_MAX 512
 
-static struct CMUnitTest tests[TESTS_PER_FILE_MAX];
-static size_t tests_count;
+/* For TEST() and TEST_MAIN(), and whoever runs them otherwise. */
+extern struct CMUnitTest tests[TESTS_PER_FILE_MAX];
+extern size_t tests_count;
 
-#define TEST(test_name)                                                                        \
-    static void test_name(void **state_);                                                      \
-    __attribute__((constructor)) static void register_##test_name(void)                        \
-    {                                                                                          \
-        if (tests_count == TESTS_PER_FILE_MAX)                                                 \
-            abort();                                                                           \
-        tests[tests_count++] = (struct CMUnitTest){ #test_name, test_name, NULL, NULL, NULL }; \
-    }                                                                                          \
+void tests_add(const char *name, CMUnitTestFunction function);
+int tests_run(int argc, char **argv);
+
+#define TEST(test_name)                                                 \
+    static void test_name(void **state_);                               \
+    __attribute__((constructor)) static void register_##test_name(void) \
+    {                                                                   \
+        tests_add(#test_name, test_name);                               \
+    }                                                                   \
     static void test_name(void **state_ __attribute__((unused)))
-
-static int tests_run(int argc, char **argv)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < tests_count; i++)
-        if (argc < 2 || strstr(tests[i].name, argv[1]))
-            tests[kept++] = tests[i];
-    return _cmocka_run_group_tests(argv[0], tests, kept, NULL, NULL);
-}
 
 #define TEST_MAIN()                   \
     int main(int argc, char **argv)   \

@@ -151,7 +151,8 @@ TEST(attach_does_not_detach_what_may_be_reported)
         w.trouble = all[i];
         w.at = w.count + 1;
         set_in_use(&w, "n1", "");
-        assert_asked(&w, "PATCH " NODE_1 "/status\n");
+        assert_asked(&w, all[i] == TROUBLE_LOST ? "PATCH " NODE_1 "/status\nGET " NODE_1 "\n"
+                                                : "PATCH " NODE_1 "/status\n");
         ASSERT_INT(0, script.detaches);
         pass_ms(&w, 101);
         assert_asked(&w, PATCH_1 "GET " NODE_1 "\n" PATCH_1);

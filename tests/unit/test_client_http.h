@@ -9,11 +9,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "apiserver/http.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "client/client.h"
 #include "client/http.h"
+#include "http/http.h"
 #include "io/clock.h"
 #include "io/poll.h"
 #include "io/socket.h"
@@ -50,7 +50,7 @@ struct net {
 
     struct buf seen; /* the last request: "METHOD target\nname=value\n…\nbody" */
     size_t served;
-    struct call *late[NET_LATE_MAX];
+    struct http_request *late[NET_LATE_MAX];
     size_t late_count;
     struct net_stream stream;
     char peer[100];
@@ -83,35 +83,48 @@ static inline void net_note_header(void *ctx, struct str name, struct str value)
     buf_addf(ctx, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));
 }
 
-static inline void net_answer(struct net *n, struct call *c)
+/* stream: NULL for the body. */
+static inline void net_answer_with(struct net *n, struct http_request *r, struct stream *stream)
 {
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(NET_TEXT_BYTES_MAX);
+    struct http_header headers[ARRAY_LEN(n->headers) / 2];
+    size_t count = 0;
+
     for (size_t i = 0; n->headers[i]; i += 2)
-        call_add_header(c, n->headers[i], n->headers[i + 1]);
-    buf_add_cstr(&c->reply, n->body);
-    call_answer_reply(c, n->status, "application/json");
+        headers[count++] = (struct http_header){ n->headers[i], n->headers[i + 1] };
+    buf_add_cstr(&body, n->body);
+    http_answer(r, &(struct http_answer){ .status = stream ? 200 : n->status,
+                                          .content_type = "application/json",
+                                          .headers = headers,
+                                          .headers_count = count,
+                                          .body = &body,
+                                          .stream = stream });
 }
 
-static inline void net_serve(void *ctx, struct call *c)
+static inline void net_answer(struct net *n, struct http_request *r)
+{
+    net_answer_with(n, r, /* stream= */ NULL);
+}
+
+static inline void net_serve(void *ctx, struct http_request *r)
 {
     static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OTHER" };
     struct net *n = ctx;
 
     n->served++;
     buf_clear(&n->seen);
-    buf_addf(&n->seen, "%s %.*s\n", methods[c->method], STR_ARG(c->target));
-    c->carrier->each_header(c, net_note_header, &n->seen);
-    buf_addf(&n->seen, "\n%.*s", STR_ARG(c->body));
-    (void)snprintf(n->peer, sizeof n->peer, "%s", c->peer ? c->peer->common_name : "");
+    buf_addf(&n->seen, "%s %.*s\n", methods[r->method], STR_ARG(r->target));
+    http_request_each_header(r, net_note_header, &n->seen);
+    buf_addf(&n->seen, "\n%.*s", STR_ARG(r->body));
+    (void)snprintf(n->peer, sizeof n->peer, "%s", r->peer ? r->peer->common_name : "");
     if (n->is_late) {
         assert_true(n->late_count < NET_LATE_MAX);
-        n->late[n->late_count++] = c;
+        n->late[n->late_count++] = r;
     } else if (n->is_stream) {
         n->stream.is_closed = false;
-        for (size_t i = 0; n->headers[i]; i += 2)
-            call_add_header(c, n->headers[i], n->headers[i + 1]);
-        call_answer_stream(c, &n->stream.stream, "application/json");
+        net_answer_with(n, r, &n->stream.stream);
     } else {
-        net_answer(n, c);
+        net_answer(n, r);
     }
 }
 

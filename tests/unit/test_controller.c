@@ -326,21 +326,6 @@ TEST(waking_an_idle_controller_is_harmless)
 
 /* --- The end --- */
 
-TEST(a_controller_that_is_shut_down_works_off_what_it_has)
-{
-    _cleanup_(world_done) struct world w;
-
-    world_open(&w, (struct controller_options){ .turn_max = 1 });
-    w.answer = SYNC_AGAIN;
-    add(&w, "a");
-    add(&w, "b");
-    workqueue_shut_down(controller_queue(w.c));
-    add(&w, "c");
-    pass(&w, 1000 * NS_PER_S);
-    ASSERT_INT(2, w.synced_count);
-    assert_true(workqueue_is_drained(controller_queue(w.c)));
-}
-
 TEST(a_controller_may_go_at_any_moment)
 {
     for (unsigned turns = 0; turns < 4; turns++) {

@@ -5,9 +5,12 @@
 #include "tests/unit/test_csi_drivers.h"
 #include "tests/unit/test_volume_env.h"
 
+#include <pthread.h>
+
 #include "api/attachment.h"
 #include "api/csi.h"
 #include "host/files.h"
+#include "io/wakeup.h"
 #include "plugins/csi/plugin.h"
 
 #define HANDLE "vol-1"
@@ -17,6 +20,10 @@ struct csi_bench {
     struct volume_bench *b;
     struct test_driver driver;
     struct csi_drivers *drivers;
+    struct loop *loop; /* of another thread: slots run on this one, as on a worker */
+    pthread_t thread;
+    struct wakeup *end;
+    struct rpc_client *rpc;
     struct csi_plugin plugin;
     struct object *volume;
     struct object *pod;
@@ -78,6 +85,17 @@ static inline void bench_secret(struct csi_bench *x, const char *data)
     x->csi.secret.object = x->secret;
 }
 
+static inline void *bench_run_loop(void *ctx)
+{
+    loop_run(ctx);
+    return NULL;
+}
+
+static inline void bench_on_end(void *ctx)
+{
+    loop_stop(ctx);
+}
+
 static inline struct csi_bench *csi_bench_new(void)
 {
     struct csi_bench *x = calloc(1, sizeof *x);
@@ -89,7 +107,12 @@ static inline struct csi_bench *csi_bench_new(void)
     ASSERT_OK(csi_drivers_new(&x->drivers, &err));
     ASSERT_OK(
         csi_drivers_put(x->drivers, "test.csi", x->driver.socket, (struct csi_version){ 1, 0, 0 }, &err));
-    csi_plugin_init(&x->plugin, x->drivers, NULL);
+    x->loop = new_loop(NULL);
+    ASSERT_OK(wakeup_new(x->loop, bench_on_end, x->loop, &x->end, &err));
+    ASSERT_OK(rpc_client_new(x->loop, &x->rpc, &err));
+    assert_int_equal(pthread_create(&x->thread, NULL, bench_run_loop, x->loop), 0);
+    AWAIT(!loop_is_own_thread(x->loop));
+    csi_plugin_init(&x->plugin, x->drivers, x->rpc, NULL);
     x->csi = CSI_REQUEST_INIT;
     x->pod = volume_bench_pod(1, "");
     x->attachment = plugin_object(KIND_ATTACHMENT,
@@ -110,6 +133,11 @@ static inline struct csi_bench *csi_bench_free(struct csi_bench *x)
     if (!x)
         return NULL;
     driver_stop(&x->driver);
+    wakeup_send(x->end);
+    (void)pthread_join(x->thread, NULL);
+    x->rpc = rpc_client_free(x->rpc);
+    x->end = wakeup_free(x->end);
+    x->loop = loop_free(x->loop);
     x->drivers = csi_drivers_free(x->drivers);
     (void)object_unref(x->volume);
     (void)object_unref(x->pod);

@@ -1,8 +1,8 @@
 #include "tests/unit/test.h"
 
-#include "apiserver/fair.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "http/fair.h"
 
 #define US NS_PER_US
 

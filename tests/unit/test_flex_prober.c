@@ -53,7 +53,7 @@ static const struct volume_plugin *lookup(struct world *w, const char *name)
     const struct volume_plugin *p = NULL;
     struct error e = { 0 };
 
-    return registry_by_name(w->registry, name, PLUGIN_ANY, &p, &e) == 0 ? p : NULL;
+    return registry_by_name(w->registry, name, &p, &e) == 0 ? p : NULL;
 }
 
 /* A search begins the calls that are due; they are waited for. */
@@ -139,16 +139,16 @@ TEST(flex_says_which_driver_has_not_answered)
     install(w->f, "acme~disk", "while [ -e \"${0%/*}/.hold\" ]; do :; done\nexit 1");
     run_in(w, "touch acme~disk/.hold");
     world_start(w);
-    ASSERT_ERR(ERR_UNAVAILABLE, registry_by_name(w->registry, "acme/disk", PLUGIN_ANY, &p, &err));
+    ASSERT_ERR(ERR_UNAVAILABLE, registry_by_name(w->registry, "acme/disk", &p, &err));
     ASSERT_STR("driver acme/disk has not answered its init yet", err.msg);
-    ASSERT_ERR(ERR_UNAVAILABLE, registry_by_spec(w->registry, &spec, PLUGIN_ATTACHES, &p, &err));
+    ASSERT_ERR(ERR_UNAVAILABLE, registry_by_spec(w->registry, &spec, &p, &err));
     ASSERT_STR("driver acme/disk has not answered its init yet", err.msg);
-    ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/other", PLUGIN_ANY, &p, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/other", &p, &err));
     run_in(w, "rm acme~disk/.hold");
     pool_drain(w->pool);
-    ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/disk", PLUGIN_ANY, &p, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/disk", &p, &err));
     ASSERT_STR("no volume plugin matched name: acme/disk", err.msg);
-    ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, PLUGIN_ANY, &p, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, &p, &err));
     ASSERT_STR("no volume plugin matched", err.msg);
 }
 
@@ -286,12 +286,12 @@ TEST(flex_forgets_removed_drivers)
         install(w->f, "acme~d", SUCCESS);
         world_start(w);
         settle(w);
-        ASSERT_OK(registry_by_spec(w->registry, &spec, PLUGIN_ANY, &p, &err));
+        ASSERT_OK(registry_by_spec(w->registry, &spec, &p, &err));
         run_in(w, ways[i]);
         while (loop_poll(w->loop))
             ;
         (void)loop_poll(w->loop);
-        ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, PLUGIN_ANY, &p, &err));
+        ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, &p, &err));
         ASSERT_STR("no volume plugin matched", err.msg);
         ASSERT_STR("", registry_complaint(w->registry));
         install(w->f, "acme~d", SUCCESS);

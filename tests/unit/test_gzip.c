@@ -2,10 +2,10 @@
 
 #include <zlib.h>
 
-#include "apiserver/gzip.h"
-#include "apiserver/text_stream.h"
 #include "base/buf.h"
 #include "base/rng.h"
+#include "http/gzip.h"
+#include "http/text_stream.h"
 
 #define TEXT_MAX ((size_t)16 << 20)
 

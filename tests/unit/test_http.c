@@ -1,4 +1,4 @@
-/* The HTTP carrier: requests and answers. */
+/* The HTTP server: requests and answers. */
 #include "tests/unit/test_http.h"
 
 TEST(addresses_are_told)
@@ -192,8 +192,8 @@ TEST(late_answers_arrive)
     }
     AWAIT(w, w->late_count == ARRAY_LEN(fds));
     for (size_t i = ARRAY_LEN(fds); i-- > 0;) {
-        struct str value = w->late[i]->carrier->header(w->late[i], "Content-Length");
-        assert_true(str_is(value, "1")); /* headers last as long as the call */
+        struct str value = http_request_header(w->late[i], "Content-Length");
+        assert_true(str_is(value, "1")); /* headers last as long as the request */
         test_answer_echo(w->late[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
@@ -234,30 +234,31 @@ TEST(a_client_may_leave_before_its_answer)
     }
     for (unsigned i = 0; i < 5; i++)
         (void)loop_poll(w->loop);
-    assert_true(str_is(w->late[1]->target, "/late")); /* the call is untouched */
+    assert_true(str_is(w->late[1]->target, "/late")); /* the request is untouched */
     test_answer_echo(w->late[0]);
     test_answer_echo(w->late[1]);
     test_answer_big(w->late[2], (size_t)4 << 20);
     AWAIT(w, http_connections(w->http) == 0);
 }
 
-TEST(calls_outlive_the_carrier)
+TEST(requests_outlive_the_server)
 {
     struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(closep) int fd = client_connect(w);
     _cleanup_(closep) int other = client_connect(w);
-    struct call *c;
+    _cleanup_(buf_done_p) struct buf headers = BUF_INIT(TEST_TEXT_MAX);
+    struct http_request *r;
 
     client_send(w, fd, GET("/late"));
     client_send(w, other, GET("/late/stream"));
     AWAIT(w, w->late_count == 2);
     w->http = http_free(w->http);
-    c = w->late[0];
-    assert_null(c->carrier->header(c, "Host").s);
-    c->carrier->each_header(c, test_note_header, c);
-    ASSERT_INT(0, c->reply.len);
-    test_answer_echo(c);
-    call_answer_stream(w->late[1], &test_stream_new(w)->stream, "application/json");
+    r = w->late[0];
+    assert_null(http_request_header(r, "Host").s);
+    http_request_each_header(r, test_note_header, &headers);
+    ASSERT_INT(0, headers.len);
+    test_answer_echo(r);
+    test_answer_stream(w->late[1], &test_stream_new(w)->stream);
     world_free(w); /* looks whether the stream was closed */
 }
 

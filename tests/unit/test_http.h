@@ -1,4 +1,4 @@
-/* What the tests of the HTTP carrier share: a server that does as the path says, and clients on real sockets.
+/* What the tests of the HTTP server share: a server that does as the path says, and clients on real sockets.
  *
  * Server and clients take turns on one thread: whoever waits for the other lets the loop run. */
 #ifndef BERTH_TESTS_TEST_HTTP_H
@@ -10,10 +10,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "apiserver/http.h"
-#include "apiserver/user.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "http/http.h"
 #include "io/poll.h"
 #include "io/socket.h"
 
@@ -38,13 +37,13 @@ struct world {
     struct loop *loop;
     struct manual_clock *clock; /* NULL: the system's */
     struct http *http;
-    struct call *late[TEST_CALLS_MAX]; /* handed over by paths that begin with /late */
+    struct http_request *late[TEST_CALLS_MAX]; /* handed over by paths that begin with /late */
     size_t late_count;
     bool has_late;
     size_t served;
     struct test_stream *streams[TEST_CALLS_MAX];
     size_t streams_count;
-    struct buf seen; /* what the last call was: method, target, body */
+    struct buf seen; /* the body of the last request */
     bool last_was_too_large;
     bool last_peer_is_invalid;
     char last_peer[200]; /* "CN: O, O" */
@@ -108,15 +107,15 @@ static inline void test_stream_add(struct test_stream *s, const char *text)
     s->stream.wake(&s->stream);
 }
 
-static inline void test_note_peer(struct world *w, const struct call *c)
+static inline void test_note_peer(struct world *w, const struct http_request *r)
 {
     struct buf b = BUF_INIT(sizeof w->last_peer - 1);
 
-    w->last_peer_is_invalid = c->peer_is_invalid;
-    if (c->peer) {
-        buf_add_cstr(&b, c->peer->common_name);
-        for (size_t i = 0; c->peer->organizations[i]; i++)
-            buf_addf(&b, "%s%s", i == 0 ? ": " : ", ", c->peer->organizations[i]);
+    w->last_peer_is_invalid = r->peer_is_invalid;
+    if (r->peer) {
+        buf_add_cstr(&b, r->peer->common_name);
+        for (size_t i = 0; r->peer->organizations[i]; i++)
+            buf_addf(&b, "%s%s", i == 0 ? ": " : ", ", r->peer->organizations[i]);
     }
     (void)snprintf(w->last_peer, sizeof w->last_peer, "%s", buf_cstr(&b));
     buf_done(&b);
@@ -124,68 +123,113 @@ static inline void test_note_peer(struct world *w, const struct call *c)
 
 static inline void test_note_header(void *ctx, struct str name, struct str value)
 {
-    struct call *c = ctx;
-
-    buf_addf(&c->reply, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));
+    buf_addf(ctx, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));
 }
 
-static inline void test_answer_echo(struct call *c)
+/* Requests whose path begins with /stranger come from nobody who is known. */
+static inline bool test_client_is_known(const struct http_request *r)
+{
+    return !str_has_prefix(r->target, "/stranger");
+}
+
+static inline void test_answer(struct http_request *r, int status, const char *content_type, struct buf *body)
+{
+    http_answer(r, &(struct http_answer){ .status = status,
+                                          .content_type = content_type,
+                                          .body = body,
+                                          .client_is_known = test_client_is_known(r) });
+}
+
+static inline void test_answer_stream(struct http_request *r, struct stream *s)
+{
+    http_answer(r, &(struct http_answer){ .status = 200,
+                                          .content_type = "application/json",
+                                          .stream = s,
+                                          .client_is_known = test_client_is_known(r) });
+}
+
+static inline void test_answer_echo(struct http_request *r)
 {
     static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OTHER" };
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(TEST_TEXT_MAX);
 
-    buf_addf(&c->reply, "%s %.*s %zu %.*s", methods[c->method], STR_ARG(c->target), c->body.len,
-             (int)(c->body.len < 100 ? c->body.len : 100), c->body.s);
-    call_answer_reply(c, c->body_is_too_large ? 413 : 200, "text/plain");
+    buf_addf(&body, "%s %.*s %zu %.*s", methods[r->method], STR_ARG(r->target), r->body.len,
+             (int)(r->body.len < 100 ? r->body.len : 100), r->body.s);
+    test_answer(r, r->body_is_too_large ? 413 : 200, "text/plain", &body);
 }
 
-static inline void test_answer_big(struct call *c, size_t len)
+static inline void test_answer_big(struct http_request *r, size_t len)
 {
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(TEST_TEXT_MAX);
+
     for (size_t i = 0; i < len / 16; i++)
-        buf_addf(&c->reply, "%015zu\n", i);
-    call_answer_reply(c, 200, "text/plain");
+        buf_addf(&body, "%015zu\n", i);
+    test_answer(r, 200, "text/plain", &body);
 }
 
-static inline void test_serve(void *ctx, struct call *c)
+static inline void test_answer_header(struct http_request *r, const char *name)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(TEST_TEXT_MAX);
+    struct str value = http_request_header(r, name);
+
+    buf_addf(&body, "%s", value.s ? "" : "none");
+    buf_add_str(&body, value);
+    test_answer(r, 200, "text/plain", &body);
+}
+
+static inline void test_answer_headers(struct http_request *r)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(TEST_TEXT_MAX);
+
+    http_request_each_header(r, test_note_header, &body);
+    test_answer(r, 200, "text/plain", &body);
+}
+
+static inline void test_answer_own_headers(struct http_request *r)
+{
+    static const struct http_header headers[] = { { "Cache-Control", "public" },
+                                                  { "X-Bad", "a\nb: c" },
+                                                  { "X-Good", "yes" } };
+
+    http_answer(r, &(struct http_answer){ .status = 404,
+                                          .content_type = "application/json",
+                                          .headers = headers,
+                                          .headers_count = ARRAY_LEN(headers),
+                                          .client_is_known = true });
+}
+
+static inline void test_serve(void *ctx, struct http_request *r)
 {
     struct world *w = ctx;
 
     w->served++;
-    c->user = str_has_prefix(c->target, "/stranger") ? &user_anonymous : &user_admin;
-    w->last_was_too_large = c->body_is_too_large;
-    test_note_peer(w, c);
+    w->last_was_too_large = r->body_is_too_large;
+    test_note_peer(w, r);
     buf_clear(&w->seen);
-    buf_add_str(&w->seen, c->body);
-    if (str_has_prefix(c->target, "/late")) {
+    buf_add_str(&w->seen, r->body);
+    if (str_has_prefix(r->target, "/late")) {
         assert_true(w->late_count < TEST_CALLS_MAX);
-        w->late[w->late_count++] = c;
+        w->late[w->late_count++] = r;
         w->has_late = true;
-    } else if (str_has_prefix(c->target, "/stream")) {
-        call_answer_stream(c, &test_stream_new(w)->stream, "application/json");
-    } else if (str_has_prefix(c->target, "/endless")) {
+    } else if (str_has_prefix(r->target, "/stream")) {
+        test_answer_stream(r, &test_stream_new(w)->stream);
+    } else if (str_has_prefix(r->target, "/endless")) {
         struct test_stream *s = test_stream_new(w);
         s->is_endless = true;
         s->held = 1000000;
-        call_answer_stream(c, &s->stream, "application/json");
-    } else if (str_has_prefix(c->target, "/big")) {
-        test_answer_big(c, (size_t)1 << 20);
-    } else if (str_has_prefix(c->target, "/huge")) {
-        test_answer_big(c, (size_t)32 << 20);
-    } else if (str_has_prefix(c->target, "/headers")) {
-        c->carrier->each_header(c, test_note_header, c);
-        call_answer_reply(c, 200, "text/plain");
-    } else if (str_has_prefix(c->target, "/header/")) {
-        struct str value =
-            c->carrier->header(c, call_copy(c, (struct str){ c->target.s + 8, c->target.len - 8 }));
-        buf_addf(&c->reply, "%s", value.s ? "" : "none");
-        buf_add_str(&c->reply, value);
-        call_answer_reply(c, 200, "text/plain");
-    } else if (str_has_prefix(c->target, "/own")) {
-        call_add_header(c, "Cache-Control", "public");
-        call_add_header(c, "X-Bad", "a\nb: c");
-        call_add_header(c, "X-Good", "yes");
-        call_answer_reply(c, 404, "application/json");
+        test_answer_stream(r, &s->stream);
+    } else if (str_has_prefix(r->target, "/big")) {
+        test_answer_big(r, (size_t)1 << 20);
+    } else if (str_has_prefix(r->target, "/huge")) {
+        test_answer_big(r, (size_t)32 << 20);
+    } else if (str_has_prefix(r->target, "/headers")) {
+        test_answer_headers(r);
+    } else if (str_has_prefix(r->target, "/header/")) {
+        test_answer_header(r, r->target.s + strlen("/header/"));
+    } else if (str_has_prefix(r->target, "/own")) {
+        test_answer_own_headers(r);
     } else {
-        test_answer_echo(c);
+        test_answer_echo(r);
     }
 }
 

@@ -1,4 +1,4 @@
-/* The HTTP carrier: what is too large, too slow, too many or not HTTP. */
+/* The HTTP server: what is too large, too slow, too many or not HTTP. */
 #include "tests/unit/test_http.h"
 
 #include <poll.h>
@@ -28,10 +28,10 @@ TEST(the_largest_body_is_served)
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
     _cleanup_(closep) int fd = client_connect(w);
 
-    send_body(w, fd, "POST", CALL_BODY_BYTES_MAX);
+    send_body(w, fd, "POST", HTTP_BODY_BYTES_MAX);
     ASSERT_INT(200, client_read_answer(w, fd, &b));
     assert_false(w->last_was_too_large);
-    ASSERT_INT(CALL_BODY_BYTES_MAX, w->seen.len);
+    ASSERT_INT(HTTP_BODY_BYTES_MAX, w->seen.len);
     ASSERT_INT(200, client_ask(w, fd, &b, GET("/after")));
 }
 
@@ -41,7 +41,7 @@ TEST(one_byte_more_is_too_large)
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
     _cleanup_(closep) int fd = client_connect(w);
 
-    send_body(w, fd, "PATCH", CALL_BODY_BYTES_MAX + 1);
+    send_body(w, fd, "PATCH", HTTP_BODY_BYTES_MAX + 1);
     client_read_to_end(w, fd, &b);
     assert_true(str_has_prefix(buf_str(&b), "HTTP/1.1 413 "));
     ASSERT_STR("close", answer_header(&b, "Connection"));
@@ -67,7 +67,7 @@ TEST(chunked_bodies_have_the_same_limit)
     static const struct {
         size_t total;
         bool is_too_large;
-    } rows[] = { { CALL_BODY_BYTES_MAX, false }, { CALL_BODY_BYTES_MAX + MIB / 4, true } };
+    } rows[] = { { HTTP_BODY_BYTES_MAX, false }, { HTTP_BODY_BYTES_MAX + MIB / 4, true } };
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -1,4 +1,4 @@
-/* The HTTP carrier: answers without an end known beforehand, and compressed ones. */
+/* The HTTP server: answers without an end known beforehand, and compressed ones. */
 #include "tests/unit/test_http.h"
 
 #include <zlib.h>
@@ -96,7 +96,7 @@ TEST(late_streams_may_be_woken_before_the_first_pull)
 
     client_send(w, fd, GET("/late"));
     run_until(w->loop, &w->has_late);
-    call_answer_stream(w->late[0], &s->stream, "application/json");
+    test_answer_stream(w->late[0], &s->stream);
     test_stream_add(s, "early");
     ASSERT_INT(0, s->pulls);
     client_read_until(w, fd, &b, "\r\n\r\n5\r\nearly\r\n");
@@ -129,7 +129,7 @@ TEST(long_events_come_in_pieces)
         buf_addf(&s->text, "%09u\n", i);
     s->piece_bytes = 5000;
     s->is_at_end = true;
-    call_answer_stream(w->late[0], &s->stream, "application/json");
+    test_answer_stream(w->late[0], &s->stream);
     client_read_to_end(w, fd, &b);
     ASSERT_INT(2000000, strlen(answer_body(&b)));
     ASSERT_STR("000199999\n", answer_body(&b) + 2000000 - 10);
@@ -210,7 +210,7 @@ TEST(a_stream_cut_at_once_is_closed)
 
     client_send(w, fd, GET("/late"));
     run_until(w->loop, &w->has_late);
-    call_answer_stream(w->late[0], &s->stream, "application/json");
+    test_answer_stream(w->late[0], &s->stream);
     s->stream.cut(&s->stream);
     AWAIT(w, s->closes == 1);
     ASSERT_INT(0, s->pulls);

@@ -1,4 +1,4 @@
-/* The HTTP carrier over TLS: who is at the other end, and who is not. */
+/* The HTTP server over TLS: who is at the other end, and who is not. */
 #include "tests/unit/test_http.h"
 
 #include <time.h>

@@ -3,8 +3,8 @@
 
 #include "api/status.h"
 #include "apiserver/list_options.h"
-#include "apiserver/params.h"
 #include "apiserver/resource.h"
+#include "http/params.h"
 
 #define PODS "pods"
 #define VOLUMES "persistentvolumes"

@@ -99,7 +99,7 @@ TEST(all_phases)
     for (int phase = 0; phase < VOLUME_PHASE_COUNT; phase++)
         for (size_t i = 0; i < ARRAY_LEN(keeping); i++)
             for (int promised = 0; promised < 2; promised++) {
-                const struct match_options o = { .is_promised = promised };
+                const struct match_options o = { .is_assumed = promised };
                 char text[512];
                 enum reject expected = i == 3                                           ? REJECT_TAKEN
                                        : i > 0 || promised || phase == VOLUME_AVAILABLE ? REJECT_NONE
@@ -230,7 +230,7 @@ TEST(data_sources)
     ASSERT_INT(REJECT_DELAYED,
                match(FREE(""), CLAIM_TEXT("", SOURCE), &(struct match_options){ .is_delayed = true }));
     ASSERT_INT(REJECT_NONE,
-               match(FREE(""), CLAIM_TEXT("", SOURCE), &(struct match_options){ .is_promised = true }));
+               match(FREE(""), CLAIM_TEXT("", SOURCE), &(struct match_options){ .is_assumed = true }));
 }
 
 /* The first rule that refuses is the one that is told. */

@@ -454,7 +454,7 @@ TEST(read_only_by_nature)
                           "'mountPath':'/cm'}]}],'volumes':[{'name':'cm','configMap':{'name':'m'}}]"));
     p = toy_pod(&w, "p");
     m = toy_bring(p, "cm", false);
-    ASSERT_OK(plugins_by_name(plugins_of_node, "kubernetes.io/configmap", PLUGIN_ANY, &plugin, &err));
+    ASSERT_OK(plugins_by_name(plugins_of_node, "kubernetes.io/configmap", &plugin, &err));
     plugin_unref(m->volume->plugin);
     m->volume->plugin = plugin_ref(plugin);
     pod_life_look(p);

@@ -199,7 +199,7 @@ static inline struct node_mount *toy_bring(struct node_pod *p, const char *name,
     struct node_volume *v;
     struct node_mount *m;
 
-    ASSERT_OK(plugins_by_name(plugins_of_node, "kubernetes.io/empty-dir", PLUGIN_ANY, &plugin, &err));
+    ASSERT_OK(plugins_by_name(plugins_of_node, "kubernetes.io/empty-dir", &plugin, &err));
     (void)snprintf(unique, sizeof unique, "kubernetes.io/empty-dir/%s-%s", p->uid, name);
     v = world_add_volume(&p->agent->world, unique, plugin);
     m = world_add_mount(v, p);

@@ -4,6 +4,7 @@
 
 #include <semaphore.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define GIB2 "2147483648"
 #define TO_2GI "{'spec':{'capacity':{'storage':'2Gi'}}}"
@@ -338,6 +339,80 @@ TEST(node_detaches_what_it_may_have_attached)
     pass(2);
     ASSERT_CALLS("detach d\n");
     assert_null(world_find_volume(&bench_agent()->world, DISK "/d"));
+    ASSERT_GONE(&bench.w, PODS "/p");
+    bench_close();
+}
+
+/* --- Memory that follows the pod --- */
+
+/* The tmpfs of the pod's volume has this size. */
+static void assert_memory(const char *uid, unsigned mib)
+{
+    char path[PATH_MAX];
+    struct statvfs fs;
+
+    (void)snprintf(path, sizeof path, "%s/pods/%s/volumes/kubernetes.io~empty-dir/v", bench.root, uid);
+    assert_int_equal(statvfs(path, &fs), 0);
+    ASSERT_INT(mib, fs.f_blocks * fs.f_frsize >> 20);
+}
+
+/* As a server that resizes pods says it: the same pod with other limits, by the watch. This one does not. */
+static void resize_pod(const char *name, const char *from, const char *to)
+{
+    _cleanup_(object_unref_p) struct object *o = NULL;
+    _cleanup_(json_done_p) struct json d;
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(1 << 20);
+    static unsigned revision = 100000;
+    char path[128];
+    json_ref root, meta;
+    const char *at;
+
+    (void)snprintf(path, sizeof path, PODS "/%s", name);
+    ASSERT_SENT(&bench.w.served, 200, "GET", path, NULL);
+    at = strstr(buf_cstr(&bench.w.served.text), from);
+    assert_non_null(at);
+    buf_add(&text, buf_cstr(&bench.w.served.text), (size_t)(at - buf_cstr(&bench.w.served.text)));
+    buf_addf(&text, "%s%s", to, at + strlen(from));
+    json_init(&d, 1 << 20);
+    ASSERT_OK(json_parse(&d, buf_str(&text), &root, &err));
+    meta = json_get(&d, root, "metadata");
+    (void)snprintf(path, sizeof path, "%u", ++revision);
+    json_set_string(&d, meta, "resourceVersion", path);
+    json_set(&d, meta, "generation", json_new_int(&d, revision));
+    buf_clear(&text);
+    json_write(&d, root, &text);
+    ASSERT_OK(object_decode(&pod_kind, buf_str(&text), &d, &o, &err));
+    informer_observe(bench_agent()->pods, o);
+    pass(2);
+}
+
+TEST(memory_follows_the_limits_of_its_pod)
+{
+    skip_without_private_mounts();
+    char uid[64];
+
+    bench_open();
+    ASSERT_SENT(&bench.w.served, 201, "POST", PODS,
+                "{'metadata':{'name':'p'},'spec':{'nodeName':'" NODE
+                "','containers':[{'name':'c','image':'i',"
+                "'resources':{'limits':{'memory':'32Mi'}}," V_MOUNT "}],"
+                "'volumes':[{'name':'v','emptyDir':{'medium':'Memory','sizeLimit':'64Mi'}}]}}");
+    (void)snprintf(uid, sizeof uid, "%s", got(&bench.w.served, "metadata/uid"));
+    pass(2);
+    assert_memory(uid, 32);
+    resize_pod("p", "\"memory\":\"32Mi\"", "\"memory\":\"48Mi\"");
+    assert_memory(uid, 48);
+    resize_pod("p", "\"memory\":\"32Mi\"", "\"memory\":\"4Gi\""); /* more than the volume may have */
+    assert_memory(uid, 64);
+    resize_pod("p", "\"sizeLimit\":\"64Mi\"", "\"sizeLimit\":\"16Mi\"");
+    assert_memory(uid, 16);
+    process_kill(
+        &bench.w); /* what changed meanwhile is found after a restart: here, back to what the server has */
+    process_start(&bench.w);
+    pass(3);
+    assert_memory(uid, 32);
+    ASSERT_SENT(&bench.w.served, 200, "DELETE", PODS "/p", NULL);
+    pass(5);
     ASSERT_GONE(&bench.w, PODS "/p");
     bench_close();
 }

@@ -27,32 +27,81 @@ static bool supports_all(const struct volume_plugin *self, const struct volume_s
     return true;
 }
 
+/* A table that is needed, and the word for it; none for any plugin. */
+struct need {
+    size_t table;
+    const char *what;
+};
+#define ANY     \
+    {           \
+        0, NULL \
+    }
+#define PROVISIONS                                                 \
+    {                                                              \
+        offsetof(struct volume_plugin, provision), "provisionable" \
+    }
+#define DELETES                                             \
+    {                                                       \
+        offsetof(struct volume_plugin, remove), "deletable" \
+    }
+#define RECYCLES                                              \
+    {                                                         \
+        offsetof(struct volume_plugin, recycle), "recyclable" \
+    }
+
+/* As a controller does: found, then asked for the table. */
+static int require(int r, const struct volume_plugin *p, struct need need, const struct volume_plugin **ret)
+{
+    if (r == 0 && need.what)
+        r = plugin_require(*(const void *const *)((const char *)p + need.table), need.what, &err);
+    if (r == 0)
+        *ret = p;
+    return r;
+}
+
+static int by_source(const struct volume_plugin *const *all, const struct volume_spec *s, struct need need,
+                     const struct volume_plugin **ret)
+{
+    const struct volume_plugin *p = NULL;
+    int r = plugins_by_source(all, s, &p, &err);
+
+    return require(r, p, need, ret);
+}
+
+static int by_name(const char *name, struct need need, const struct volume_plugin **ret)
+{
+    const struct volume_plugin *p = NULL;
+    int r = plugins_by_name(plugins_builtin, name, &p, &err);
+
+    return require(r, p, need, ret);
+}
+
 TEST(registry_finds_by_source)
 {
     static const struct {
         enum volume_source_kind kind;
-        enum plugin_ability ability;
+        struct need need;
         const struct volume_plugin *expected;
         const char *text;
     } rows[] = {
-        { SOURCE_HOST_PATH, PLUGIN_ANY, &host_path_plugin, NULL },
-        { SOURCE_HOST_PATH, PLUGIN_PROVISIONS, &host_path_plugin, NULL },
-        { SOURCE_HOST_PATH, PLUGIN_DELETES, &host_path_plugin, NULL },
-        { SOURCE_HOST_PATH, PLUGIN_RECYCLES, &host_path_plugin, NULL },
-        { SOURCE_NFS, PLUGIN_ANY, &nfs_plugin, NULL },
-        { SOURCE_NFS, PLUGIN_RECYCLES, &nfs_plugin, NULL },
-        { SOURCE_NFS, PLUGIN_DELETES, NULL, "no deletable volume plugin matched" },
-        { SOURCE_NFS, PLUGIN_PROVISIONS, NULL, "no provisionable volume plugin matched" },
-        { SOURCE_LOCAL, PLUGIN_DELETES, NULL, "no volume plugin matched" },
-        { SOURCE_CSI, PLUGIN_RECYCLES, NULL, "no volume plugin matched" },
-        { SOURCE_NONE, PLUGIN_ANY, NULL, "no volume plugin matched" },
+        { SOURCE_HOST_PATH, ANY, &host_path_plugin, NULL },
+        { SOURCE_HOST_PATH, PROVISIONS, &host_path_plugin, NULL },
+        { SOURCE_HOST_PATH, DELETES, &host_path_plugin, NULL },
+        { SOURCE_HOST_PATH, RECYCLES, &host_path_plugin, NULL },
+        { SOURCE_NFS, ANY, &nfs_plugin, NULL },
+        { SOURCE_NFS, RECYCLES, &nfs_plugin, NULL },
+        { SOURCE_NFS, DELETES, NULL, "no deletable volume plugin matched" },
+        { SOURCE_NFS, PROVISIONS, NULL, "no provisionable volume plugin matched" },
+        { SOURCE_LOCAL, DELETES, NULL, "no volume plugin matched" },
+        { SOURCE_CSI, RECYCLES, NULL, "no volume plugin matched" },
+        { SOURCE_NONE, ANY, NULL, "no volume plugin matched" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct volume v = { .source.kind = (uint8_t)rows[i].kind };
         struct volume_spec spec = { .volume = &v };
         const struct volume_plugin *found = NULL;
-        int r = plugins_by_source(plugins_builtin, &spec, rows[i].ability, &found, &err);
+        int r = by_source(plugins_builtin, &spec, rows[i].need, &found);
         assert_ptr_equal(found, rows[i].expected);
         if (rows[i].text) {
             assert_true(r < 0);
@@ -72,11 +121,11 @@ TEST(registry_refuses_two_for_one_source)
     struct volume_spec spec = { .volume = &v };
     const struct volume_plugin *found = NULL;
 
-    ASSERT_ERR(ERR_CONFLICT, plugins_by_source(all, &spec, PLUGIN_ANY, &found, &err));
+    ASSERT_ERR(ERR_CONFLICT, plugins_by_source(all, &spec, &found, &err));
     ASSERT_STR("multiple volume plugins matched: kubernetes.io/nfs,vendor.io/greedy", err.msg);
     assert_null(found);
-    ASSERT_OK(plugins_by_source(one, &spec, PLUGIN_ANY, &found, &err));
-    ASSERT_ERR(ERR_UNSUPPORTED, plugins_by_source(one, &spec, PLUGIN_RECYCLES, &found, &err));
+    ASSERT_OK(plugins_by_source(one, &spec, &found, &err));
+    ASSERT_ERR(ERR_UNSUPPORTED, by_source(one, &spec, (struct need)RECYCLES, &found));
     ASSERT_STR("no recyclable volume plugin matched", err.msg);
 }
 
@@ -85,16 +134,14 @@ TEST(registry_finds_by_name)
 {
     const struct volume_plugin *found = NULL;
 
-    ASSERT_OK(plugins_by_name(plugins_builtin, "kubernetes.io/host-path", PLUGIN_PROVISIONS, &found, &err));
+    ASSERT_OK(by_name("kubernetes.io/host-path", (struct need)PROVISIONS, &found));
     assert_ptr_equal(found, &host_path_plugin);
     assert_false(found->takes_mount_options); /* S101 */
-    ASSERT_ERR(ERR_UNSUPPORTED,
-               plugins_by_name(plugins_builtin, "kubernetes.io/nfs", PLUGIN_PROVISIONS, &found, &err));
+    ASSERT_ERR(ERR_UNSUPPORTED, by_name("kubernetes.io/nfs", (struct need)PROVISIONS, &found));
     ASSERT_STR("no provisionable volume plugin matched", err.msg);
-    ASSERT_ERR(ERR_NOT_FOUND, plugins_by_name(plugins_builtin, "kubernetes.io/no-provisioner",
-                                              PLUGIN_PROVISIONS, &found, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, by_name("kubernetes.io/no-provisioner", (struct need)PROVISIONS, &found));
     ASSERT_STR("no volume plugin matched name: kubernetes.io/no-provisioner", err.msg);
-    ASSERT_ERR(ERR_NOT_FOUND, plugins_by_name(plugins_builtin, "", PLUGIN_ANY, &found, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, plugins_by_name(plugins_builtin, "", &found, &err));
     assert_ptr_equal(found, &host_path_plugin); /* failures leave it alone */
 }
 

@@ -9,7 +9,8 @@
 #include "plugins/builtin.h"
 #include "plugins/registry.h"
 
-static struct error err;
+/* As in test_kind.h. */
+extern struct error err __asm__("tests_err");
 
 struct fixture {
     struct test_dir d;

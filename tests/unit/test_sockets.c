@@ -8,12 +8,11 @@
 #include "base/cleanup.h"
 #include "host/sockets.h"
 #include "io/file.h"
-#include "io/unix_stream.h"
+#include "io/socket.h"
 
 static struct error err;
 
 #define ARENA_BYTES ((size_t)4 << 20)
-#define LIMIT_NS (20 * NS_PER_S)
 
 /* Listens, or is just there for backlog < 0. */
 static int socket_at(const char *path, int backlog)
@@ -117,75 +116,77 @@ TEST(too_many_sockets_are_refused)
 
 /* --- Connections --- */
 
-TEST(stream_carries_bytes)
+TEST(connection_carries_bytes)
 {
     struct test_dir d = test_dir_new();
-    int listener = socket_at(in_dir(&d, "s"), 4), peer;
-    struct unix_stream s;
-    bool has_bytes = false, has_room = false, is_empty = false;
+    int listener = socket_at(in_dir(&d, "s"), 4), peer, fd = -1;
     char data[8];
-    size_t n = 0;
 
-    ASSERT_OK(unix_stream_open(in_dir(&d, "s"), LIMIT_NS, NULL, &s, &err));
+    ASSERT_OK(socket_connect_unix(in_dir(&d, "s"), &fd, &err));
     peer = accept(listener, NULL, NULL);
-    ASSERT_OK(unix_stream_read(&s, data, sizeof data, &n, &is_empty, &err));
-    assert_true(is_empty);
-    ASSERT_OK(unix_stream_wait(&s, true, &has_bytes, &has_room, &err));
-    assert_true(has_room && !has_bytes);
-    ASSERT_OK(unix_stream_write(&s, "ping", 4, &n, &err));
-    ASSERT_INT(4, n);
+    assert_true(socket_read(fd, data, sizeof data) < 0 && errno == EAGAIN);
+    ASSERT_INT(4, socket_write(fd, "ping", 4));
     assert_int_equal(recv(peer, data, sizeof data, 0), 4);
     assert_int_equal(send(peer, "pong!", 5, 0), 5);
-    ASSERT_OK(unix_stream_wait(&s, false, &has_bytes, &has_room, &err));
-    assert_true(has_bytes);
-    ASSERT_OK(unix_stream_read(&s, data, sizeof data, &n, &is_empty, &err));
-    ASSERT_INT(5, n);
+    ASSERT_INT(5, socket_read(fd, data, sizeof data));
     (void)close(peer);
-    ASSERT_OK(unix_stream_wait(&s, false, &has_bytes, &has_room, &err));
-    ASSERT_OK(unix_stream_read(&s, data, sizeof data, &n, &is_empty, &err));
-    assert_true(n == 0 && !is_empty);
-    ASSERT_ERR(ERR_IO, unix_stream_write(&s, "ping", 4, &n, &err));
-    unix_stream_close(&s);
-    unix_stream_close(&s);
+    ASSERT_INT(0, socket_read(fd, data, sizeof data));
+    assert_true(socket_write(fd, "ping", 4) < 0 && errno == EPIPE);
+    (void)close(fd);
     (void)close(listener);
     test_dir_done(&d);
 }
 
-/* A queue that is full, of a program that accepts nobody. */
-TEST(stream_waits_for_a_full_queue)
+/* Of a program that accepts nobody. That calls wait for it, up to their limits, is test_rpc.c's. */
+TEST(full_queue_is_busy)
 {
     struct test_dir d = test_dir_new();
-    int listener = socket_at(in_dir(&d, "s"), 0);
-    struct unix_stream first, second = { .fd = -1 };
-    atomic_int stop = 0;
-    int r = 0;
+    int listener = socket_at(in_dir(&d, "s"), 0), first = -1, second = -1;
 
-    ASSERT_OK(unix_stream_open(in_dir(&d, "s"), LIMIT_NS, NULL, &first, &err));
-    r = unix_stream_open(in_dir(&d, "s"), 30 * NS_PER_MS, NULL, &second, &err);
-    ASSERT_INT(-ERR_TIMEOUT, r);
-    stop = 1;
-    ASSERT_ERR(ERR_CANCELLED, unix_stream_open(in_dir(&d, "s"), LIMIT_NS, &stop, &second, &err));
-    unix_stream_close(&first);
+    ASSERT_OK(socket_connect_unix(in_dir(&d, "s"), &first, &err));
+    ASSERT_ERR(ERR_BUSY, socket_connect_unix(in_dir(&d, "s"), &second, &err));
+    ASSERT_INT(-1, second);
+    (void)close(first);
     (void)close(listener);
     test_dir_done(&d);
 }
 
-TEST(stream_needs_a_peer)
+TEST(connection_needs_a_peer)
 {
     struct test_dir d = test_dir_new();
-    struct unix_stream s;
     char path[PATH_MAX];
+    int fd = -1;
 
     make_socket(&d, "dead");
-    ASSERT_ERR(ERR_UNAVAILABLE, unix_stream_open(in_dir(&d, "dead"), LIMIT_NS, NULL, &s, &err));
-    ASSERT_ERR(ERR_UNAVAILABLE, unix_stream_open(in_dir(&d, "nothing"), LIMIT_NS, NULL, &s, &err));
-    ASSERT_ERR(ERR_INVALID, unix_stream_open("", LIMIT_NS, NULL, &s, &err));
+    ASSERT_ERR(ERR_UNAVAILABLE, socket_connect_unix(in_dir(&d, "dead"), &fd, &err));
+    ASSERT_ERR(ERR_UNAVAILABLE, socket_connect_unix(in_dir(&d, "nothing"), &fd, &err));
+    ASSERT_ERR(ERR_INVALID, socket_connect_unix("", &fd, &err));
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    ASSERT_ERR(ERR_INVALID, unix_stream_open(path, LIMIT_NS, NULL, &s, &err));
+    ASSERT_ERR(ERR_INVALID, socket_connect_unix(path, &fd, &err));
     path[0] = '/';
     path[200] = '/';
-    ASSERT_ERR(ERR_NOT_FOUND, unix_stream_open(path, LIMIT_NS, NULL, &s, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, socket_connect_unix(path, &fd, &err));
+    ASSERT_INT(-1, fd);
+    test_dir_done(&d);
+}
+
+/* As sockets_have_an_identity, of one path. */
+TEST(socket_at_a_path_is_identified)
+{
+    struct test_dir d = test_dir_new();
+    struct socket_id first, second;
+
+    make_socket(&d, "s");
+    assert_true(socket_identify(in_dir(&d, "s"), &first));
+    assert_int_equal(chmod(in_dir(&d, "s"), 0600), 0);
+    assert_true(socket_identify(in_dir(&d, "s"), &second));
+    assert_true(socket_id_is_same(&first, &second));
+    make_socket(&d, "other");
+    assert_int_equal(rename(in_dir(&d, "other"), in_dir(&d, "s")), 0);
+    assert_true(socket_identify(in_dir(&d, "s"), &second));
+    assert_false(socket_id_is_same(&first, &second));
+    assert_false(socket_identify(in_dir(&d, "nothing"), &second));
     test_dir_done(&d);
 }
 

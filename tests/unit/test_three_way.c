@@ -4,8 +4,6 @@
 #include "api/patch.h"
 #include "cli/three_way.h"
 
-static struct error err;
-
 struct trees {
     struct json d;
     json_ref last, wanted, there, patch;

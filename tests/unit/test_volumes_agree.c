@@ -121,10 +121,10 @@ static const struct volume *walk_for_claim(const struct world *w, const struct c
         struct match_options o = *options;
         unsigned rank;
 
-        o.is_promised = w->held_for[i] && strcmp(w->held_for[i], c->obj.uid) == 0;
-        if (!v || (w->held_for[i] && !o.is_promised) || match_volume(v, c, &o) != REJECT_NONE)
+        o.is_assumed = w->held_for[i] && strcmp(w->held_for[i], c->obj.uid) == 0;
+        if (!v || (w->held_for[i] && !o.is_assumed) || match_volume(v, c, &o) != REJECT_NONE)
             continue;
-        rank = rank_of(v, o.is_promised);
+        rank = rank_of(v, o.is_assumed);
         if (!best || rank < best_rank ||
             (rank == best_rank && rank % 4 == 2 && quantity_cmp(&v->capacity, &best->capacity) < 0)) {
             best = v;

@@ -201,20 +201,6 @@ TEST(what_goes_on_passes_what_has_not_begun)
     ASSERT_METRIC(&w, "workqueue_adds_total{name=\"claims\"} 6");
 }
 
-TEST(what_goes_on_after_the_shutdown_does_not)
-{
-    _cleanup_(world_done) struct world w;
-
-    world_open(&w, (struct workqueue_options){ 0 });
-    add(&w, "a");
-    ASSERT_GET(&w, "a");
-    workqueue_shut_down(w.q);
-    add_first(&w, "a");
-    add_first(&w, "b");
-    done(&w, "a");
-    assert_true(workqueue_is_drained(w.q));
-}
-
 TEST(keys_are_copied_and_may_be_empty_or_hold_anything)
 {
     _cleanup_(world_done) struct world w;
@@ -557,53 +543,6 @@ TEST(delays_are_jittered_up_and_down_by_the_seed)
 /* --- The end --- */
 
 /* machinery-39 */
-TEST(a_queue_that_is_shut_down_gives_what_it_has)
-{
-    _cleanup_(world_done) struct world w;
-    struct str got;
-
-    world_open(&w, (struct workqueue_options){ 0 });
-    add(&w, "a");
-    add(&w, "b");
-    add(&w, "c");
-    add_after(&w, "later", NS_PER_S);
-    add_limited(&w, "failed");
-    assert_false(workqueue_is_drained(w.q));
-    workqueue_shut_down(w.q);
-    add(&w, "d");
-    add_after(&w, "d", 0);
-    add_after(&w, "e", NS_PER_S);
-    add_limited(&w, "f");
-    pass(&w, 10 * NS_PER_S);
-    ASSERT_RUN(&w, "a");
-    ASSERT_RUN(&w, "b");
-    assert_false(workqueue_is_drained(w.q));
-    ASSERT_GET(&w, "c");
-    ASSERT_INT(WORKQUEUE_CLOSED, workqueue_get(w.q, &got));
-    assert_false(workqueue_is_drained(w.q));
-    done(&w, "c");
-    ASSERT_INT(WORKQUEUE_CLOSED, workqueue_get(w.q, &got));
-    assert_true(workqueue_is_drained(w.q));
-}
-
-TEST(what_was_added_during_work_still_comes_after_the_shutdown)
-{
-    _cleanup_(world_done) struct world w;
-    struct str got;
-
-    world_open(&w, (struct workqueue_options){ 0 });
-    add(&w, "a");
-    ASSERT_GET(&w, "a");
-    add(&w, "a");
-    workqueue_shut_down(w.q);
-    workqueue_shut_down(w.q);
-    ASSERT_INT(WORKQUEUE_CLOSED, workqueue_get(w.q, &got));
-    done(&w, "a");
-    assert_false(workqueue_is_drained(w.q));
-    ASSERT_RUN(&w, "a");
-    assert_true(workqueue_is_drained(w.q));
-}
-
 /* --- Metrics --- */
 
 /* machinery-67 */
@@ -701,7 +640,6 @@ struct model {
     uint64_t now_ns;
     unsigned told;
     bool is_to_tell;
-    bool is_shut_down;
     unsigned owed[MODEL_KEYS]; /* additions since the key was last got: none may be lost */
 };
 
@@ -719,8 +657,6 @@ static void model_append(struct model *m, size_t k)
 
 static void model_add(struct model *m, size_t k)
 {
-    if (m->is_shut_down)
-        return;
     m->owed[k]++;
     if (m->is_dirty[k])
         return;
@@ -734,8 +670,6 @@ static void model_add_first(struct model *m, size_t k)
     bool was_to_tell = m->is_to_tell;
     size_t at = 0;
 
-    if (m->is_shut_down)
-        return;
     while (at < m->queue_count && m->queue[at] != k)
         at++;
     if (at < m->queue_count && !m->goes_first[k]) {
@@ -750,8 +684,6 @@ static void model_add_first(struct model *m, size_t k)
 
 static void model_add_after(struct model *m, size_t k, uint64_t delay_ns)
 {
-    if (m->is_shut_down)
-        return;
     if (delay_ns == 0) {
         model_add(m, k);
     } else if (m->at_ns[k] == 0 || m->now_ns + delay_ns < m->at_ns[k]) {
@@ -764,8 +696,6 @@ static uint64_t model_fail(struct model *m, size_t k)
 {
     uint64_t delay_ns = 5 * NS_PER_MS;
 
-    if (m->is_shut_down)
-        return 0;
     for (unsigned i = 0; i < m->failures[k] && delay_ns < 100 * NS_PER_MS; i++)
         delay_ns *= 2;
     m->failures[k]++;
@@ -818,7 +748,7 @@ static void both_get(struct world *w, struct model *m)
     enum workqueue_got r = workqueue_get(w->q, &got);
 
     if (m->queue_count == 0) {
-        ASSERT_INT(m->is_shut_down ? WORKQUEUE_CLOSED : WORKQUEUE_EMPTY, r);
+        ASSERT_INT(WORKQUEUE_EMPTY, r);
     } else {
         size_t k = m->queue[0];
 
@@ -901,15 +831,11 @@ static void both_compare(const struct world *w, const struct model *m)
         assert_true(!m->owed[k] || m->is_dirty[k]);
     }
     ASSERT_INT(processing, workqueue_processing(w->q));
-    ASSERT_INT(m->is_shut_down && !processing && !m->queue_count, workqueue_is_drained(w->q));
 }
 
 static void both_drain(struct world *w, struct model *m)
 {
-    workqueue_shut_down(w->q);
-    m->is_shut_down = true;
-    memset(m->at_ns, 0, sizeof m->at_ns);
-    while (!workqueue_is_drained(w->q)) {
+    while (workqueue_depth(w->q) || workqueue_processing(w->q)) {
         both_get(w, m);
         both_compare(w, m);
         for (size_t k = 0; k < MODEL_KEYS; k++)

@@ -119,6 +119,8 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     csi_attach_init(a);
     r = open_caches(a, err);
     if (r == 0)
+        r = part_api(&o->part, ATTACH_MANAGER, &a->api, err);
+    if (r == 0)
         r = part_recorder(&o->part, COMPONENT, &a->recorder, err);
     if (r == 0)
         r = operations_new(&n, &a->operations, err);

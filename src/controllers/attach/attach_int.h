@@ -38,6 +38,7 @@ struct attach {
     struct informer_handler volumes_handler;
     struct informer_handler attachments_handler;
     struct recorder *recorder;
+    struct api api;
     struct attach_metrics *metrics; /* NULL: nothing is counted */
     struct operations *operations;
     struct worlds worlds;

@@ -20,7 +20,6 @@
 #include "machinery/write.h"
 
 #define WAIT_NS (120 * NS_PER_S)
-#define VERSION_BYTES 64
 #define DELETE_READS_MAX 3
 
 enum csi_what { CSI_ATTACHING, CSI_DETACHING, CSI_VERIFYING };
@@ -35,7 +34,7 @@ struct csi_work {
     bool is_found;           /* of an attach: somebody had made it before */
     unsigned reads;          /* of a detach, after conflicts */
     struct attach_turn turn; /* of: */
-    struct client_call call;
+    struct api_write write;
     struct timer limit;
     struct deferred later;
     char name[CSI_NAME_BYTES];
@@ -102,7 +101,7 @@ static void csi_drop(struct attach_work *w)
     if (c->is_listed)
         (void)omap_remove(&w->attach->csi_works, /* rank= */ 0, c);
     attach_turn_give(w->attach, &c->turn);
-    client_cancel(&c->call);
+    api_write_cancel(&c->write);
     timer_disarm(&c->limit);
     loop_undefer(&c->later);
     free(c->driver);
@@ -262,40 +261,53 @@ void csi_attach_on_event(struct attach *a, const char *name)
 
 /* --- Attaching --- */
 
-static void on_created(void *ctx, const struct client_answer *x)
+static void end_not_attached(struct csi_work *c, const struct client_answer *x)
 {
-    struct csi_work *c = ctx;
     struct error err = x->error;
 
-    if (x->r < 0 && x->r != -ERR_EXISTS) {
-        (void)error_wrap(&err, "attacher.Attach failed");
-        end(c, x->r, &err);
+    (void)error_wrap(&err, "attacher.Attach failed");
+    end(c, x->r, &err);
+}
+
+static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+
+    if (outcome != API_DONE && x->r != -ERR_EXISTS) {
+        end_not_attached(c, x);
         return;
     }
     c->is_sent = true;
     c->is_found = x->r == -ERR_EXISTS;
     attach_turn_give(c->owner->attach, &c->turn);
-    if (x->object)
-        informer_observe(c->owner->attach->attachments, x->object);
     check(c);
 }
 
 /* Who may not write to attachments goes without: only what was sent and not answered could hurt. */
-static void on_fenced(void *ctx, const struct client_answer *x)
+static void on_fenced(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct csi_work *c = ctx;
-    struct error err = x->error;
 
     attach_turn_give(c->owner->attach, &c->turn);
-    if (x->r < 0 && x->r != -ERR_DENIED) {
-        (void)error_wrap(&err, "attacher.Attach failed");
-        end(c, x->r, &err);
+    if (outcome != API_DONE && x->r != -ERR_DENIED) {
+        end_not_attached(c, x);
         return;
     }
     c->is_found = false;
-    if (x->object)
-        informer_observe(c->owner->attach->attachments, x->object);
     check(c);
+}
+
+/* A write of the attachment that begins now. */
+static struct api_write_options write_of(struct csi_work *c, enum client_verb verb, api_done_fn *done)
+{
+    return (struct api_write_options){
+        .api = c->owner->attach->api,
+        .request = { .verb = verb, .kind = kind_info(KIND_ATTACHMENT), .name = c->name },
+        .step = API_STEP_ATTACHMENT,
+        .informer = c->owner->attach->attachments,
+        .done = done,
+        .ctx = c
+    };
 }
 
 /* It is there, attached, and not of our making: from the next version on it is ours. */
@@ -305,13 +317,8 @@ static void fence(struct attach_turn *t)
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
     struct attach *a = c->owner->attach;
     const struct attachment *x = cached(c);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = kind_info(KIND_ATTACHMENT),
-                                .name = c->name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = ATTACH_MANAGER };
+    struct api_write_options w = write_of(c, CLIENT_PATCH, on_fenced);
     struct merge_patch p;
-    struct error err;
     char number[ATTACH_FENCE_BYTES];
 
     if (!x) { /* gone while it waited for its turn */
@@ -322,15 +329,10 @@ static void fence(struct attach_turn *t)
     attach_fence_number(a, number);
     merge_patch_begin(&p, &body, &x->obj);
     merge_patch_annotation(&p, ATTACH_FENCE, number);
-    if (merge_patch_end(&p, &err) < 0 || buf_check(&body, "attachment", &err) < 0) {
-        struct attach_work *w = c->owner;
-
-        csi_drop(w);
-        attach_work_fail(w, &err);
-        return;
-    }
-    q.body = buf_str(&body);
-    client_send(a->o.part.client, &c->call, &q, on_fenced, c);
+    w.object = &x->obj;
+    w.failed = merge_patch_finish(&p);
+    w.body = buf_str(&body);
+    api_write_start(&c->write, &w);
 }
 
 /* What was a pod's volume comes with its spec, since there is no PersistentVolume to read it from. */
@@ -365,20 +367,12 @@ static void create(struct attach_turn *t)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
-    struct attach_work *w = c->owner;
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = kind_info(KIND_ATTACHMENT),
-                                .field_manager = ATTACH_MANAGER };
-    struct error err;
+    struct api_write_options w = write_of(c, CLIENT_CREATE, on_created);
 
     write_attachment(c, &body);
-    if (buf_check(&body, "attachment", &err) < 0) {
-        csi_drop(w);
-        attach_work_fail(w, &err);
-        return;
-    }
-    q.body = buf_str(&body);
-    client_send(w->attach->o.part.client, &c->call, &q, on_created, c);
+    w.failed = body.failed;
+    w.body = buf_str(&body);
+    api_write_start(&c->write, &w);
 }
 
 static void csi_attach(struct attach_work *w)
@@ -396,16 +390,7 @@ static void csi_attach(struct attach_work *w)
 
 /* --- Detaching --- */
 
-static void on_asked(void *ctx, const struct client_answer *x);
-
-/* What there is, if the cache does not know or was behind. */
-static void ask(struct csi_work *c)
-{
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
-
-    c->reads++;
-    client_send(c->owner->attach->o.part.client, &c->call, &q, on_asked, c);
-}
+static void delete_this(struct csi_work *c, const struct object *o);
 
 /* Gone from the cache too, or an attach that follows would take it for its own. */
 static void await_end(struct csi_work *c)
@@ -415,53 +400,50 @@ static void await_end(struct csi_work *c)
     check(c);
 }
 
-static void on_deleted(void *ctx, const struct client_answer *x)
+static void end_not_detached(struct csi_work *c, const struct client_answer *x)
 {
-    struct csi_work *c = ctx;
     struct error err = x->error;
 
-    if (client_is_conflict(x) && c->reads < DELETE_READS_MAX) {
-        ask(c);
-    } else if (x->r < 0 && x->r != -ERR_NOT_FOUND) {
-        (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
-        end(c, x->r, &err);
-    } else {
-        /* One that only goes later may be new to the cache: without it, "not there" would say nothing. */
-        if (x->object && x->object->is_deleting && x->object->finalizers.count > 0)
-            informer_observe(c->owner->attach->attachments, x->object);
+    (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
+    end(c, x->r, &err);
+}
+
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+{
+    struct csi_work *c = ctx;
+
+    /* It has changed, or another has its name. */
+    if (outcome != API_DONE && x->object && !x->object->is_deleting && c->reads++ < DELETE_READS_MAX)
+        delete_this(c, x->object);
+    else if (api_went_well(outcome))
         await_end(c);
-    }
+    else
+        end_not_detached(c, x);
 }
 
 /* This one, as it was when nobody wanted it any more. */
 static void delete_this(struct csi_work *c, const struct object *o)
 {
-    char version[VERSION_BYTES];
-    struct client_request q = { .verb = CLIENT_DELETE,
-                                .kind = kind_info(KIND_ATTACHMENT),
-                                .name = c->name,
-                                .if_uid = o->uid,
-                                .if_version = version };
+    struct api_write_options w = write_of(c, CLIENT_DELETE, on_deleted);
 
-    (void)snprintf(version, sizeof version, "%.*s", STR_ARG(object_version(o)));
-    client_send(c->owner->attach->o.part.client, &c->call, &q, on_deleted, c);
+    w.object = o;
+    w.is_exact = true;
+    api_write_start(&c->write, &w);
 }
 
-static void on_asked(void *ctx, const struct client_answer *x)
+static void on_asked(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct csi_work *c = ctx;
-    struct error err = x->error;
 
-    if (x->r == 0) {
+    if (outcome == API_DONE)
         delete_this(c, x->object);
-    } else if (x->r == -ERR_NOT_FOUND) {
+    else if (x->r == -ERR_NOT_FOUND)
         await_end(c);
-    } else {
-        (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
-        end(c, x->r, &err);
-    }
+    else
+        end_not_detached(c, x);
 }
 
+/* Where the cache does not know it the server may. */
 static void delete (struct attach_turn *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
@@ -470,7 +452,7 @@ static void delete (struct attach_turn *t)
     if (x)
         delete_this(c, &x->obj);
     else
-        ask(c);
+        api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_asked, c);
 }
 
 static void csi_detach(struct attach_work *w)
@@ -483,11 +465,12 @@ static void csi_detach(struct attach_work *w)
 
 /* --- Verifying --- */
 
-static void on_got(void *ctx, const struct client_answer *x)
+static void on_got(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct csi_work *c = ctx;
 
-    c->owner->is_attached = x->r == 0 && ((const struct attachment *)(const void *)x->object)->is_attached;
+    c->owner->is_attached =
+        outcome == API_DONE && ((const struct attachment *)(const void *)x->object)->is_attached;
     if (x->r < 0 && x->r != -ERR_NOT_FOUND)
         end(c, x->r, &x->error); /* no answer proves nothing */
     else
@@ -497,9 +480,8 @@ static void on_got(void *ctx, const struct client_answer *x)
 static void get(struct attach_turn *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_ATTACHMENT), .name = c->name };
 
-    client_send(c->owner->attach->o.part.client, &c->call, &q, on_got, c);
+    api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_got, c);
 }
 
 /* A driver that needs no attaching has it all attached. */

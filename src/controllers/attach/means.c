@@ -66,7 +66,7 @@ static int find_plugin(struct attach *a, const struct held_spec *spec, const cha
 {
     const struct volume_plugin *p = NULL;
     struct error why;
-    int r = registry_by_spec(a->o.registry, &spec->spec, PLUGIN_ATTACHES, &p, &why);
+    int r = registry_by_spec(a->o.registry, &spec->spec, &p, &why);
 
     if (r == -ERR_NOT_FOUND || is_for_nobody(a, spec, node))
         return 0; /* whatever it is, nobody attaches it */
@@ -75,7 +75,7 @@ static int find_plugin(struct attach *a, const struct held_spec *spec, const cha
         return error_wrap(err, "failed to get AttachablePlugin from volumeSpec for volume \"%s\" err=",
                           held_spec_name(spec));
     }
-    if (!p)
+    if (!plugin_attaches(p, &spec->spec))
         return 0;
     *ret = (struct attach_means){ &plugin_attacher, p };
     return ret_name ? registry_unique_name(p, &spec->spec, /* pod_uid= */ "", ret_name, err) : 0;
@@ -120,9 +120,9 @@ static int find_by_spec(struct attach *a, const struct held_spec *spec, struct a
     }
     r = check_drivers(a, err);
     if (r == 0)
-        r = registry_by_spec(a->o.registry, &spec->spec, PLUGIN_ATTACHES, &p, err);
-    if (r == 0 && !p)
-        r = error_set(err, ERR_UNSUPPORTED, "no detachable volume plugin matched");
+        r = registry_by_spec(a->o.registry, &spec->spec, &p, err);
+    if (r == 0)
+        r = plugin_require(plugin_attaches(p, &spec->spec) ? p->attach : NULL, "detachable", err);
     if (r < 0)
         return error_wrap(err, "DetachVolume.findDetachablePluginBySpec failed for volume \"%s\" ",
                           held_spec_name(spec));
@@ -146,9 +146,9 @@ static int find_by_name(struct attach *a, const char *unique, struct attach_mean
     buf_add_str(&name, plugin);
     r = check_drivers(a, err);
     if (r == 0)
-        r = registry_by_name(a->o.registry, buf_cstr(&name), PLUGIN_ATTACHES, &p, err);
-    if (r == 0 && !p)
-        r = error_set(err, ERR_UNSUPPORTED, "no attachable volume plugin matched");
+        r = registry_by_name(a->o.registry, buf_cstr(&name), &p, err);
+    if (r == 0)
+        r = plugin_require(p->attach, "attachable", err);
     if (r < 0)
         return error_wrap(err, "DetachVolume.FindAttachablePluginByName failed for volume \"%s\" ", unique);
     *ret = (struct attach_means){ &plugin_attacher, p };

@@ -2,8 +2,8 @@
  *
  * A patch carries the version of the Node that it was decided on: one that the network kept and delivers
  * late, perhaps long after the process that sent it, is refused, or it would put back a volume that is being
- * detached. A conflict reads the Node anew. A node has one write on its way at most; what changes meanwhile
- * goes into the next.
+ * detached. After a conflict the Node as it is then is written to. A node has one write on its way at most;
+ * what changes meanwhile goes into the next.
  *
  * While a write may be on its way whose end is not known, of this process or of the one before, nothing is
  * proven by what the Node says: it may still change. Then the next write changes something in any case (an
@@ -54,7 +54,7 @@ void attach_status_done(struct worlds_node *n)
     if (n->is_marked)
         TAILQ_REMOVE(&n->attach->worlds.marked_nodes, n, link);
     timer_disarm(&n->retry);
-    client_cancel(&n->call);
+    api_write_cancel(&n->write);
     n->known = object_unref(n->known);
 }
 
@@ -181,45 +181,25 @@ static const struct object *latest(struct attach *a, struct worlds_node *n)
     return n->known ? n->known : o;
 }
 
-static void on_read(void *ctx, const struct client_answer *x)
+static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct worlds_node *n = ctx;
 
-    if (x->r < 0) {
-        fail(n, &x->error); /* if it is gone the cache will know by then */
-    } else {
-        set_known(n, x->object);
-        attach_status_mark(n);
-    }
-    worlds_node_settle(n);
-}
-
-/* Heartbeats come between, but not twice in a row. */
-static void on_conflict(struct worlds_node *n, const struct error *err)
-{
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = n->name };
-
-    if (n->is_read_anew) {
-        fail(n, err);
-        return;
-    }
-    n->is_read_anew = true;
-    client_send(n->attach->o.part.client, &n->call, &q, on_read, n);
-}
-
-static void on_answer(void *ctx, const struct client_answer *x)
-{
-    struct worlds_node *n = ctx;
-
-    if (x->r == 0 || x->r == -ERR_NOT_FOUND) {
+    if (outcome == API_DONE || x->r == -ERR_NOT_FOUND) {
         /* What was sent before has an older version, or the uid of a Node that is gone. */
         n->is_unproven = n->is_proof_wanted = n->is_read_anew = false;
-        set_known(n, x->r == 0 ? x->object : NULL);
+        set_known(n, x->object);
         acknowledge(n, n->sent);
-    } else if (client_is_conflict(x)) {
-        on_conflict(n, &x->error);
+    } else if (outcome == API_CONFLICT && (x->http_status == 0 || (x->object && !n->is_read_anew))) {
+        /* Heartbeats come between, but not twice in a row. */
+        n->is_read_anew = x->object != NULL;
+        if (x->object)
+            set_known(n, x->object);
+        attach_status_mark(n);
     } else {
-        fail(n, &x->error);
+        if (x->object)
+            set_known(n, x->object);
+        fail(n, &x->error); /* if it is gone the cache will know by then */
     }
     if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
         attach_status_mark(n);
@@ -239,8 +219,7 @@ static void remember(struct worlds_node *n, struct merge_patch *p, struct buf *b
         merge_patch_annotation(p, ANN_MAY_BE_ATTACHED, text.len ? buf_cstr(&text) : NULL);
 }
 
-static int write_patch(struct attach *a, struct worlds_node *n, const struct object *o, struct buf *body,
-                       struct error *err)
+static enum err write_patch(struct attach *a, struct worlds_node *n, const struct object *o, struct buf *body)
 {
     char number[ATTACH_FENCE_BYTES];
     struct merge_patch p;
@@ -255,35 +234,31 @@ static int write_patch(struct attach *a, struct worlds_node *n, const struct obj
     buf_add_cstr(body, "{\"volumesAttached\":");
     write_list(n, body);
     buf_add_char(body, '}');
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
 static void send_status(struct attach *a, struct worlds_node *n, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = kind_info(KIND_NODE),
-                                .name = n->name,
-                                .subresource = "status",
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = ATTACH_MANAGER };
-    struct error err;
+    struct api_write_options w = { .api = a->api,
+                                   .request = { .verb = CLIENT_PATCH, .subresource = "status" },
+                                   .object = o,
+                                   .failed = write_patch(a, n, o, &body),
+                                   .step = API_STEP_NODE_STATUS,
+                                   .done = on_answer,
+                                   .ctx = n };
 
-    if (write_patch(a, n, o, &body, &err) < 0) {
-        fail(n, &err);
-        return;
-    }
-    q.body = buf_str(&body);
+    w.body = buf_str(&body);
     n->sent = n->report;
     n->may_be_right = false;
-    client_send(a->o.part.client, &n->call, &q, on_answer, n);
+    api_write_start(&n->write, &w);
 }
 
 static void write_one(struct attach *a, struct worlds_node *n)
 {
     const struct object *o = latest(a, n);
 
-    if (client_call_is_active(&n->call) || timer_is_armed(&n->retry))
+    if (api_write_is_active(&n->write) || timer_is_armed(&n->retry))
         return; /* the answer, or the end of the delay, looks again */
     if (!o)
         n->is_unproven = false; /* nobody is there to be told; another one of that name has another uid */

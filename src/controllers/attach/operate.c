@@ -23,7 +23,7 @@ struct attach_op {
     uint64_t began_ns;
     bool is_not_begun;       /* an attach for which nobody was found */
     struct attach_turn turn; /* of: */
-    struct client_call call; /* what the server says of the node */
+    struct api_write read;   /* what the server says of the node */
 };
 
 static void on_work_done(struct attach_work *w, int r, const struct error *err);
@@ -37,7 +37,7 @@ static void op_free(struct attach_op *op)
 {
     TAILQ_REMOVE(&op->work.attach->ops, op, link);
     attach_turn_give(op->work.attach, &op->turn);
-    client_cancel(&op->call);
+    api_write_cancel(&op->read);
     attach_work_done(&op->work);
     free(op);
 }
@@ -209,7 +209,7 @@ static bool uses(const struct node *n, const char *volume)
 }
 
 /* What the server says of the node, after it has acknowledged that the volume is not the node's any more. */
-static void on_node(void *ctx, const struct client_answer *x)
+static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct attach_op *op = ctx;
     const char *name = held_spec_name(&op->work.spec);
@@ -217,7 +217,7 @@ static void on_node(void *ctx, const struct client_answer *x)
     int r = x->r;
 
     attach_turn_give(op->work.attach, &op->turn);
-    if (r == 0 && uses(node_of(x->object), op->work.volume))
+    if (outcome == API_DONE && uses(node_of(x->object), op->work.volume))
         r = error_set(&err, ERR_BUSY,
                       "DetachVolume failed for volume \"%s\" (UniqueName: \"%s\") on node \"%s\" : volume is "
                       "still in use by node, according to Node status",
@@ -233,9 +233,8 @@ static void on_node(void *ctx, const struct client_answer *x)
 static void ask_for_node(struct attach_turn *t)
 {
     struct attach_op *op = CONTAINER_OF(t, struct attach_op, turn);
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_NODE), .name = op->work.node };
 
-    client_send(op->work.attach->o.part.client, &op->call, &q, on_node, op);
+    api_read(&op->read, &op->work.attach->api, KIND_NODE, "", op->work.node, on_node, op);
 }
 
 int attach_operate_detach(struct attach *a, struct worlds_pair *p, const struct attach_means *m,

@@ -105,8 +105,10 @@ static void plugin_drop(struct attach_work *w)
 static int run_attach(struct plugin_call *c, struct error *err)
 {
     char device[PATH_MAX] = "";
-    int r = c->plugin->attach->attach(c->plugin, &c->env, &c->spec.spec, c->node, device, err);
+    int r = plugin_check_name(c->plugin, &c->env, &c->spec.spec, err);
 
+    if (r == 0)
+        r = c->plugin->attach->attach(c->plugin, &c->env, &c->spec.spec, c->node, device, err);
     if (device[0])
         c->device = strdup(device);
     return device[0] && !c->device ? error_no_memory(err) : r;

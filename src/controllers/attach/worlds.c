@@ -129,7 +129,7 @@ static void volume_settle(struct worlds_volume *v)
 /* What is being written of it is still to be answered. */
 void worlds_node_settle(struct worlds_node *n)
 {
-    if (n->exists || n->pairs.count > 0 || client_call_is_active(&n->call))
+    if (n->exists || n->pairs.count > 0 || api_write_is_active(&n->write))
         return;
     (void)omap_remove(&n->attach->worlds.nodes, /* rank= */ 0, n);
     node_free(n);

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "client/client.h"
 #include "io/loop.h"
+#include "machinery/write.h"
 #include "plugins/held_spec.h"
 
 struct attach;
@@ -85,7 +86,7 @@ struct worlds_node {
     bool is_proof_wanted; /* … and somebody waits until it cannot */
     bool is_read_anew;    /* after a conflict */
     struct object *known; /* as last answered; NULL: the cache knows better */
-    struct client_call call;
+    struct api_write write;
     struct timer retry;
     uint64_t retry_ns;
 

@@ -216,6 +216,58 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
     return true;
 }
 
+/* --- Writing --- */
+
+struct informer *binder_informer(const struct binder *b, const struct object *o)
+{
+    return o->kind->kind == KIND_VOLUME ? b->volumes : b->claims;
+}
+
+bool binder_patch(struct sync *s, const struct object *o, const char *subresource, struct merge_patch *p,
+                  enum api_step step, sync_then_fn *then, const void *arg)
+{
+    struct api_write_options w = { .request = { .verb = CLIENT_PATCH, .subresource = subresource },
+                                   .object = o,
+                                   .step = step,
+                                   .informer = binder_informer(s->ctx, o) };
+
+    w.failed = merge_patch_finish(p);
+    w.body = buf_str(p->out);
+    return !sync_await_writer(s, o) && sync_send(s, &w, NULL, then, arg);
+}
+
+static struct binder_key key_of(const struct sync *s)
+{
+    const struct binder *b = s->ctx;
+
+    return (struct binder_key){ s->controller == b->queues[BINDER_VOLUMES] ? BINDER_VOLUMES : BINDER_CLAIMS,
+                                str_of(s->key) };
+}
+
+static void on_failed(const struct sync *s, const struct error *err)
+{
+    binder_note_failure(s->ctx, key_of(s), err->msg);
+}
+
+static void log_nothing(struct binder_key k, const char *reason)
+{
+    log_debug("nothing to do", LOG_TEXT(k.queue == BINDER_VOLUMES ? "volume" : "claim", k.name),
+              LOG_STR("reason", reason));
+}
+
+void binder_log_gone(struct binder_key k)
+{
+    log_nothing(k, "gone");
+}
+
+static void on_settled(const struct sync *s)
+{
+    if (s->rest && !s->has_written && !s->has_failed && !s->has_conflict)
+        log_nothing(key_of(s), s->rest);
+    if (!s->has_failed)
+        binder_note_failure(s->ctx, key_of(s), /* words= */ NULL);
+}
+
 /* --- Waking --- */
 
 void binder_expect(struct binder *b, const char *volume)
@@ -537,7 +589,7 @@ static void sweep(void *ctx)
 
 /* A key whose operation failed, or that asked for another meanwhile, comes again when it may be tried. One
  * that went well needs no telling: what it changed comes as an event. */
-static void on_settled(void *ctx, struct str key)
+static void on_operation_settled(void *ctx, struct str key)
 {
     struct binder *b = ctx;
     struct binder_key k = work_key_parse_operation(key);
@@ -603,7 +655,11 @@ static int make_queues(struct binder *b, struct error *err)
                                                    .jitter_percent = 10 },
                                         .sync = i == BINDER_CLAIMS ? sync_claim_key : sync_volume_key,
                                         .is_ready = is_started,
-                                        .ctx = b };
+                                        .ctx = b,
+                                        .api = b->api,
+                                        .comes_again = true,
+                                        .on_failed = on_failed,
+                                        .on_settled = on_settled };
 
         r = controller_new(&o, &b->queues[i], err);
     }
@@ -616,7 +672,7 @@ static int make_parts(struct binder *b, struct error *err)
         .loop = b->o.part.loop,
         .clock = b->o.part.clock,
         .has_delay_per_name = true,
-        .on_settled = on_settled,
+        .on_settled = on_operation_settled,
         .ctx = b,
     };
     uint64_t seed = part_seed(&b->o.part, "binder");
@@ -624,7 +680,6 @@ static int make_parts(struct binder *b, struct error *err)
     int r = part_recorder(&b->o.part, "persistentvolume-controller", &b->recorder, err);
 
     map_init(&b->states, hash);
-    map_init(&b->writing, hash);
     if (r == 0)
         r = volume_index_new(hash, &b->index, err);
     if (r == 0)
@@ -633,6 +688,8 @@ static int make_parts(struct binder *b, struct error *err)
         r = operations_new(&ops, &b->operations, err);
     if (r == 0)
         r = binder_metrics_new(b, &b->metrics, err);
+    if (r == 0)
+        r = part_api(&b->o.part, BINDER_FIELD_MANAGER, &b->api, err);
     return r < 0 ? r : make_queues(b, err);
 }
 
@@ -644,7 +701,6 @@ int binder_new(const struct binder_options *o, struct binder **ret, struct error
     if (!b)
         return error_no_memory(err);
     b->o = *o;
-    TAILQ_INIT(&b->rounds);
     TAILQ_INIT(&b->ops);
     json_init(&b->doc, DOC_BYTES_MAX);
     timer_init(&b->sweep, o->part.loop, sweep, b);
@@ -678,7 +734,6 @@ struct binder *binder_free(struct binder *b)
         informer_remove_handler(&b->handlers[i]);
     b->operations = operations_free(b->operations);
     binder_ops_free(b);
-    rounds_free(b);
     for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
         b->queues[i] = controller_free(b->queues[i]);
     b->metrics = binder_metrics_free(b->metrics);
@@ -688,7 +743,6 @@ struct binder *binder_free(struct binder *b)
     for (size_t at = 0; (s = map_next(&b->states, &at, NULL));)
         state_free(s);
     map_done(&b->states);
-    map_done(&b->writing);
     json_done(&b->doc);
     free(b);
     return NULL;
@@ -700,5 +754,5 @@ bool binder_is_idle(const struct binder *b)
         if (workqueue_depth(controller_queue(b->queues[i])) ||
             workqueue_processing(controller_queue(b->queues[i])))
             return false;
-    return TAILQ_EMPTY(&b->rounds) && operations_pending(b->operations) == 0 && recorder_is_idle(b->recorder);
+    return operations_pending(b->operations) == 0 && recorder_is_idle(b->recorder);
 }

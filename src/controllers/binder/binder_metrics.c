@@ -40,7 +40,6 @@ struct binder_metrics {
     struct metric_family *errors;
     struct metric_family *errors_old;
     struct metric_family *calls;
-    struct metric_family *conflicts;
     struct metric_family *objects[OBJECTS_COUNT];
     struct metric *bind;
     struct metric *match;
@@ -51,7 +50,6 @@ struct binder_metrics {
 };
 
 static const char *const operation_labels[] = { "plugin_name", "operation_name", NULL };
-static const char *const conflict_labels[] = { "object", "step", NULL };
 
 static double read_waiting(void *ctx)
 {
@@ -87,21 +85,12 @@ static int add_families(struct binder_metrics *m, struct metrics *to, struct err
         0,
         0
     };
-    static const struct metric_desc conflicts = { "berth_write_conflicts_total",
-                                                  "Writes that somebody else was quicker than.",
-                                                  METRIC_COUNTER,
-                                                  conflict_labels,
-                                                  NULL,
-                                                  0,
-                                                  0 };
     int r = metrics_share_family(to, &seconds, &m->seconds, err);
 
     if (r == 0)
         r = metrics_share_family(to, &errors, &m->errors, err);
     if (r == 0)
         r = metrics_share_family(to, &errors_old, &m->errors_old, err);
-    if (r == 0)
-        r = metrics_share_family(to, &conflicts, &m->conflicts, err);
     return r < 0 ? r : part_operation_seconds(to, &m->calls, err);
 }
 
@@ -213,13 +202,6 @@ struct binder_metrics *binder_metrics_free(struct binder_metrics *m)
     }
     free(m);
     return NULL;
-}
-
-void binder_metrics_conflict(struct binder_metrics *m, const struct kind_info *k, const char *step,
-                             bool is_conflict)
-{
-    if (m && is_conflict)
-        metric_add(metric_of(m->conflicts, k->plural, step), 1);
 }
 
 void binder_metrics_bound(struct binder_metrics *m, const struct claim *c)

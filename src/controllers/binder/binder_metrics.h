@@ -15,8 +15,6 @@ struct binder_metrics;
 int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct error *err);
 struct binder_metrics *binder_metrics_free(struct binder_metrics *m);
 
-void binder_metrics_conflict(struct binder_metrics *m, const struct kind_info *k, const char *step,
-                             bool is_conflict);
 /* A claim has become Bound. */
 void binder_metrics_bound(struct binder_metrics *m, const struct claim *c);
 /* A volume was looked for; how often so far. */

@@ -73,6 +73,19 @@ const struct storage_class *decide_default_class(const struct informer *classes)
 
 /* --- Without a volume's name --- */
 
+static int find_provisioner(const struct volume_plugin *const *plugins, const char *name,
+                            const struct volume_plugin **ret, struct error *err)
+{
+    const struct volume_plugin *p = NULL;
+    int r = plugins_by_name(plugins, name, &p, err);
+
+    if (r == 0)
+        r = plugin_require(p->provision, "provisionable", err);
+    if (r == 0)
+        *ret = p;
+    return r;
+}
+
 /* A5: who makes it a volume. */
 static void decide_provisioner(const struct binder_sight *s, const struct claim *c,
                                struct claim_decision *ret)
@@ -88,7 +101,7 @@ static void decide_provisioner(const struct binder_sight *s, const struct claim 
     } else if (migration_driver(k->provisioner)) {
         ret->provisioner = migration_driver(k->provisioner);
         ret->step = CLAIM_STEP_PROVISION_OUTSIDE;
-    } else if (plugins_by_name(s->plugins, k->provisioner, PLUGIN_PROVISIONS, &ret->plugin, &ret->err) == 0) {
+    } else if (find_provisioner(s->plugins, k->provisioner, &ret->plugin, &ret->err) == 0) {
         ret->step = CLAIM_STEP_PROVISION_HERE;
     } else if (strncmp(k->provisioner, "kubernetes.io/", 14) != 0) {
         ret->provisioner = k->provisioner;
@@ -202,16 +215,26 @@ int decide_deleter(const struct volume_plugin *const *plugins, const struct volu
                    const struct volume_plugin **ret, struct error *err)
 {
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
+    const struct volume_plugin *p = NULL;
     int r;
 
     *ret = NULL;
     if (by && by[0]) {
-        if (plugins_by_name(plugins, by, PLUGIN_DELETES, ret, err) == 0)
-            return 0;
-        return strncmp(by, "kubernetes.io/", 14) == 0 ? -(int)err->code : 0;
+        r = plugins_by_name(plugins, by, &p, err);
+        if (r == 0)
+            r = plugin_require(p->remove, "deletable", err);
+        if (r < 0)
+            return strncmp(by, "kubernetes.io/", 14) == 0 ? r : 0;
+        *ret = p;
+        return 0;
     }
     if (object_annotation(&v->obj, ANN_MIGRATED_TO) || v->source.kind == SOURCE_CSI)
         return 0;
-    r = plugins_by_source(plugins, &(struct volume_spec){ .volume = v }, PLUGIN_DELETES, ret, err);
-    return r < 0 ? error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name) : 0;
+    r = plugins_by_source(plugins, &(struct volume_spec){ .volume = v }, &p, err);
+    if (r == 0)
+        r = plugin_require(p->remove, "deletable", err);
+    if (r < 0)
+        return error_wrap(err, "error getting deleter volume plugin for volume \"%s\"", v->obj.name);
+    *ret = p;
+    return 0;
 }

@@ -20,12 +20,11 @@ static bool migration_differs(const struct object *o, const char *provisioner, c
     return is && is[0] != '\0';
 }
 
-bool migrate_claim(struct round *r, const struct claim *c)
+bool migrate_claim(struct sync *s, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const char *provisioner = object_annotation(&c->obj, ANN_PROVISIONER), *driver;
     struct merge_patch p;
-    struct error err;
 
     if (!provisioner)
         provisioner = object_annotation(&c->obj, ANN_PROVISIONER_BETA);
@@ -33,10 +32,7 @@ bool migrate_claim(struct round *r, const struct claim *c)
         return false;
     merge_patch_begin(&p, &body, &c->obj);
     merge_patch_annotation(&p, ANN_MIGRATED_TO, driver);
-    if (merge_patch_end(&p, &err) < 0)
-        round_fail(r);
-    else
-        round_patch(r, &c->obj, NULL, &body, "migrate", NULL, NULL);
+    (void)binder_patch(s, &c->obj, NULL, &p, API_STEP_MIGRATE, NULL, NULL);
     return true;
 }
 
@@ -65,15 +61,14 @@ static void finalizer_change(const struct binder *b, const struct volume *v, con
         *ret_remove = FINALIZER_EXTERNAL_RECLAIM;
 }
 
-bool migrate_volume(struct round *r, const struct volume *v)
+bool migrate_volume(struct sync *s, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const char *driver = NULL, *add, *take;
     struct merge_patch p;
-    struct error err;
     bool is_migrating = migration_differs(&v->obj, object_annotation(&v->obj, ANN_PROVISIONED_BY), &driver);
 
-    finalizer_change(round_binder(r), v, &add, &take);
+    finalizer_change(s->ctx, v, &add, &take);
     if (!is_migrating && !add && !take)
         return false;
     merge_patch_begin(&p, &body, &v->obj);
@@ -83,9 +78,6 @@ bool migrate_volume(struct round *r, const struct volume *v)
         merge_patch_remove_finalizer(&p, &v->obj, take);
     if (is_migrating)
         merge_patch_annotation(&p, ANN_MIGRATED_TO, driver);
-    if (merge_patch_end(&p, &err) < 0)
-        round_fail(r);
-    else
-        round_patch(r, &v->obj, NULL, &body, "migrate", NULL, NULL);
+    (void)binder_patch(s, &v->obj, NULL, &p, API_STEP_MIGRATE, NULL, NULL);
     return true;
 }

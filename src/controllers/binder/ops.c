@@ -14,7 +14,7 @@ static void on_release(void *ctx)
     TAILQ_REMOVE(&x->binder->ops, x, link);
     plugin_op_drop(&x->work); /* what it has begun it ends by itself */
     timer_disarm(&x->timer);
-    client_cancel(&x->call);
+    api_write_cancel(&x->write);
     (void)object_unref(x->about);
     (void)object_unref(x->class);
     (void)object_unref(x->fresh);
@@ -33,7 +33,7 @@ static void on_cancel(void *ctx, struct operation *op)
     operation_end(op, error_set(&err, ERR_CANCELLED, "cancelled"), &err);
 }
 
-void op_start(struct round *r, const struct object *about, const char *name,
+void op_start(struct sync *s, const struct object *about, const char *name,
               const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op))
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024), queue_key = BUF_INIT(1024);
@@ -41,7 +41,7 @@ void op_start(struct round *r, const struct object *about, const char *name,
     struct operation_work work = {
         .name = name, .start = start, .cancel = on_cancel, .release = on_release, .ctx = x
     };
-    struct binder *b = round_binder(r);
+    struct binder *b = s->ctx;
     struct error err;
 
     if (!x)
@@ -57,7 +57,7 @@ void op_start(struct round *r, const struct object *about, const char *name,
         return;
     on_release(x);
     binder_state(b, work_key_of(about, &queue_key))->waits_for_operation = true;
-    round_rest(r, error_name(err.code));
+    s->rest = error_name(err.code);
 }
 
 void op_again(struct binder_op *x)
@@ -107,9 +107,22 @@ void op_recycle_storage(struct binder_op *x)
         x->plugin->recycle->recycle(&x->binder->o.host, volume_of(x->fresh), &x->work);
 }
 
-void op_get_volume(struct binder_op *x, const char *name, client_done_fn *done)
+void op_get_volume(struct binder_op *x, const char *name, api_done_fn *done)
 {
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME), .name = name };
+    api_read(&x->write, &x->binder->api, KIND_VOLUME, "", name, done, x);
+}
 
-    client_send(x->binder->o.part.client, &x->call, &q, done, x);
+void op_patch(struct binder_op *x, const struct object *o, const char *subresource, struct merge_patch *p,
+              api_done_fn *done)
+{
+    struct api_write_options w = { .api = x->binder->api,
+                                   .request = { .verb = CLIENT_PATCH, .subresource = subresource },
+                                   .object = o,
+                                   .informer = binder_informer(x->binder, o),
+                                   .done = done,
+                                   .ctx = x };
+
+    w.failed = merge_patch_finish(p);
+    w.body = buf_str(p->out);
+    api_write_start(&x->write, &w);
 }

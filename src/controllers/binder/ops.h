@@ -14,8 +14,8 @@ struct binder_op {
     struct object *about; /* the claim or volume that it began with */
     struct object *class; /* of a provision */
     struct object *fresh; /* the volume as the server had it when asked */
-    struct client_call call;
-    client_done_fn *go_on; /* when the last look has been taken */
+    struct api_write write;
+    api_done_fn *go_on; /* when the last look has been taken */
     struct plugin_op work;
     struct timer timer;
     unsigned tries;
@@ -25,8 +25,8 @@ struct binder_op {
     char *name;      /* of the volume */
 };
 
-/* Begins one for the round's object, unless it runs already or waits for its next try. */
-void op_start(struct round *r, const struct object *about, const char *name,
+/* Begins one for the sync's object, unless it runs already or waits for its next try. */
+void op_start(struct sync *s, const struct object *about, const char *name,
               const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op));
 /* When it has ended, however, the object is looked at again; after a failure it always is. */
 void op_again(struct binder_op *x);
@@ -39,6 +39,9 @@ void op_remove_storage(struct binder_op *x);
 void op_recycle_storage(struct binder_op *x);
 
 /* Requests: done with the op as ctx. */
-void op_get_volume(struct binder_op *x, const char *name, client_done_fn *done);
+void op_get_volume(struct binder_op *x, const char *name, api_done_fn *done);
+/* A patch of a claim or volume as it was read, which this ends. */
+void op_patch(struct binder_op *x, const struct object *o, const char *subresource, struct merge_patch *p,
+              api_done_fn *done);
 
 #endif

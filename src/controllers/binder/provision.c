@@ -26,20 +26,22 @@ static const struct storage_class *class_of(const struct binder_op *x)
 
 /* --- The annotation that says who is to provision --- */
 
-static void on_provisioner_set(struct binder *b, const struct step *s, const struct client_answer *a)
+static void on_provisioner_set(const struct sync_request *x, enum api_outcome outcome,
+                               const struct client_answer *a)
 {
-    if (a->r < 0 && s->ctx && !client_is_conflict(a) && a->error.code != ERR_NOT_FOUND)
-        recorder_event(b->recorder, s->target, EVENT_WARNING, "ProvisioningFailed", "Error saving claim: %s",
+    const struct binder *b = x->sync->ctx;
+
+    if ((outcome == API_UNCERTAIN || outcome == API_REFUSED) && x->arg && a->r != -ERR_NOT_FOUND)
+        recorder_event(b->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "Error saving claim: %s",
                        a->error.msg);
 }
 
 /* True when a write was begun: the next sync goes on. */
-static bool set_provisioner(struct round *r, const struct claim *c, const char *name, bool is_external)
+static bool set_provisioner(struct sync *s, const struct claim *c, const char *name, bool is_external)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const char *driver = migration_driver(name), *is = object_annotation(&c->obj, ANN_MIGRATED_TO);
     struct merge_patch p;
-    struct error err;
 
     if (object_annotation_is(&c->obj, ANN_PROVISIONER, name))
         return false;
@@ -50,22 +52,20 @@ static bool set_provisioner(struct round *r, const struct claim *c, const char *
         merge_patch_annotation(&p, ANN_MIGRATED_TO, driver);
     else if (!driver && is && is[0] != '\0')
         merge_patch_annotation(&p, ANN_MIGRATED_TO, NULL);
-    if (merge_patch_end(&p, &err) < 0)
-        round_fail(r);
-    else
-        round_patch(r, &c->obj, NULL, &body, "provisioner", on_provisioner_set, is_external ? r : NULL);
+    (void)binder_patch(s, &c->obj, NULL, &p, API_STEP_PROVISIONER, on_provisioner_set,
+                       is_external ? s : NULL);
     return true;
 }
 
 /* --- Somebody outside --- */
 
-static void provision_outside(struct round *r, const struct claim *c, const char *name)
+static void provision_outside(struct sync *s, const struct claim *c, const char *name)
 {
-    struct binder *b = round_binder(r);
-    struct binder_key k = { BINDER_CLAIMS, str_of(round_name(r)) };
+    struct binder *b = s->ctx;
+    struct binder_key k = { BINDER_CLAIMS, str_of(s->key) };
 
     binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, name);
-    if (set_provisioner(r, c, name, /* is_external= */ true))
+    if (set_provisioner(s, c, name, /* is_external= */ true))
         return;
     binder_tell(
         b, k, &c->obj, EVENT_NORMAL, "ExternalProvisioning",
@@ -192,7 +192,8 @@ static void begin_cleaning(struct binder_op *x)
                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
                    x->failure.msg);
     /* The deleter wants to see the volume that never was. */
-    if (plugins_by_name(x->binder->o.plugins, x->plugin->name, PLUGIN_DELETES, &deleter, &err) < 0 ||
+    if (plugins_by_name(x->binder->o.plugins, x->plugin->name, &deleter, &err) < 0 ||
+        plugin_require(deleter->remove, "deletable", &err) < 0 ||
         object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &x->binder->doc, &x->fresh, &err) < 0) {
         leave_behind(x, &err);
         return;
@@ -223,13 +224,13 @@ static void give_up_saving(void *ctx);
 
 /* One of the failures may have been an answer that was lost: then the volume is there, perhaps bound and in
  * use by now, and its storage must stay. Without knowing, nothing is removed. */
-static void on_last_look(void *ctx, const struct client_answer *a)
+static void on_last_look(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (a->r == 0)
+    if (outcome == API_DONE)
         end_saved(x);
-    else if (a->error.code == ERR_NOT_FOUND)
+    else if (a->r == -ERR_NOT_FOUND)
         begin_cleaning(x);
     else
         pause_before(x, give_up_saving);
@@ -242,13 +243,11 @@ static void give_up_saving(void *ctx)
     op_get_volume(x, x->name, on_last_look);
 }
 
-static void on_saved(void *ctx, const struct client_answer *a)
+static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (a->r == 0 && a->object)
-        informer_observe(x->binder->volumes, a->object);
-    if (a->r == 0 || a->error.code == ERR_EXISTS) {
+    if (outcome == API_DONE || a->r == -ERR_EXISTS) {
         end_saved(x);
     } else if (++x->tries < SAVES_MAX) {
         pause_before(x, save);
@@ -261,23 +260,27 @@ static void on_saved(void *ctx, const struct client_answer *a)
 static void save(void *ctx)
 {
     struct binder_op *x = ctx;
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = kind_info(KIND_VOLUME),
-                                .body = buf_str(&x->body),
-                                .field_manager = BINDER_FIELD_MANAGER };
+    struct api_write_options w = {
+        .api = x->binder->api,
+        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = x->name },
+        .body = buf_str(&x->body),
+        .informer = x->binder->volumes,
+        .done = on_saved,
+        .ctx = x
+    };
 
-    client_send(x->binder->o.part.client, &x->call, &q, on_saved, x);
+    api_write_start(&x->write, &w);
 }
 
 /* --- Making --- */
 
-static void on_node_given_back(void *ctx, const struct client_answer *a)
+static void on_node_given_back(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
     struct error err;
 
-    if (a->r == 0 && a->object)
-        informer_observe(x->binder->claims, a->object);
+    (void)outcome;
+    (void)a;
     (void)error_set(&err, ERR_UNAVAILABLE, "%s", buf_cstr(&x->body));
     op_failed(x, -ERR_UNAVAILABLE, &err);
 }
@@ -287,14 +290,7 @@ static void give_back_node(struct binder_op *x, const struct error *why)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const struct claim *c = binder_claim(x->binder, x->about->ns, x->about->name);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = x->about->kind,
-                                .ns = x->about->ns,
-                                .name = x->about->name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = BINDER_FIELD_MANAGER };
     struct merge_patch p;
-    struct error err;
 
     if (!c || strcmp(c->obj.uid, x->about->uid) != 0 || !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
         op_failed(x, -(int)why->code, why);
@@ -302,14 +298,9 @@ static void give_back_node(struct binder_op *x, const struct error *why)
     }
     merge_patch_begin(&p, &body, &c->obj);
     merge_patch_annotation(&p, ANN_SELECTED_NODE, NULL);
-    if (merge_patch_end(&p, &err) < 0) {
-        op_failed(x, -(int)why->code, why);
-        return;
-    }
-    q.body = buf_str(&body);
     buf_clear(&x->body);
     buf_add_cstr(&x->body, why->msg);
-    client_send(x->binder->o.part.client, &x->call, &q, on_node_given_back, x);
+    op_patch(x, &c->obj, NULL, &p, on_node_given_back);
 }
 
 static void on_made(struct plugin_op *work, int r, const struct error *err)
@@ -358,7 +349,7 @@ static int check_request(const struct binder_op *x, const struct provision_reque
     return 0;
 }
 
-static void on_volume_looked_for(void *ctx, const struct client_answer *a)
+static void on_volume_looked_for(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
     const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
@@ -368,7 +359,7 @@ static void on_volume_looked_for(void *ctx, const struct client_answer *a)
     char key[CLAIM_KEY_BYTES_MAX];
     struct error err;
 
-    if (a->r == 0) {
+    if (outcome == API_DONE) {
         /* Made before. Whoever does not see it yet, or cannot use it, does not ask again at once. */
         informer_observe(x->binder->volumes, a->object);
         op_end(x, error_set(&err, ERR_EXISTS, "volume \"%s\" is there", x->name), &err);
@@ -416,30 +407,30 @@ static void start_refusal(void *ctx, struct operation *op)
     op_refused(x, &err);
 }
 
-static void provision_here(struct round *r, const struct claim *c, const struct volume_plugin *plugin)
+static void provision_here(struct sync *s, const struct claim *c, const struct volume_plugin *plugin)
 {
-    struct binder *b = round_binder(r);
-    struct binder_key k = { BINDER_CLAIMS, str_of(round_name(r)) };
+    struct binder *b = s->ctx;
+    struct binder_key k = { BINDER_CLAIMS, str_of(s->key) };
 
     binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, plugin->name);
     if (c->source) /* refused there, before anything is written */
-        op_start(r, &c->obj, "provision", plugin, start_refusal);
-    else if (!set_provisioner(r, c, plugin->name, /* is_external= */ false))
-        op_start(r, &c->obj, "provision", plugin, start_provision);
+        op_start(s, &c->obj, "provision", plugin, start_refusal);
+    else if (!set_provisioner(s, c, plugin->name, /* is_external= */ false))
+        op_start(s, &c->obj, "provision", plugin, start_provision);
 }
 
 /* --- Who --- */
 
-void provision_claim(struct round *r, const struct claim *c, const struct claim_decision *d)
+void provision_claim(struct sync *s, const struct claim *c, const struct claim_decision *d)
 {
-    struct binder_key key = { BINDER_CLAIMS, str_of(round_name(r)) };
+    struct binder_key key = { BINDER_CLAIMS, str_of(s->key) };
 
     if (d->step == CLAIM_STEP_PROVISION_HERE)
-        provision_here(r, c, d->plugin);
+        provision_here(s, c, d->plugin);
     else if (d->step == CLAIM_STEP_PROVISION_OUTSIDE)
-        provision_outside(r, c, d->provisioner);
+        provision_outside(s, c, d->provisioner);
     else if (d->step != CLAIM_STEP_PROVISION_NEVER)
-        binder_tell(round_binder(r), key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", d->err.msg);
+        binder_tell(s->ctx, key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", d->err.msg);
 }
 
 void provision_forget(struct binder *b, struct str key)

@@ -20,33 +20,32 @@
 
 /* --- Failed, and why --- */
 
-static void on_failed(struct binder *b, const struct step *s, const struct client_answer *a)
+static void on_failed(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
 {
-    const char *reason = s->ctx;
+    const struct binder *b = x->sync->ctx;
+    const char *reason = x->arg;
 
-    if (a->r == 0 && a->object)
+    if (outcome == API_DONE && a->object)
         recorder_event(b->recorder, a->object, EVENT_WARNING, reason, "%s", volume_of(a->object)->message);
 }
 
 /* In a sync: an event only when the phase changes. */
-static void fail_volume(struct round *r, const struct volume *v, const char *reason, const char *message)
+static void fail_volume(struct sync *s, const struct volume *v, const char *reason, const char *message)
 {
-    round_rest(r, volume_rest_names[VOLUME_REST_FAILING]);
-    (void)set_volume_phase(r, v, VOLUME_FAILED, message, on_failed, (void *)(uintptr_t)reason);
+    s->rest = volume_rest_names[VOLUME_REST_FAILING];
+    (void)set_volume_phase(s, v, VOLUME_FAILED, message, on_failed, reason);
 }
 
 /* --- The status of a volume, written by an operation --- */
 
-static void on_marked(void *ctx, const struct client_answer *a)
+static void on_marked(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
-    struct binder *b = x->binder;
     struct error err;
 
-    if (a->r == 0 && a->object) {
-        informer_observe(b->volumes, a->object);
-        recorder_event(b->recorder, a->object, EVENT_WARNING, x->name, "%s", volume_of(a->object)->message);
-    }
+    if (outcome == API_DONE && a->object)
+        recorder_event(x->binder->recorder, a->object, EVENT_WARNING, x->name, "%s",
+                       volume_of(a->object)->message);
     (void)error_set(&err, ERR_IO, "%s", buf_cstr(&x->body));
     op_end(x, -ERR_IO, &err);
 }
@@ -56,14 +55,7 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
 {
     _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const struct volume *v = binder_volume(x->binder, x->about->name);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = x->about->kind,
-                                .name = x->about->name,
-                                .subresource = "status",
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = BINDER_FIELD_MANAGER };
     struct merge_patch p;
-    struct error err;
 
     if (!v || v->phase == VOLUME_FAILED || strcmp(v->obj.uid, x->about->uid) != 0) {
         op_end(x, -(int)why->code, why);
@@ -74,16 +66,11 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
     buf_add_cstr(&patch, "{\"phase\":\"Failed\",\"message\":");
     json_write_string(&patch, str_of(why->msg));
     buf_add_char(&patch, '}');
-    if (merge_patch_end(&p, &err) < 0) {
-        op_end(x, -(int)why->code, why);
-        return;
-    }
-    q.body = buf_str(&patch);
     free(x->name);
     x->name = strdup(reason);
     buf_clear(&x->body);
     buf_add_cstr(&x->body, why->msg);
-    client_send(x->binder->o.part.client, &x->call, &q, on_marked, x);
+    op_patch(x, &v->obj, "status", &p, on_marked);
 }
 
 /* --- Deleting --- */
@@ -117,11 +104,11 @@ bool reclaim_has_begun(const struct binder *b, const struct volume *v)
            is_reclaimed(b, v);
 }
 
-static void on_deleted(void *ctx, const struct client_answer *a)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND) {
+    if (!api_went_well(outcome)) {
         log_error("volume not deleted, its storage is gone", LOG_STR("volume", x->about->name),
                   LOG_ERR(&a->error));
         op_end(x, a->r, &a->error);
@@ -134,57 +121,54 @@ static void on_deleted(void *ctx, const struct client_answer *a)
 
 static void delete_object(struct binder_op *x)
 {
-    struct client_request q = {
-        .verb = CLIENT_DELETE, .kind = x->about->kind, .name = x->about->name, .if_uid = x->about->uid
-    };
+    struct api_write_options w = { .api = x->binder->api,
+                                   .request = { .verb = CLIENT_DELETE },
+                                   .object = x->about,
+                                   .done = on_deleted,
+                                   .ctx = x };
 
-    client_send(x->binder->o.part.client, &x->call, &q, on_deleted, x);
+    api_write_start(&x->write, &w);
 }
 
-static void on_volume_again(void *ctx, const struct client_answer *a);
+static void unguard(struct binder_op *x, const struct object *volume);
 
-static void on_unguarded(void *ctx, const struct client_answer *a)
+static void on_unguarded(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (client_is_conflict(a) && ++x->tries <= CONFLICTS_MAX)
-        op_get_volume(x, x->about->name, on_volume_again); /* somebody touched it: no failure */
-    else if (a->r < 0 && a->error.code != ERR_NOT_FOUND)
-        op_fail_volume(x, "VolumeFailedDelete", &a->error);
-    else
+    if (outcome == API_CONFLICT && a->object && ++x->tries <= CONFLICTS_MAX)
+        unguard(x, a->object); /* somebody touched it: no failure */
+    else if (api_went_well(outcome) || a->r == -ERR_NOT_FOUND)
         delete_object(x);
+    else
+        op_fail_volume(x, "VolumeFailedDelete", &a->error);
 }
 
 /* The storage is gone: the finalizer that held the volume for it may go. */
-static void on_volume_again(void *ctx, const struct client_answer *a)
+static void unguard(struct binder_op *x, const struct object *volume)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    struct binder_op *x = ctx;
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = x->about->kind,
-                                .name = x->about->name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = BINDER_FIELD_MANAGER };
     struct merge_patch p;
-    struct error err;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND) {
-        op_fail_volume(x, "VolumeFailedDelete", &a->error);
-        return;
-    }
-    if (a->r < 0 || strcmp(a->object->uid, x->about->uid) != 0 ||
-        !object_has_finalizer(a->object, FINALIZER_RECLAIM)) {
+    if (strcmp(volume->uid, x->about->uid) != 0 || !object_has_finalizer(volume, FINALIZER_RECLAIM)) {
         delete_object(x);
         return;
     }
-    merge_patch_begin(&p, &body, a->object);
-    merge_patch_remove_finalizer(&p, a->object, FINALIZER_RECLAIM);
-    if (merge_patch_end(&p, &err) < 0) {
-        op_end(x, -(int)err.code, &err);
-        return;
-    }
-    q.body = buf_str(&body);
-    client_send(x->binder->o.part.client, &x->call, &q, on_unguarded, x);
+    merge_patch_begin(&p, &body, volume);
+    merge_patch_remove_finalizer(&p, volume, FINALIZER_RECLAIM);
+    op_patch(x, volume, NULL, &p, on_unguarded);
+}
+
+static void on_volume_again(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct binder_op *x = ctx;
+
+    if (outcome == API_DONE)
+        unguard(x, a->object);
+    else if (a->r == -ERR_NOT_FOUND)
+        delete_object(x);
+    else
+        op_fail_volume(x, "VolumeFailedDelete", &a->error);
 }
 
 static void on_removed(struct plugin_op *work, int r, const struct error *err)
@@ -217,13 +201,12 @@ static void op_not_released(struct binder_op *x)
 }
 
 /* The last look before the storage goes: the volume as the server has it … */
-static void on_fresh(void *ctx, const struct client_answer *a)
+static void on_fresh(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_CLAIM) };
     const struct volume *v;
 
-    if (a->r < 0) {
+    if (outcome != API_DONE) {
         op_end(x, a->r, &a->error); /* gone, and the cache will say so too; or not to be seen */
         return;
     }
@@ -235,9 +218,7 @@ static void on_fresh(void *ctx, const struct client_answer *a)
         return;
     }
     x->fresh = object_ref(a->object);
-    q.ns = v->claim.ns;
-    q.name = v->claim.name;
-    client_send(x->binder->o.part.client, &x->call, &q, x->go_on, x);
+    api_read(&x->write, &x->binder->api, KIND_CLAIM, v->claim.ns, v->claim.name, x->go_on, x);
 }
 
 /* … and its claim: a cache that is behind is no proof that nobody has it. */
@@ -245,7 +226,7 @@ static bool may_go_on(struct binder_op *x, const struct client_answer *a)
 {
     const struct claim *c = a->object ? claim_of(a->object) : NULL;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND) {
+    if (a->r < 0 && a->r != -ERR_NOT_FOUND) {
         op_end(x, a->r, &a->error);
         return false;
     }
@@ -256,10 +237,11 @@ static bool may_go_on(struct binder_op *x, const struct client_answer *a)
     return true;
 }
 
-static void on_claim_for_delete(void *ctx, const struct client_answer *a)
+static void on_claim_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
+    (void)outcome;
     if (!may_go_on(x, a))
         return;
     x->began_ns = loop_now_ns(x->binder->o.part.loop);
@@ -275,7 +257,7 @@ static void start_delete(void *ctx, struct operation *op)
     x->go_on = on_claim_for_delete;
     if (MUTANT("binder-deletes-without-a-look")) {
         x->fresh = object_ref(x->about);
-        on_claim_for_delete(x, &(struct client_answer){ 0 });
+        on_claim_for_delete(x, API_REFUSED, &(struct client_answer){ 0 });
         return;
     }
     op_get_volume(x, x->about->name, on_fresh);
@@ -293,78 +275,58 @@ static const char *deleter_name(const struct binder *b, const struct volume *v,
     return driver ? driver : k ? k->provisioner : "N/A";
 }
 
-static void reclaim_delete(struct round *r, const struct volume *v)
+static void reclaim_delete(struct sync *s, const struct volume *v)
 {
-    struct binder *b = round_binder(r);
+    struct binder *b = s->ctx;
     const struct volume_plugin *plugin;
     struct error err;
 
-    round_rest(r, volume_rest_names[VOLUME_REST_RECLAIMING]);
+    s->rest = volume_rest_names[VOLUME_REST_RECLAIMING];
     if (is_reclaimed(b, v))
         return;
     if (decide_deleter(b->o.plugins, v, &plugin, &err) < 0) {
-        fail_volume(r, v, "VolumeFailedDelete", err.msg);
+        fail_volume(s, v, "VolumeFailedDelete", err.msg);
         return;
     }
     binder_metrics_begin(b->metrics, LONG_DELETE, str_of(v->obj.name), deleter_name(b, v, plugin));
     if (plugin)
-        op_start(r, &v->obj, "delete", plugin, start_delete);
+        op_start(s, &v->obj, "delete", plugin, start_delete);
     else
-        round_rest(r, volume_rest_names[VOLUME_REST_OUTSIDE]);
+        s->rest = volume_rest_names[VOLUME_REST_OUTSIDE];
 }
 
 /* --- Recycling --- */
 
-static void free_volume(struct binder_op *x);
+static void free_volume(struct binder_op *x, const struct object *volume);
 
-/* Still as it was when it was emptied, but for what others wrote: it can be freed all the same. */
-static void on_fresh_for_freeing(void *ctx, const struct client_answer *a)
-{
-    struct binder_op *x = ctx;
-    const struct volume *v = a->object ? volume_of(a->object) : NULL;
-
-    if (!v || strcmp(v->obj.uid, x->about->uid) != 0 || !v->claim.is_set ||
-        strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0) {
-        op_end(x, a->r, &a->error); /* another story: the next sync reads it */
-        return;
-    }
-    (void)object_unref(x->fresh);
-    x->fresh = object_ref(a->object);
-    free_volume(x);
-}
-
-static void on_freed(void *ctx, const struct client_answer *a)
+static void on_freed(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
-    if (client_is_conflict(a) && ++x->tries <= CONFLICTS_MAX) {
-        op_get_volume(x, x->about->name, on_fresh_for_freeing);
+    if (outcome == API_CONFLICT && a->object && ++x->tries <= CONFLICTS_MAX) {
+        free_volume(x, a->object);
         return;
     }
-    if (a->r == 0 && a->object) {
-        informer_observe(x->binder->volumes, a->object);
+    if (outcome == API_DONE && a->object)
         recorder_event(x->binder->recorder, a->object, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
-    }
     op_end(x, a->r, &a->error); /* what could not be saved is emptied again */
 }
 
-/* Nobody's again, or kept for the next claim of that name when somebody wanted it so. */
-static void free_volume(struct binder_op *x)
+/* Nobody's again, or kept for the next claim of that name when somebody wanted it so; still as it was when it
+ * was emptied, but for what others wrote. */
+static void free_volume(struct binder_op *x, const struct object *volume)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = x->fresh->kind,
-                                .name = x->fresh->name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = BINDER_FIELD_MANAGER };
-    struct error err;
+    const struct volume *v = volume_of(volume);
+    struct merge_patch p;
 
-    if (unbind_write(volume_of(x->fresh), &body, &err) < 0) {
-        op_end(x, -(int)err.code, &err);
+    if (strcmp(volume->uid, x->about->uid) != 0 || !v->claim.is_set ||
+        strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0) {
+        op_end(x, 0, NULL); /* another story: the next sync reads it */
         return;
     }
-    q.body = buf_str(&body);
-    client_send(x->binder->o.part.client, &x->call, &q, on_freed, x);
+    unbind_write(&p, v, &body);
+    op_patch(x, volume, NULL, &p, on_freed);
 }
 
 static void on_recycled(struct plugin_op *work, int r, const struct error *err)
@@ -378,7 +340,7 @@ static void on_recycled(struct plugin_op *work, int r, const struct error *err)
         return;
     }
     recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeRecycled", "Volume recycled");
-    free_volume(x);
+    free_volume(x, x->fresh);
 }
 
 /* Pods that use the name of the claim, as "ns/a,ns/b"; "" when there is none, or a new claim has the name:
@@ -397,12 +359,13 @@ static void users_of(const struct binder *b, const struct volume *v, struct buf 
             buf_addf(out, "%s%s/%s", out->len ? "," : "", o->ns, o->name);
 }
 
-static void on_claim_for_recycle(void *ctx, const struct client_answer *a)
+static void on_claim_for_recycle(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     _cleanup_(buf_done_p) struct buf users = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
     struct binder_op *x = ctx;
     struct error err;
 
+    (void)outcome;
     if (!may_go_on(x, a))
         return;
     users_of(x->binder, volume_of(x->fresh), &users);
@@ -425,43 +388,43 @@ static void start_recycle(void *ctx, struct operation *op)
     op_get_volume(x, x->about->name, on_fresh);
 }
 
-static void reclaim_recycle(struct round *r, const struct volume *v)
+static void reclaim_recycle(struct sync *s, const struct volume *v)
 {
-    struct binder *b = round_binder(r);
+    struct binder *b = s->ctx;
     const struct volume_plugin *plugin;
     struct error err;
 
-    round_rest(r, volume_rest_names[VOLUME_REST_RECLAIMING]);
-    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, PLUGIN_RECYCLES, &plugin,
-                          &err) < 0)
-        fail_volume(r, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
+    s->rest = volume_rest_names[VOLUME_REST_RECLAIMING];
+    if (plugins_by_source(b->o.plugins, &(struct volume_spec){ .volume = v }, &plugin, &err) < 0 ||
+        !plugin->recycle)
+        fail_volume(s, v, "VolumeFailedRecycle", "No recycler plugin found for the volume!");
     else
-        op_start(r, &v->obj, "recycle", plugin, start_recycle);
+        op_start(s, &v->obj, "recycle", plugin, start_recycle);
 }
 
 /* --- All of it --- */
 
-void reclaim_volume(struct round *r, const struct volume *v)
+void reclaim_volume(struct sync *s, const struct volume *v)
 {
     const char *driver = object_annotation(&v->obj, ANN_MIGRATED_TO);
 
     if (driver && driver[0]) {
-        round_rest(r, volume_rest_names[VOLUME_REST_OUTSIDE]);
+        s->rest = volume_rest_names[VOLUME_REST_OUTSIDE];
         return;
     }
     switch ((enum reclaim_policy)v->reclaim) {
     case RECLAIM_RETAIN:
-        round_rest(r, volume_rest_names[VOLUME_REST_RETAINED]);
+        s->rest = volume_rest_names[VOLUME_REST_RETAINED];
         return;
     case RECLAIM_DELETE:
-        reclaim_delete(r, v);
+        reclaim_delete(s, v);
         return;
     case RECLAIM_RECYCLE:
-        reclaim_recycle(r, v);
+        reclaim_recycle(s, v);
         return;
     case RECLAIM_UNKNOWN:
     case RECLAIM_COUNT:
         break;
     }
-    fail_volume(r, v, "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
+    fail_volume(s, v, "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
 }

@@ -8,12 +8,11 @@
 
 /* --- Volumes --- */
 
-bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase phase, const char *message,
-                      step_then_fn *then, void *ctx)
+bool set_volume_phase(struct sync *s, const struct volume *v, enum volume_phase phase, const char *message,
+                      sync_then_fn *then, const void *arg)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     struct merge_patch p;
-    struct error err;
 
     if (v->phase == phase)
         return false;
@@ -25,12 +24,7 @@ bool set_volume_phase(struct round *r, const struct volume *v, enum volume_phase
     else
         buf_add_cstr(&body, "null");
     buf_add_cstr(&body, "}");
-    if (merge_patch_end(&p, &err) < 0) {
-        round_fail(r);
-        return false;
-    }
-    round_patch(r, &v->obj, "status", &body, "volume-status", then, ctx);
-    return true;
+    return binder_patch(s, &v->obj, "status", &p, API_STEP_VOLUME_STATUS, then, arg);
 }
 
 /* --- Claims --- */
@@ -216,11 +210,11 @@ static bool is_written(const struct claim *c, enum claim_phase phase, const stru
            str_eq(raw_get(c->obj.text, "status", "accessModes"), raw_get(v->obj.text, "spec", "accessModes"));
 }
 
-bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase phase, const struct volume *v,
-                      step_then_fn *then, void *ctx)
+bool set_claim_status(struct sync *s, const struct claim *c, enum claim_phase phase, const struct volume *v,
+                      sync_then_fn *then, const void *arg)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    struct binder *b = round_binder(r);
+    struct binder *b = s->ctx;
     struct merge_patch p;
     struct error err;
     bool differs = false;
@@ -229,15 +223,11 @@ bool set_claim_status(struct round *r, const struct claim *c, enum claim_phase p
         return false; /* of most claims at most times, and nothing had to be parsed for it */
     merge_patch_begin(&p, &body, &c->obj);
     merge_patch_member(&p, "status");
-    if (write_claim_status(b, c, phase, v, &body, &differs, &err) < 0 ||
-        (differs && merge_patch_end(&p, &err) < 0)) {
+    if (write_claim_status(b, c, phase, v, &body, &differs, &err) < 0) {
         log_error("claim status", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
                   LOG_ERR(&err));
-        round_fail(r);
+        sync_fail(s);
         return false;
     }
-    if (!differs)
-        return false;
-    round_patch(r, &c->obj, "status", &body, "claim-status", then, ctx);
-    return true;
+    return differs && binder_patch(s, &c->obj, "status", &p, API_STEP_CLAIM_STATUS, then, arg);
 }

@@ -229,9 +229,6 @@ static int ephemeral_open(struct ephemeral *e, const struct part_options *o, str
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
                                     .sync = sync_pod,
                                     .ctx = e,
-                                    .api = { .client = o->client,
-                                             .loop = o->loop,
-                                             .manager = "berth-ephemeral-volume" },
                                     .comes_again = true /* for the pod's next volume */ };
     int r;
 
@@ -242,6 +239,8 @@ static int ephemeral_open(struct ephemeral *e, const struct part_options *o, str
     r = part_recorder(o, "ephemeral_volume", &e->recorder, err);
     if (r == 0)
         r = add_metrics(e, o->metrics, err);
+    if (r == 0)
+        r = part_api(o, "berth-ephemeral-volume", &c.api, err);
     if (r == 0)
         r = controller_new(&c, &e->controller, err);
     return r;

@@ -98,10 +98,11 @@ int expand_new(const struct part_options *o, const struct expand_plugin *const *
         return error_no_memory(err);
     e->clock = o->clock;
     e->loop = o->loop;
-    e->client = o->client;
     e->plugins = plugins;
     TAILQ_INIT(&e->expansions);
-    r = expand_open(e, o, err);
+    r = part_api(o, "berth-expand", &e->api, err);
+    if (r == 0)
+        r = expand_open(e, o, err);
     if (r < 0)
         return r;
     *ret = TAKE(e);

@@ -13,7 +13,7 @@ struct expansion;
 struct expand {
     const struct clock *clock;
     struct loop *loop;
-    struct client *client;
+    struct api api;
     const struct expand_plugin *const *plugins;
     struct informer *claims;
     struct informer *volumes;
@@ -57,19 +57,20 @@ bool expand_is_satisfied(const struct claim *c);
 
 /* --- What is written. All of them on condition that the object is as it was read. --- */
 
-/* On the claim's status: under way to this size. 1, or 0: it says so already, and nothing was written. */
-int expand_write_begun(const struct claim *c, const char *resizer, const struct quantity *to,
-                       struct timestamp now, struct buf *out, struct error *err);
+/* On the claim's status: under way to this size. */
+enum err expand_write_begun(const struct claim *c, const char *resizer, const struct quantity *to,
+                            struct timestamp now, struct buf *out);
+/* It says so already. */
+bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to);
 /* The file system is the node's to grow. */
-int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out,
-                              struct error *err);
+enum err expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out);
 /* On the claim: who is to expand it. */
-int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err);
+enum err expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out);
 /* On the volume: its new size, and the one before where the node is not done (before NULL: it is not kept).
  */
-int expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
-                      struct buf *out, struct error *err);
-int expand_write_forgotten(const struct volume *v, struct buf *out, struct error *err);
+enum err expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
+                           struct buf *out);
+enum err expand_write_forgotten(const struct volume *v, struct buf *out);
 
 /* --- The steps --- */
 

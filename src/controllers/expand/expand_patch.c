@@ -5,20 +5,17 @@
 
 #define PENDING_MESSAGE "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 
-static bool is_begun(const struct claim *c, const char *resizer, const struct quantity *to)
+bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to)
 {
     return resize_has_begun(c) && c->resize == RESIZE_CONTROLLER_IN_PROGRESS && c->has_allocated &&
            quantity_cmp(&c->allocated, to) == 0 && object_annotation_is(&c->obj, ANN_RESIZER, resizer);
 }
 
-int expand_write_begun(const struct claim *c, const char *resizer, const struct quantity *to,
-                       struct timestamp now, struct buf *out, struct error *err)
+enum err expand_write_begun(const struct claim *c, const char *resizer, const struct quantity *to,
+                            struct timestamp now, struct buf *out)
 {
     struct merge_patch p;
-    int r;
 
-    if (is_begun(c, resizer, to))
-        return 0;
     merge_patch_begin(&p, out, &c->obj);
     merge_patch_annotation(&p, ANN_RESIZER, resizer);
     merge_patch_member(&p, "status");
@@ -26,11 +23,10 @@ int expand_write_begun(const struct claim *c, const char *resizer, const struct 
     resize_patch_storage(out, "allocatedResources", to);
     resize_patch_status(out, RESIZE_CONTROLLER_IN_PROGRESS);
     buf_add_char(out, '}');
-    r = merge_patch_end(&p, err);
-    return r < 0 ? r : 1;
+    return merge_patch_finish(&p);
 }
 
-int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out, struct error *err)
+enum err expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out)
 {
     struct merge_patch p;
 
@@ -40,20 +36,20 @@ int expand_write_node_pending(const struct claim *c, struct timestamp now, struc
                             now);
     resize_patch_status(out, RESIZE_NODE_PENDING);
     buf_add_char(out, '}');
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
-int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err)
+enum err expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out)
 {
     struct merge_patch p;
 
     merge_patch_begin(&p, out, &c->obj);
     merge_patch_annotation(&p, ANN_RESIZER, resizer);
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
-int expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
-                      struct buf *out, struct error *err)
+enum err expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
+                           struct buf *out)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
     struct merge_patch p;
@@ -67,14 +63,14 @@ int expand_write_size(const struct volume *v, const struct quantity *size, const
     buf_add_cstr(out, "{\"capacity\":{\"storage\":\"");
     quantity_format(size, out);
     buf_add_cstr(out, "\"}}");
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
-int expand_write_forgotten(const struct volume *v, struct buf *out, struct error *err)
+enum err expand_write_forgotten(const struct volume *v, struct buf *out)
 {
     struct merge_patch p;
 
     merge_patch_begin(&p, out, &v->obj);
     merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, NULL);
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }

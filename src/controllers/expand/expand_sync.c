@@ -17,8 +17,6 @@
 #include "machinery/resize_patch.h"
 #include "machinery/write.h"
 
-#define FIELD_MANAGER "berth-expand"
-
 struct expansion {
     TAILQ_ENTRY(expansion) link;
     struct expand *owner;
@@ -29,7 +27,7 @@ struct expansion {
     bool is_running; /* the plugin has not ended */
     uint64_t started_ns;
     struct quantity before; /* what the claim has */
-    struct client_call call;
+    struct api_write write;
     size_t key_len;
     char key[];
 };
@@ -39,7 +37,7 @@ struct expansion {
 void expansion_free(struct expansion *x)
 {
     TAILQ_REMOVE(&x->owner->expansions, x, link);
-    client_cancel(&x->call);
+    api_write_cancel(&x->write);
     if (x->is_running && x->plugin->cancel)
         x->plugin->cancel(&x->op);
     (void)object_unref(x->claim);
@@ -73,64 +71,66 @@ static struct timestamp now_of(const struct expansion *x)
 
 /* --- Writing --- */
 
-/* Sends the patch, if it could be written, of the claim's status, the claim or the volume. */
-static void patch(struct expansion *x, const struct object *o, const char *subresource, int r,
-                  const struct buf *body, const struct error *err, client_done_fn *done)
+static struct informer *cache_of(const struct expansion *x, const struct object *o)
 {
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = o->kind,
-                                .ns = o->ns[0] ? o->ns : NULL,
-                                .name = o->name,
-                                .subresource = subresource,
-                                .patch = CLIENT_PATCH_STRATEGIC,
-                                .body = buf_str(body),
-                                .field_manager = FIELD_MANAGER };
+    return o->kind->kind == KIND_CLAIM ? x->owner->claims : x->owner->volumes;
+}
 
-    if (r < 0)
-        fail(x, err);
-    else
-        client_send(x->owner->client, &x->call, &q, done, x);
+/* Of the claim's status, the claim or the volume. */
+static void patch(struct expansion *x, const struct object *o, const char *subresource, enum err failed,
+                  const struct buf *body, api_done_fn *done)
+{
+    struct api_write_options w = {
+        .api = x->owner->api,
+        .request = { .verb = CLIENT_PATCH, .subresource = subresource, .patch = CLIENT_PATCH_STRATEGIC },
+        .object = o,
+        .body = buf_str(body),
+        .failed = failed,
+        .step = API_STEP_RESIZE,
+        .informer = cache_of(x, o),
+        .done = done,
+        .ctx = x
+    };
+
+    api_write_start(&x->write, &w);
 }
 
 /* True when the write went well, and its answer is what is known now. Else the sync is over: overtaken by
  * another writer it begins anew. */
-static bool take_answer(struct expansion *x, const struct client_answer *a)
+static bool take_answer(struct expansion *x, enum api_outcome outcome, const struct client_answer *a)
 {
     struct object **place;
 
-    if (a->r == -ERR_NOT_FOUND) {
+    if (outcome == API_CONFLICT) {
+        end(x, SYNC_OVERTAKEN);
+    } else if (a->r == -ERR_NOT_FOUND) {
         end(x, SYNC_DONE);
-        return false;
+    } else if (outcome != API_DONE || !a->object) {
+        fail_told(x, &a->error);
+    } else {
+        place = a->object->kind->kind == KIND_CLAIM ? &x->claim : &x->volume;
+        (void)object_unref(*place);
+        *place = object_ref(a->object);
+        return true;
     }
-    if (a->r < 0 || !a->object) {
-        if (client_is_conflict(a))
-            end(x, SYNC_AGAIN);
-        else
-            fail_told(x, &a->error);
-        return false;
-    }
-    place = a->object->kind->kind == KIND_CLAIM ? &x->claim : &x->volume;
-    (void)object_unref(*place);
-    *place = object_ref(a->object);
-    informer_observe(a->object->kind->kind == KIND_CLAIM ? x->owner->claims : x->owner->volumes, a->object);
-    return true;
+    return false;
 }
 
-static void on_last_written(void *ctx, const struct client_answer *a)
+static void on_last_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expansion *x = ctx;
 
-    if (take_answer(x, a))
+    if (take_answer(x, outcome, a))
         end(x, SYNC_DONE);
 }
 
 /* --- (d) --- */
 
-static void on_done_written(void *ctx, const struct client_answer *a)
+static void on_done_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expansion *x = ctx;
 
-    if (!take_answer(x, a))
+    if (!take_answer(x, outcome, a))
         return;
     log_info("claim expanded", LOG_STR("claim", x->key));
     recorder_event(x->owner->recorder, x->claim, EVENT_NORMAL, "VolumeResizeSuccessful",
@@ -146,33 +146,35 @@ static bool needs_node(const struct expansion *x)
 static void write_node_pending(struct expansion *x)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error err;
-    int r = expand_write_node_pending(claim_of(x->claim), now_of(x), &body, &err);
 
-    patch(x, x->claim, "status", r, &body, &err, on_last_written);
+    patch(x, x->claim, "status", expand_write_node_pending(claim_of(x->claim), now_of(x), &body), &body,
+          on_last_written);
+}
+
+static void write_done(struct expansion *x, const struct quantity *size)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct error err;
+    int r = resize_write_done(claim_of(x->claim), size, &body, &err);
+
+    patch(x, x->claim, "status", (enum err) - r, &body, on_done_written);
 }
 
 static void write_end(struct expansion *x)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error err;
-    int r;
-
-    if (needs_node(x)) {
+    if (needs_node(x))
         write_node_pending(x);
-        return;
-    }
-    r = resize_write_done(claim_of(x->claim), &x->op.size, &body, &err);
-    patch(x, x->claim, "status", r, &body, &err, on_done_written);
+    else
+        write_done(x, &x->op.size);
 }
 
 /* --- (c) --- */
 
-static void on_size_written(void *ctx, const struct client_answer *a)
+static void on_size_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expansion *x = ctx;
 
-    if (take_answer(x, a))
+    if (take_answer(x, outcome, a))
         write_end(x);
 }
 
@@ -183,15 +185,14 @@ static void write_size(struct expansion *x)
     const struct volume *v = volume_of(x->volume);
     bool keeps = needs_node(x) && !object_annotation(x->volume, ANN_PRE_RESIZE_CAPACITY);
     bool grows = quantity_cmp(&v->capacity, &x->op.size) < 0;
-    struct error err;
-    int r;
+    enum err failed;
 
     if (!keeps && !grows) {
         write_end(x);
         return;
     }
-    r = expand_write_size(v, grows ? &x->op.size : &v->capacity, keeps ? &x->before : NULL, &body, &err);
-    patch(x, x->volume, NULL, r, &body, &err, on_size_written);
+    failed = expand_write_size(v, grows ? &x->op.size : &v->capacity, keeps ? &x->before : NULL, &body);
+    patch(x, x->volume, NULL, failed, &body, on_size_written);
 }
 
 /* --- (b) --- */
@@ -234,24 +235,24 @@ static void run_plugin(struct expansion *x)
 
 /* --- (a) --- */
 
-static void on_begun_written(void *ctx, const struct client_answer *a)
+static void on_begun_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expansion *x = ctx;
 
-    if (take_answer(x, a))
+    if (take_answer(x, outcome, a))
         run_plugin(x);
 }
 
 static void begin(struct expansion *x, const struct quantity *to)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error err;
-    int r = expand_write_begun(claim_of(x->claim), x->plugin->name, to, now_of(x), &body, &err);
+    const struct claim *c = claim_of(x->claim);
 
-    if (r == 0)
+    if (expand_is_begun(c, x->plugin->name, to))
         run_plugin(x);
     else
-        patch(x, x->claim, "status", r, &body, &err, on_begun_written);
+        patch(x, x->claim, "status", expand_write_begun(c, x->plugin->name, to, now_of(x), &body), &body,
+              on_begun_written);
 }
 
 /* --- What the volume says --- */
@@ -261,8 +262,6 @@ static void hand_to_driver(struct expansion *x)
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
     const char *plugin = migration_plugin(volume_of(x->volume)->source.kind);
     const char *driver = migration_driver(plugin);
-    struct error err;
-    int r;
 
     recorder_event(x->owner->recorder, x->claim, EVENT_NORMAL, "ExternalExpanding",
                    "CSI migration enabled for %s; waiting for external resizer to expand the pvc", plugin);
@@ -270,8 +269,7 @@ static void hand_to_driver(struct expansion *x)
         end(x, SYNC_DONE);
         return;
     }
-    r = expand_write_resizer(claim_of(x->claim), driver, &body, &err);
-    patch(x, x->claim, NULL, r, &body, &err, on_last_written);
+    patch(x, x->claim, NULL, expand_write_resizer(claim_of(x->claim), driver, &body), &body, on_last_written);
 }
 
 static void leave_to_others(struct expansion *x, bool is_doubtful)
@@ -281,22 +279,11 @@ static void leave_to_others(struct expansion *x, bool is_doubtful)
     end(x, SYNC_DONE);
 }
 
-static void follow(struct expansion *x, const struct quantity *size)
-{
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error err;
-    int r = resize_write_done(claim_of(x->claim), size, &body, &err);
-
-    patch(x, x->claim, "status", r, &body, &err, on_done_written);
-}
-
 static void forget_size(struct expansion *x)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error err;
-    int r = expand_write_forgotten(volume_of(x->volume), &body, &err);
 
-    patch(x, x->volume, NULL, r, &body, &err, on_last_written);
+    patch(x, x->volume, NULL, expand_write_forgotten(volume_of(x->volume), &body), &body, on_last_written);
 }
 
 static void act(struct expansion *x)
@@ -321,7 +308,7 @@ static void act(struct expansion *x)
         leave_to_others(x, d.is_doubtful);
         break;
     case EXPAND_FOLLOW:
-        follow(x, &d.to);
+        write_done(x, &d.to);
         break;
     case EXPAND_FORGET_SIZE:
         forget_size(x);
@@ -337,12 +324,13 @@ static void act(struct expansion *x)
 
 /* --- The sync --- */
 
-static void on_volume(void *ctx, const struct client_answer *a)
+static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct expansion *x = ctx;
-    struct error err = a->error;
+    struct error err;
 
-    if (a->r < 0) {
+    if (outcome != API_DONE) {
+        err = a->error;
         (void)error_wrap(&err, "failed to get PV \"%s\"", claim_of(x->claim)->volume_name);
         fail(x, &err);
         return;
@@ -364,7 +352,6 @@ enum sync_result expand_sync(void *ctx, struct str key)
 {
     struct expand *e = ctx;
     const struct object *o = informer_get_key(e->claims, key);
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME) };
     struct expansion *x;
 
     if (!o || is_quiet(e, claim_of(o)))
@@ -378,7 +365,6 @@ enum sync_result expand_sync(void *ctx, struct str key)
     x->key_len = key.len;
     memcpy(x->key, key.s, key.len);
     TAILQ_INSERT_TAIL(&e->expansions, x, link);
-    q.name = claim_of(o)->volume_name;
-    client_send(e->client, &x->call, &q, on_volume, x);
+    api_read(&x->write, &e->api, KIND_VOLUME, "", claim_of(o)->volume_name, on_volume, x);
     return SYNC_LATER;
 }

@@ -197,11 +197,11 @@ static const struct job_type clean_type = { "cleaning of a volume", clean_run, c
 static void cleaning_free(struct cleaning *c)
 {
     LIST_REMOVE(c, link);
-    last_look_cancel(&c->look);
     c->job = job_drop(c->job);
-    client_cancel(&c->call);
+    api_write_cancel(&c->write);
     timer_disarm(&c->timer);
     (void)object_unref(c->volume);
+    (void)object_unref(c->fresh);
     free(c);
 }
 
@@ -254,12 +254,12 @@ static void cleaning_fail(struct cleaning *c, const struct error *err)
     log_warn("volume not cleaned", LOG_STR("volume", c->volume->name), LOG_ERR(err));
 }
 
-static void on_deleted(void *ctx, const struct client_answer *a)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct cleaning *c = ctx;
     struct local *l = c->local;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND && !client_is_conflict(a)) {
+    if (!api_went_well(outcome)) {
         cleaning_fail(c, &a->error); /* erasing it again harms nobody */
         return;
     }
@@ -272,9 +272,11 @@ static void on_deleted(void *ctx, const struct client_answer *a)
 static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct cleaning *c = ctx;
-    struct client_request q = {
-        .verb = CLIENT_DELETE, .kind = c->volume->kind, .name = c->volume->name, .if_uid = c->volume->uid
-    };
+    struct api_write_options w = { .api = c->local->api,
+                                   .request = { .verb = CLIENT_DELETE },
+                                   .object = c->volume,
+                                   .done = on_deleted,
+                                   .ctx = c };
 
     (void)j;
     c->job = NULL;
@@ -285,7 +287,7 @@ static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
         cleaning_fail(c, err);
         return;
     }
-    client_send(c->local->o.part.client, &c->call, &q, on_deleted, c);
+    api_write_start(&c->write, &w);
 }
 
 /* --- How far a wipe is --- */
@@ -391,23 +393,14 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
     job_begin(&j->job, l->o.pool, on_cleaned, c);
 }
 
-static void on_looked(void *ctx, const struct volume *v, const struct error *err)
+static void begin_cleaning(struct cleaning *c, const struct volume *v)
 {
-    struct cleaning *c = ctx;
-    const struct local_class *k = v ? local_class_of(c->local, v->class) : NULL;
+    const struct local_class *k = local_class_of(c->local, v->class);
     struct reclaim_rules rules = { c->local->o.dirs, c->local->o.node_name };
     struct host_guard *guard = NULL;
     struct error failed;
     int r;
 
-    if (v && !local_owns(c->local, v)) {
-        cleaning_free(c);
-        return;
-    }
-    if (!v) {
-        cleaning_fail(c, err);
-        return;
-    }
     if (!k)
         r = error_set(&failed, ERR_NOT_FOUND, "class \"%s\" is not in storageClassMap", v->class);
     else
@@ -419,6 +412,38 @@ static void on_looked(void *ctx, const struct volume *v, const struct error *err
     recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
                    "Error cleaning PV \"%s\": %s", c->volume->name, failed.msg);
     cleaning_fail(c, &failed);
+}
+
+/* The last look (plugins/reclaim_guard.h): the claim … */
+static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct cleaning *c = ctx;
+    struct error err;
+
+    (void)outcome;
+    if (reclaim_check_claim(a, volume_of(c->fresh), &err) < 0)
+        cleaning_fail(c, &err);
+    else if (local_owns(c->local, volume_of(c->fresh)))
+        begin_cleaning(c, volume_of(c->fresh));
+    else
+        cleaning_free(c);
+}
+
+/* … after the volume. */
+static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct cleaning *c = ctx;
+    struct error err;
+
+    (void)outcome;
+    if (reclaim_check_volume(a, c->volume, &err) < 0) {
+        cleaning_fail(c, &err);
+        return;
+    }
+    (void)object_unref(c->fresh);
+    c->fresh = object_ref(a->object);
+    api_read(&c->write, &c->local->api, KIND_CLAIM, volume_of(c->fresh)->claim.ns,
+             volume_of(c->fresh)->claim.name, on_claim, c);
 }
 
 static void begin(struct local *l, const struct volume *v)
@@ -439,8 +464,7 @@ static void begin(struct local *l, const struct volume *v)
     (void)object_unref(c->volume);
     c->volume = object_ref(&v->obj);
     c->is_running = true;
-    c->look = (struct last_look){ .done = on_looked, .ctx = c };
-    last_look_begin(&c->look, l->o.part.client, v);
+    api_read(&c->write, &l->api, KIND_VOLUME, "", v->obj.name, on_volume, c);
 }
 
 static void forget_gone(struct local *l)
@@ -472,7 +496,7 @@ void local_clean_all(struct local *l)
         else if (v->reclaim != RECLAIM_DELETE)
             recorder_event(l->recorder, o, EVENT_WARNING, "VolumeUnknownReclaimPolicy",
                            "Volume has unrecognized PersistentVolumeReclaimPolicy");
-        else if (volume_is_to_go(v))
+        else if (reclaim_is_to_go(v))
             begin(l, v);
     }
 }

@@ -170,15 +170,14 @@ static int write_volume(const struct local *l, const struct node *n, const struc
 
 static void create_next(void *ctx);
 
-static void on_created(void *ctx, const struct client_answer *a)
+static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct local *l = ctx;
 
-    if (a->r == 0 && a->object) {
-        informer_observe(l->volumes, a->object);
+    if (outcome == API_DONE && a->object) {
         log_info("local volume created", LOG_STR("volume", a->object->name),
                  LOG_STR("path", volume_of(a->object)->source.local->path));
-    } else if (a->error.code != ERR_EXISTS) {
+    } else if (a->r != -ERR_EXISTS) {
         log_warn("local volume not created", LOG_ERR(&a->error));
     }
     create_next(l);
@@ -214,11 +213,15 @@ enum reclaim_policy local_policy_of(const struct local *l, const struct local_cl
 static bool create(struct local *l, const struct node *n, const struct found *f)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(LOCAL_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = kind_info(KIND_VOLUME),
-                                .field_manager = LOCAL_FIELD_MANAGER };
     enum reclaim_policy policy = local_policy_of(l, f->class);
     char name[LOCAL_NAME_BYTES];
+    struct api_write_options w = {
+        .api = l->api,
+        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = name },
+        .informer = l->volumes,
+        .done = on_created,
+        .ctx = l
+    };
     struct error err;
 
     local_volume_name(f->name, n->obj.name, f->class->name, name);
@@ -229,8 +232,8 @@ static bool create(struct local *l, const struct node *n, const struct found *f)
         log_warn("local volume not created", LOG_STR("volume", name), LOG_ERR(&err));
         return false;
     }
-    q.body = buf_str(&body);
-    client_send(l->o.part.client, &l->call, &q, on_created, l);
+    w.body = buf_str(&body);
+    api_write_start(&l->write, &w);
     return true;
 }
 
@@ -337,7 +340,7 @@ static void pass(void *ctx)
     struct local *l = ctx;
     struct scan *s;
 
-    assert(!l->scan && !client_call_is_active(&l->call));
+    assert(!l->scan && !api_write_is_active(&l->write));
     l->is_awake = false;
     l->is_dirty = false;
     watch_again(l); /* before anything is looked at */
@@ -357,7 +360,7 @@ static void pass(void *ctx)
 
 void local_wake(struct local *l)
 {
-    if (l->scan || client_call_is_active(&l->call)) {
+    if (l->scan || api_write_is_active(&l->write)) {
         l->is_dirty = true; /* at the end of the pass */
     } else if (!l->is_awake) {
         l->is_awake = true;
@@ -434,9 +437,9 @@ static int local_open(struct local *l, struct error *err)
     if (!l->nodes)
         return -(int)err->code;
     rng_init(&l->rng, part_seed(&l->o.part, "local-volume-provisioner"));
-    l->api = (struct api){
-        .client = l->o.part.client, .loop = l->o.part.loop, .manager = LOCAL_FIELD_MANAGER, .rng = &l->rng
-    };
+    if (part_api(&l->o.part, LOCAL_FIELD_MANAGER, &l->api, err) < 0)
+        return -(int)err->code;
+    l->api.rng = &l->rng;
     l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
     if (!l->watches)
@@ -485,7 +488,7 @@ struct local *local_free(struct local *l)
     if (l->wipes)
         metric_set_collector(l->wipes, NULL, NULL);
     timer_disarm(&l->timer);
-    client_cancel(&l->call);
+    api_write_cancel(&l->write);
     api_write_cancel(&l->untaint);
     l->scan = job_drop(l->scan);
     local_drop_cleanings(l);

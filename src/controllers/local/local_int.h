@@ -10,7 +10,6 @@
 #include "base/pace.h"
 #include "base/rng.h"
 #include "base/vec.h"
-#include "controllers/last_look.h"
 #include "controllers/local/local.h"
 #include "host/disk.h"
 #include "host/files.h"
@@ -105,9 +104,9 @@ struct cleaning {
     LIST_ENTRY(cleaning) link;
     struct local *local;
     struct object *volume;
-    struct last_look look;
+    struct object *fresh; /* the same as the server has it, before it is cleaned */
     struct job *job;
-    struct client_call call;
+    struct api_write write;
     struct timer timer; /* tells how far it is */
     unsigned tells;
     struct pace pace; /* since it was first told */
@@ -149,7 +148,7 @@ struct local {
     size_t finds_at;              /* first that has not been looked at */
     VEC(struct object *) revised; /* volumes of this node, and the */
     size_t revised_at;            /* first that has not been looked at */
-    struct client_call call;      /* of the volume that is being created, changed or deleted */
+    struct api_write write;       /* of the volume that is being created, changed or deleted */
     struct revision revision;     /* what that change is, while revise.c makes it */
     struct dirwatch **watches;    /* a class each; NULL: not watched now */
     struct mount_watch *mounts;

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "api/node_selector.h"
-#include "api/uid.h"
 #include "base/die.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
@@ -152,8 +151,8 @@ static void write_size(uint64_t bytes, struct buf *out)
     quantity_format(&size, out);
 }
 
-static int write_patch(const struct local *l, const struct volume *v, const struct revision *r,
-                       struct buf *body, struct error *err)
+static enum err write_patch(const struct local *l, const struct volume *v, const struct revision *r,
+                            struct buf *body)
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
     struct merge_patch p;
@@ -172,7 +171,7 @@ static int write_patch(const struct local *l, const struct volume *v, const stru
         merge_patch_member(&p, "spec");
         buf_addf(body, "{\"capacity\":{\"storage\":\"%s\"}}", buf_cstr(&size));
     }
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
 static void report_resize(struct local *l, const struct volume *v, const struct revision *r)
@@ -216,19 +215,17 @@ static void report(struct local *l, const struct volume *v, const struct revisio
 
 static void revise_next(struct local *l);
 
-static void on_revised(void *ctx, const struct client_answer *a)
+static void on_revised(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct local *l = ctx;
     struct object *volume = TAKE(l->revision.volume);
 
-    if (a->r == 0) {
-        if (a->object)
-            informer_observe(l->volumes, a->object);
+    if (outcome == API_DONE) {
         report(l, volume_of(volume), &l->revision);
         l->is_dirty |= l->revision.is_adopted; /* it may be one to clean */
-    } else if (client_is_conflict(a)) {
+    } else if (outcome == API_CONFLICT) {
         l->is_dirty = true;
-    } else if (a->error.code != ERR_NOT_FOUND) {
+    } else if (!api_went_well(outcome) && a->r != -ERR_NOT_FOUND) {
         log_warn("local volume not changed", LOG_STR("volume", volume->name), LOG_ERR(&a->error));
     }
     (void)object_unref(volume);
@@ -239,31 +236,25 @@ static void on_revised(void *ctx, const struct client_answer *a)
 static bool revise(struct local *l, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(LOCAL_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = v->obj.kind,
-                                .name = v->obj.name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = LOCAL_FIELD_MANAGER };
-    char version[RESOURCE_VERSION_BYTES];
-    struct error err;
+    struct api_write_options w = { .api = l->api,
+                                   .request = { .verb = CLIENT_PATCH },
+                                   .object = &v->obj,
+                                   .step = API_STEP_DISK,
+                                   .informer = l->volumes,
+                                   .done = on_revised,
+                                   .ctx = l };
 
     if (!decide(l, v, &l->revision))
         return false;
     if (l->revision.is_withdrawn) {
-        resource_version_format(v->obj.revision, version);
-        q = (struct client_request){ .verb = CLIENT_DELETE,
-                                     .kind = v->obj.kind,
-                                     .name = v->obj.name,
-                                     .if_uid = v->obj.uid,
-                                     .if_version = version };
-    } else if (write_patch(l, v, &l->revision, &body, &err) < 0) {
-        log_warn("local volume not changed", LOG_STR("volume", v->obj.name), LOG_ERR(&err));
-        return false;
+        w.request.verb = CLIENT_DELETE;
+        w.is_exact = true;
     } else {
-        q.body = buf_str(&body);
+        w.failed = write_patch(l, v, &l->revision, &body);
+        w.body = buf_str(&body);
     }
     l->revision.volume = object_ref(&v->obj);
-    client_send(l->o.part.client, &l->call, &q, on_revised, l);
+    api_write_start(&l->write, &w);
     return true;
 }
 

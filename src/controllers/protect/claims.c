@@ -127,6 +127,7 @@ static enum sync_result set_condition(struct claim_guard *g, struct str key, con
     struct api_write_options w = {
         .request = { .verb = CLIENT_PATCH, .subresource = "status", .patch = CLIENT_PATCH_STRATEGIC },
         .object = o,
+        .step = API_STEP_CONDITION,
         .informer = g->claims
     };
     struct merge_patch p;

@@ -21,10 +21,10 @@ int guard_controller(const struct part_options *o, const char *queue, const char
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
                                     .sync = sync,
                                     .ctx = ctx,
-                                    .api = { .client = o->client, .loop = o->loop, .manager = manager },
                                     .in_flight_max = in_flight_max };
+    int r = part_api(o, manager, &c.api, err);
 
-    return controller_new(&c, ret, err);
+    return r < 0 ? r : controller_new(&c, ret, err);
 }
 
 int protect_new(const struct part_options *o, struct protect **ret, struct error *err)

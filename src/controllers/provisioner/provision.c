@@ -186,13 +186,11 @@ static void warn(struct provisioner_op *x, const struct error *err)
     log_warn("volume not provisioned", LOG_STR("claim", x->key), LOG_ERR(err));
 }
 
-static void on_node_given_back(void *ctx, const struct client_answer *a)
+static void on_node_given_back(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
-    if (a->r == 0 && a->object)
-        informer_observe(x->provisioner->claims_cache, a->object);
-    if (a->r == 0 || a->error.code == ERR_NOT_FOUND)
+    if (outcome == API_DONE || a->r == -ERR_NOT_FOUND)
         provisioner_op_end(x); /* the scheduler's next choice brings it back */
     else
         op_failed(x, &a->error);
@@ -203,14 +201,14 @@ static void give_back_node(struct provisioner_op *x, const struct error *why)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     const struct object *c = informer_get_key(x->provisioner->claims_cache, str_of(x->key));
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = x->about->kind,
-                                .ns = x->about->ns,
-                                .name = x->about->name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = PROVISIONER_FIELD_MANAGER };
+    struct api_write_options w = { .api = x->provisioner->api,
+                                   .request = { .verb = CLIENT_PATCH },
+                                   .object = c,
+                                   .step = API_STEP_SELECTED_NODE,
+                                   .informer = x->provisioner->claims_cache,
+                                   .done = on_node_given_back,
+                                   .ctx = x };
     struct merge_patch p;
-    struct error err;
 
     if (!c || strcmp(c->uid, x->about->uid) != 0 || !object_annotation(c, ANN_SELECTED_NODE)) {
         op_failed(x, why);
@@ -218,12 +216,9 @@ static void give_back_node(struct provisioner_op *x, const struct error *why)
     }
     merge_patch_begin(&p, &body, c);
     merge_patch_annotation(&p, ANN_SELECTED_NODE, NULL);
-    if (merge_patch_end(&p, &err) < 0) {
-        op_failed(x, &err);
-        return;
-    }
-    q.body = buf_str(&body);
-    client_send(x->provisioner->o.part.client, &x->call, &q, on_node_given_back, x);
+    w.failed = merge_patch_finish(&p);
+    w.body = buf_str(&body);
+    api_write_start(&x->write, &w);
 }
 
 /* Another try will fare no better. */
@@ -311,13 +306,13 @@ static void clean_up(struct provisioner_op *x)
 }
 
 /* One of the failures may have been a lost answer: without knowing, nothing is removed. */
-static void on_last_try(void *ctx, const struct client_answer *a)
+static void on_last_try(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
-    if (a->r == 0) {
+    if (outcome == API_DONE) {
         op_saved(x);
-    } else if (a->error.code == ERR_NOT_FOUND) {
+    } else if (a->r == -ERR_NOT_FOUND) {
         clean_up(x);
     } else {
         timer_init(&x->timer, x->provisioner->o.part.loop, give_up_saving, x);
@@ -328,18 +323,15 @@ static void on_last_try(void *ctx, const struct client_answer *a)
 static void give_up_saving(void *ctx)
 {
     struct provisioner_op *x = ctx;
-    struct client_request q = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME), .name = x->name };
 
-    client_send(x->provisioner->o.part.client, &x->call, &q, on_last_try, x);
+    api_read(&x->write, &x->provisioner->api, KIND_VOLUME, "", x->name, on_last_try, x);
 }
 
-static void on_saved(void *ctx, const struct client_answer *a)
+static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
-    if (a->r == 0 && a->object)
-        informer_observe(x->provisioner->volumes_cache, a->object);
-    if (a->r == 0 || a->error.code == ERR_EXISTS) {
+    if (outcome == API_DONE || a->r == -ERR_EXISTS) {
         op_saved(x);
         return;
     }
@@ -355,12 +347,16 @@ static void on_saved(void *ctx, const struct client_answer *a)
 static void save(void *ctx)
 {
     struct provisioner_op *x = ctx;
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = kind_info(KIND_VOLUME),
-                                .body = buf_str(&x->body),
-                                .field_manager = PROVISIONER_FIELD_MANAGER };
+    struct api_write_options w = {
+        .api = x->provisioner->api,
+        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = x->name },
+        .body = buf_str(&x->body),
+        .informer = x->provisioner->volumes_cache,
+        .done = on_saved,
+        .ctx = x
+    };
 
-    client_send(x->provisioner->o.part.client, &x->call, &q, on_saved, x);
+    api_write_start(&x->write, &w);
 }
 
 /* --- Making --- */

@@ -43,8 +43,8 @@ static void op_free(struct provisioner_op *x)
     LIST_REMOVE(x, link);
     x->job = job_drop(x->job);
     timer_disarm(&x->timer);
-    client_cancel(&x->call);
-    last_look_cancel(&x->look);
+    api_write_cancel(&x->write);
+    (void)object_unref(x->fresh);
     (void)object_unref(x->about);
     (void)object_unref(x->class);
     (void)object_unref(x->node);
@@ -175,7 +175,9 @@ static int provisioner_open(struct provisioner *p, struct error *err)
     p->nodes = p->classes ? informers_get(all, KIND_NODE, err) : NULL;
     if (!p->nodes)
         return -(int)err->code;
-    r = part_recorder(&p->o.part, p->o.name, &p->recorder, err);
+    r = part_api(&p->o.part, PROVISIONER_FIELD_MANAGER, &p->api, err);
+    if (r == 0)
+        r = part_recorder(&p->o.part, p->o.name, &p->recorder, err);
     if (r == 0)
         r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
     if (r == 0)
@@ -191,6 +193,8 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     if (!p)
         return error_no_memory(err);
     p->o = *o;
+    p->api =
+        (struct api){ .client = o->part.client, .loop = o->part.loop, .manager = PROVISIONER_FIELD_MANAGER };
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
     r = provisioner_open(p, err);

@@ -4,9 +4,9 @@
 
 #include <sys/queue.h>
 
-#include "controllers/last_look.h"
 #include "controllers/provisioner/provisioner.h"
 #include "io/job.h"
+#include "machinery/write.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
 #define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)
@@ -23,8 +23,8 @@ struct provisioner_op {
     struct object *about; /* the claim or the volume that it began with */
     struct object *class; /* NULL for none */
     struct object *node;
-    struct client_call call;
-    struct last_look look;
+    struct object *fresh; /* the volume to be deleted, as the server has it */
+    struct api_write write;
     struct job *job;
     struct timer timer;
     struct buf body; /* of the volume to be made */
@@ -45,6 +45,7 @@ struct provisioner {
     struct informer_handler claims_handler, volumes_handler;
     struct controller *claims, *volumes;
     struct recorder *recorder;
+    struct api api;
     LIST_HEAD(, provisioner_op) ops;
     LIST_HEAD(, in_progress) in_progress; /* few */
 };

@@ -66,7 +66,7 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
 
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
 {
-    return volume_is_to_go(v) && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, p->o.name);
+    return reclaim_is_to_go(v) && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, p->o.name);
 }
 
 static void op_failed(struct provisioner_op *x, const struct error *err)
@@ -82,11 +82,11 @@ static void op_warn(struct provisioner_op *x, const struct error *err)
     op_failed(x, err);
 }
 
-static void on_deleted(void *ctx, const struct client_answer *a)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
-    if (a->r < 0 && a->error.code != ERR_NOT_FOUND && !client_is_conflict(a)) {
+    if (!api_went_well(outcome)) {
         op_failed(x, &a->error);
         return;
     }
@@ -98,9 +98,11 @@ static void on_deleted(void *ctx, const struct client_answer *a)
 static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct provisioner_op *x = ctx;
-    struct client_request q = {
-        .verb = CLIENT_DELETE, .kind = x->about->kind, .name = x->about->name, .if_uid = x->about->uid
-    };
+    struct api_write_options w = { .api = x->provisioner->api,
+                                   .request = { .verb = CLIENT_DELETE },
+                                   .object = x->about,
+                                   .done = on_deleted,
+                                   .ctx = x };
 
     (void)j;
     x->job = NULL;
@@ -109,19 +111,39 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
     else if (r < 0)
         op_warn(x, err);
     else
-        client_send(x->provisioner->o.part.client, &x->call, &q, on_deleted, x);
+        api_write_start(&x->write, &w);
 }
 
-static void on_looked(void *ctx, const struct volume *v, const struct error *err)
+/* The last look (plugins/reclaim_guard.h): the claim … */
+static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
+    const struct volume *v = volume_of(x->fresh);
+    struct error err;
 
-    if (v && provisioner_may_delete(x->provisioner, v))
-        provisioner_begin_removal(x, &v->obj, on_removed);
-    else if (v)
-        provisioner_op_end(x); /* not ours any more */
+    (void)outcome;
+    if (reclaim_check_claim(a, v, &err) < 0)
+        op_failed(x, &err);
+    else if (provisioner_may_delete(x->provisioner, v))
+        provisioner_begin_removal(x, x->fresh, on_removed);
     else
-        op_failed(x, err);
+        provisioner_op_end(x); /* not ours any more */
+}
+
+/* … after the volume. */
+static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct provisioner_op *x = ctx;
+    struct error err;
+
+    (void)outcome;
+    if (reclaim_check_volume(a, x->about, &err) < 0) {
+        op_failed(x, &err);
+        return;
+    }
+    x->fresh = object_ref(a->object);
+    api_read(&x->write, &x->provisioner->api, KIND_CLAIM, volume_of(x->fresh)->claim.ns,
+             volume_of(x->fresh)->claim.name, on_claim, x);
 }
 
 enum sync_result provisioner_sync_volume(void *ctx, struct str key)
@@ -133,8 +155,6 @@ enum sync_result provisioner_sync_volume(void *ctx, struct str key)
     if (!o || !provisioner_may_delete(p, volume_of(o)))
         return SYNC_DONE;
     x = provisioner_op_new(p, p->volumes, key, o);
-    x->look.done = on_looked;
-    x->look.ctx = x;
-    last_look_begin(&x->look, p->o.part.client, volume_of(o));
+    api_read(&x->write, &p->api, KIND_VOLUME, "", o->name, on_volume, x);
     return SYNC_LATER;
 }

@@ -100,7 +100,7 @@ static int csi_block_stage(const struct volume_plugin *self, const struct volume
         return r;
     m.staging_target_path = path;
     r = csi_call(&c, CSI_NODE_STAGE, &m.base, NULL, err);
-    if (r < 0 && !csi_is_uncertain(r))
+    if (r < 0 && r != -ERR_UNCERTAIN)
         (void)host_remove_empty_dir(path, &ignored); /* the call's failure is told */
     return r;
 }

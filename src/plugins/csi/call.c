@@ -1,13 +1,10 @@
-/* One call of a driver: the message out, gRPC, the message in.
- *
- * What a driver answers is unpacked within a ceiling: a few bytes on the wire can stand for a struct each. */
+/* One call of a driver: the message out, gRPC, the message in. */
 #include "plugins/csi/csi_int.h"
 
 #include <assert.h>
 
-#include "plugins/csi/grpc.h"
-
-#define UNPACKED_BYTES_MAX ((size_t)64 << 20)
+/* Of an answer that is unpacked on the loop. */
+#define LOOP_ANSWER_BYTES_MAX ((size_t)64 << 10)
 
 static const struct {
     const char *path;
@@ -35,7 +32,7 @@ int csi_conn_of(const struct volume_plugin *self, const struct volume_env *env, 
                 struct csi_conn *ret, struct error *err)
 {
     const struct csi_plugin *p = CONTAINER_OF((uintptr_t)self, const struct csi_plugin, plugin);
-    struct csi_conn c = { .limit_ns = CSI_CALL_LIMIT_NS, .stop = env->stop };
+    struct csi_conn c = { .rpc = p->rpc, .limit_ns = CSI_CALL_LIMIT_NS, .stop = env->stop };
     int r = csi_drivers_find(p->drivers, driver, &c.endpoint, err);
 
     if (r == 0)
@@ -49,65 +46,43 @@ int csi_transient(struct error *err)
     return -ERR_UNAVAILABLE;
 }
 
-/* --- Bounded unpacking --- */
-
-struct allowance {
-    size_t left;
-};
-
-static void *bounded_alloc(void *ctx, size_t size)
-{
-    struct allowance *a = ctx;
-
-    if (size > a->left)
-        return NULL;
-    a->left -= size;
-    return malloc(size ? size : 1);
-}
-
-static void bounded_free(void *ctx, void *memory)
-{
-    (void)ctx; /* what was given is not given again: a bound on all of it */
-    free(memory);
-}
-
 int csi_answer_read(enum csi_method m, struct str text, ProtobufCMessage **ret, struct error *err)
 {
-    struct allowance a = { UNPACKED_BYTES_MAX };
-    ProtobufCAllocator allocator = { bounded_alloc, bounded_free, &a };
-    ProtobufCMessage *answer =
-        protobuf_c_message_unpack(methods[m].answer, &allocator, text.len, (const uint8_t *)text.s);
+    ProtobufCMessage *answer = rpc_message_read(methods[m].answer, text);
 
     if (!answer)
-        return error_set(err, ERR_TIMEOUT, "the answer to %s cannot be read", methods[m].path);
+        return error_set(err, ERR_UNCERTAIN, "the answer to %s cannot be read", methods[m].path);
     *ret = answer;
     return 0;
 }
 
-/* The C library's own: what the ceiling counted was malloc()ed too. */
-void csi_message_free(ProtobufCMessage **m)
+int csi_call_start(struct rpc_client *rpc, enum csi_method m, const char *socket, uint64_t limit_ns,
+                   const ProtobufCMessage *request, struct rpc_call *c, struct error *err)
 {
-    if (*m)
-        protobuf_c_message_free_unpacked(*m, NULL);
-    *m = NULL;
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
+    int r = rpc_message_pack(request, &out, err);
+    const struct rpc_request q = { .socket = socket,
+                                   .method = methods[m].path,
+                                   .message = buf_str(&out),
+                                   .limit_ns = limit_ns,
+                                   .answer_bytes_max = LOOP_ANSWER_BYTES_MAX };
+
+    return r < 0 ? r : rpc_call_start(rpc, &q, c, err);
 }
 
-/* --- Calls --- */
-
-int csi_call(const struct csi_conn *c, enum csi_method m, const ProtobufCMessage *request,
-             ProtobufCMessage **ret, struct error *err)
+int csi_call(struct csi_conn *c, enum csi_method m, const ProtobufCMessage *request, ProtobufCMessage **ret,
+             struct error *err)
 {
-    const struct grpc_call call = { c->endpoint.socket, methods[m].path, c->limit_ns, c->stop };
-    _cleanup_(csi_message_free) ProtobufCMessage *answer = NULL;
-    _cleanup_(buf_done_p) struct buf out = BUF_INIT(GRPC_MESSAGE_BYTES_MAX), in = BUF_INIT(0);
-    size_t len = protobuf_c_message_get_packed_size(request);
-    char *data = buf_grow(&out, len);
-    int r = buf_check(&out, "a request", err);
+    _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(RPC_MESSAGE_BYTES_MAX), in = BUF_INIT(0);
+    int r = rpc_message_pack(request, &out, err);
+    const struct rpc_request q = { .socket = c->endpoint.socket,
+                                   .method = methods[m].path,
+                                   .message = buf_str(&out),
+                                   .limit_ns = c->limit_ns };
 
-    if (r < 0)
-        return r;
-    (void)protobuf_c_message_pack(request, (uint8_t *)data);
-    r = grpc_call(&call, buf_str(&out), &in, err);
+    if (r == 0)
+        r = rpc_wait(c->rpc, &q, c->stop, &in, &c->code, err);
     if (r == 0)
         r = csi_answer_read(m, buf_str(&in), &answer, err);
     if (r == 0 && ret)
@@ -115,10 +90,10 @@ int csi_call(const struct csi_conn *c, enum csi_method m, const ProtobufCMessage
     return r;
 }
 
-int csi_capabilities(const struct csi_conn *c, unsigned *ret, struct error *err)
+int csi_capabilities(struct csi_conn *c, unsigned *ret, struct error *err)
 {
     const Csi__V1__Nothing request = CSI__V1__NOTHING__INIT;
-    _cleanup_(csi_message_free) ProtobufCMessage *answer = NULL;
+    _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
     const Csi__V1__NodeGetCapabilitiesResponse *all;
     unsigned found = 0;
 

@@ -6,6 +6,7 @@
 #include <rpc/proto/registration.pb-c.h>
 
 #include "plugins/csi/plugin.h"
+#include "rpc/message.h"
 
 #define CSI_DIR_MODE 0750
 #define CSI_MEMORY_BYTES_MAX ((size_t)4 << 20) /* of one request's texts */
@@ -28,25 +29,30 @@ enum csi_method {
 
 struct csi_conn {
     struct csi_endpoint endpoint;
+    struct rpc_client *rpc;
     uint64_t limit_ns;
     const host_stop *stop;
+    enum rpc_code code; /* of the last call */
 };
 
 /* Finds the driver; connects nowhere yet. ERR_UNAVAILABLE: not registered. */
 int csi_conn_of(const struct volume_plugin *self, const struct volume_env *env, const char *driver,
                 struct csi_conn *ret, struct error *err);
 
-/* *ret: the answer, of the method's type, for csi_message_free(); ret NULL: of no interest. An answer that
- * cannot be read is ERR_TIMEOUT: it may have been done. */
-int csi_call(const struct csi_conn *c, enum csi_method m, const ProtobufCMessage *request,
-             ProtobufCMessage **ret, struct error *err);
-void csi_message_free(ProtobufCMessage **m);
-/* The answer's part of csi_call(): what a driver sent, as a message. Pure. */
+/* On a worker. *ret: the answer, of the method's type, for rpc_message_free(); ret NULL: of no interest. A
+ * call that may have taken effect, or may yet, is ERR_UNCERTAIN (rpc/rpc.h), as is an answer that cannot be
+ * read. */
+int csi_call(struct csi_conn *c, enum csi_method m, const ProtobufCMessage *request, ProtobufCMessage **ret,
+             struct error *err);
+/* On the loop: begins it; the answer is for csi_answer_read(). */
+int csi_call_start(struct rpc_client *rpc, enum csi_method m, const char *socket, uint64_t limit_ns,
+                   const ProtobufCMessage *request, struct rpc_call *c, struct error *err);
+/* What a driver sent, as a message. Pure. */
 int csi_answer_read(enum csi_method m, struct str text, ProtobufCMessage **ret, struct error *err);
 
 /* Bits 1 << CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__*. A failure is ERR_UNAVAILABLE: nothing has begun.
  */
-int csi_capabilities(const struct csi_conn *c, unsigned *ret, struct error *err);
+int csi_capabilities(struct csi_conn *c, unsigned *ret, struct error *err);
 static inline bool csi_can(unsigned capabilities, Csi__V1__NodeServiceCapability__RPC__Type type)
 {
     return capabilities >> type & 1;
@@ -54,12 +60,6 @@ static inline bool csi_can(unsigned capabilities, Csi__V1__NodeServiceCapability
 
 /* It never began: says so, and nothing else. */
 int csi_transient(struct error *err);
-/* True for a code that leaves it open what happened. */
-static inline bool csi_is_uncertain(int r)
-{
-    return r == -ERR_TIMEOUT || r == -ERR_CANCELLED;
-}
-
 /* --- Messages (messages.c): in the arena, whose failure is looked at before the call --- */
 
 struct csi_pairs {
@@ -97,8 +97,8 @@ Csi__V1__VolumeCapability *csi_capability_of(struct arena *a, const struct volum
 int csi_stage_message(struct arena *a, const struct volume_spec *s, const struct csi_request *q,
                       bool is_block, unsigned capabilities, Csi__V1__NodeStageVolumeRequest *m,
                       struct error *err);
-int csi_unstage(const struct csi_conn *c, const char *handle, const char *path, struct error *err);
-int csi_unpublish(const struct csi_conn *c, const char *handle, const char *target, struct error *err);
+int csi_unstage(struct csi_conn *c, const char *handle, const char *path, struct error *err);
+int csi_unpublish(struct csi_conn *c, const char *handle, const char *target, struct error *err);
 
 /* Who the pod is: CSI_POD_KEYS more (mount.c). */
 #define CSI_POD_KEYS 5

@@ -70,8 +70,8 @@ int csi_stage_message(struct arena *a, const struct volume_spec *s, const struct
     return arena_check(a, err);
 }
 
-static int stage(const struct csi_conn *c, const struct device_request *q,
-                 const Csi__V1__NodeStageVolumeRequest *m, struct error *err)
+static int stage(struct csi_conn *c, const struct device_request *q, const Csi__V1__NodeStageVolumeRequest *m,
+                 struct error *err)
 {
     const struct csi_source *source = spec_source(&q->spec).csi;
     const struct csi_data data = { .handle = source->handle,
@@ -85,7 +85,7 @@ static int stage(const struct csi_conn *c, const struct device_request *q,
     r = csi_data_write(dir, &data, err);
     if (r == 0)
         r = csi_call(c, CSI_NODE_STAGE, &m->base, NULL, err);
-    if (r < 0 && !csi_is_uncertain(r))
+    if (r < 0 && r != -ERR_UNCERTAIN)
         (void)csi_dir_remove(dir, GLOBAL_DIR, &ignored); /* the failure itself is told */
     return r;
 }
@@ -114,7 +114,7 @@ static int csi_mount(const struct volume_plugin *self, const struct volume_env *
     return stage(&c, q, &m, err);
 }
 
-int csi_unstage(const struct csi_conn *c, const char *handle, const char *path, struct error *err)
+int csi_unstage(struct csi_conn *c, const char *handle, const char *path, struct error *err)
 {
     Csi__V1__NodeUnstageVolumeRequest m;
 

@@ -8,16 +8,16 @@
 #define CAN(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 
 /* The driver's answer to an expansion is its last word, even when none came: the next try asks again. */
-static int expand_failure(int r, struct error *err)
+static int expand_failure(const struct csi_conn *c, int r, struct error *err)
 {
     if (r == -ERR_NOT_FOUND)
         err->code = ERR_INVALID; /* never at this size */
-    else if (r == -ERR_TIMEOUT)
-        err->code = ERR_IO;
+    else if (r == -ERR_UNCERTAIN)
+        err->code = c->code == RPC_CANCELLED ? ERR_CANCELLED : ERR_IO;
     return -(int)err->code;
 }
 
-static int expand(const struct csi_conn *c, const struct expand_request *q, unsigned capabilities,
+static int expand(struct csi_conn *c, const struct expand_request *q, unsigned capabilities,
                   struct error *err)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
@@ -46,7 +46,7 @@ static int expand(const struct csi_conn *c, const struct expand_request *q, unsi
     if (r < 0)
         return r;
     r = csi_call(c, CSI_NODE_EXPAND, &m.base, NULL, err);
-    return r < 0 ? expand_failure(r, err) : 0;
+    return r < 0 ? expand_failure(c, r, err) : 0;
 }
 
 int csi_expand_on_node(const struct volume_plugin *self, const struct volume_env *env,
@@ -124,7 +124,7 @@ int csi_usage(const struct volume_plugin *self, const struct volume_env *env, co
               struct host_usage *ret, struct error *err)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
-    _cleanup_(csi_message_free) ProtobufCMessage *answer = NULL;
+    _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
     Csi__V1__NodeGetVolumeStatsRequest m;
     unsigned capabilities = 0;
     struct csi_data data = { 0 };

@@ -271,12 +271,11 @@ static void undo(const struct publish *x, const char *dir, int r)
 {
     struct error ignored = { 0 }; /* the call's failure is told */
 
-    if (!csi_is_uncertain(r) && !x->q->csi->is_reconstructed && !x->q->is_remount)
+    if (r != -ERR_UNCERTAIN && !x->q->csi->is_reconstructed && !x->q->is_remount)
         (void)csi_dir_remove(dir, MOUNT_DIR, &ignored);
 }
 
-static int publish(const struct csi_conn *c, const struct volume_env *env, struct publish *x,
-                   struct error *err)
+static int publish(struct csi_conn *c, const struct volume_env *env, struct publish *x, struct error *err)
 {
     Csi__V1__NodePublishVolumeRequest m;
     char dir[PATH_MAX];
@@ -331,7 +330,7 @@ static int csi_set_up(const struct volume_plugin *self, const struct volume_env 
 
 /* --- Tear down --- */
 
-int csi_unpublish(const struct csi_conn *c, const char *handle, const char *target, struct error *err)
+int csi_unpublish(struct csi_conn *c, const char *handle, const char *target, struct error *err)
 {
     Csi__V1__NodeUnpublishVolumeRequest m;
 

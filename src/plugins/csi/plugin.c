@@ -193,7 +193,8 @@ static const struct expand_table csi_expand_table = {
     .expand_on_node = csi_expand_on_node,
 };
 
-void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, const struct csi_facts *facts)
+void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, struct rpc_client *rpc,
+                     const struct csi_facts *facts)
 {
     *p = (struct csi_plugin){
         .plugin = {
@@ -210,6 +211,7 @@ void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, const st
             .expand = &csi_expand_table,
         },
         .drivers = drivers,
+        .rpc = rpc,
         .facts = facts ? *facts : (struct csi_facts){ 0 },
     };
 }

@@ -13,6 +13,7 @@
 
 #include "plugins/csi/drivers.h"
 #include "plugins/csi/request.h"
+#include "rpc/rpc.h"
 
 #define CSI_CALL_LIMIT_NS (120 * NS_PER_S)
 
@@ -26,12 +27,14 @@ struct csi_facts {
 struct csi_plugin {
     struct volume_plugin plugin; /* for registry_add(); not counted */
     struct csi_drivers *drivers;
+    struct rpc_client *rpc;
     struct csi_facts facts;
 };
 
-/* Lives as long as the registry and every call that was begun. drivers: borrowed. facts: NULL when all
- * drivers attach. */
-void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, const struct csi_facts *facts);
+/* Lives as long as the registry and every call that was begun. drivers and rpc: borrowed. facts: NULL when
+ * all drivers attach. */
+void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, struct rpc_client *rpc,
+                     const struct csi_facts *facts);
 
 /* The slot of that name, for whoever has no plugin but finds its directories. Pure. */
 int csi_block_paths(const struct volume_plugin *self, const char *root, const char *name, const char *pod_uid,

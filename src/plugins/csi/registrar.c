@@ -1,4 +1,4 @@
-/* Invariants: a socket has at most one call on the pool, and between calls it waits for the API's objects,
+/* Invariants: a socket has at most one call under way, and between calls it waits for the API's objects,
  * for its delay, or for a change of its socket. The table of drivers holds a driver from describing until it
  * leaves. */
 #include "plugins/csi/registration_int.h"
@@ -66,64 +66,27 @@ bool registrar_has_other(const struct registrar *x)
     return false;
 }
 
-/* --- Calls on the pool --- */
+/* --- Calls --- */
 
-struct registrar_call {
-    struct job job;
-    enum csi_method method; /* one without a request of its own, or CSI_REGISTRATION_NOTIFY */
-    struct csi_conn conn;
-    bool is_good;
-    char refusal[ERROR_MSG_BYTES_MAX + 1024];
-    ProtobufCMessage *answer;
-};
-
-static int call_run(struct job *j, struct error *err)
-{
-    struct registrar_call *c = CONTAINER_OF(j, struct registrar_call, job);
-    Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
-    Pluginregistration__RegistrationStatus status;
-    const ProtobufCMessage *request = &nothing.base;
-
-    if (c->method == CSI_REGISTRATION_NOTIFY) {
-        pluginregistration__registration_status__init(&status);
-        status.plugin_registered = c->is_good;
-        status.error = c->refusal;
-        request = &status.base;
-    }
-    return csi_call(&c->conn, c->method, request, &c->answer, err);
-}
-
-static void call_free(struct job *j)
-{
-    struct registrar_call *c = CONTAINER_OF(j, struct registrar_call, job);
-
-    csi_message_free(&c->answer);
-    free(c);
-}
-
-static void on_call(void *ctx, struct job *j, int r, const struct error *err);
+static void on_call(struct rpc_call *call, const struct rpc_result *result);
 
 /* refusal: of a notification: why not; NULL: all is well. */
 static int call_begin(struct registrar *x, enum csi_method method, const char *socket, uint64_t limit_ns,
                       const char *refusal, struct error *err)
 {
-    static const struct job_type type = { "registration of a CSI driver", call_run, call_free };
-    struct registrar_call *c = calloc(1, sizeof *c);
+    Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
+    Pluginregistration__RegistrationStatus status;
+    const ProtobufCMessage *request = &nothing.base;
 
-    assert(!x->call);
-    if (!c)
-        return error_no_memory(err);
-    (void)snprintf(c->conn.endpoint.socket, sizeof c->conn.endpoint.socket, "%s", socket);
-    (void)snprintf(c->refusal, sizeof c->refusal, "%s", refusal ? refusal : "");
-    c->method = method;
-    c->conn.limit_ns = limit_ns;
-    c->conn.stop = &c->job.stop;
-    c->is_good = !refusal;
-    c->job.type = &type;
-    c->job.about = c->conn.endpoint.socket;
-    x->call = &c->job;
-    job_begin(x->call, x->owner->o.pool, on_call, x);
-    return 0;
+    if (method == CSI_REGISTRATION_NOTIFY) {
+        pluginregistration__registration_status__init(&status);
+        status.plugin_registered = !refusal;
+        status.error = (char *)(uintptr_t)(refusal ? refusal : "");
+        request = &status.base;
+    }
+    x->method = method;
+    x->call.done = on_call;
+    return csi_call_start(x->owner->o.rpc, method, socket, limit_ns, request, &x->call, err);
 }
 
 /* --- The steps: each begins, and names the state --- */
@@ -280,21 +243,24 @@ static void on_confirmed(struct registrar *x, int r)
         g->o.on_change(g->o.ctx, x->driver, true);
 }
 
-static void on_call(void *ctx, struct job *j, int r, const struct error *err)
+static void on_call(struct rpc_call *call, const struct rpc_result *result)
 {
-    ProtobufCMessage **answer = &CONTAINER_OF(j, struct registrar_call, job)->answer;
-    struct registrar *x = ctx;
+    struct registrar *x = CONTAINER_OF(call, struct registrar, call);
+    _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
+    struct error err = *result->err;
+    int r = result->r;
 
-    x->call = NULL;
+    if (r == 0)
+        r = csi_answer_read(x->method, result->message, &answer, &err);
     if (x->state == REGISTRAR_ASKING && r == 0) {
-        on_asked(x, (const Pluginregistration__PluginInfo *)(const void *)*answer);
+        on_asked(x, (const Pluginregistration__PluginInfo *)(const void *)answer);
     } else if (x->state == REGISTRAR_ASKING) {
-        csi_complain(x->owner, x->path, err->msg);
+        csi_complain(x->owner, x->path, err.msg);
         enter_idle_after_failure(x);
     } else if (x->state == REGISTRAR_DESCRIBING && r == 0) {
-        on_described(x, answer);
+        on_described(x, &answer);
     } else if (x->state == REGISTRAR_DESCRIBING) {
-        fail_registration(x, err->msg);
+        fail_registration(x, err.msg);
     } else if (x->state == REGISTRAR_CONFIRMING) {
         on_confirmed(x, r);
     } else {
@@ -369,7 +335,7 @@ struct registrar *registrar_free(struct registrar *x)
 {
     if (!x)
         return NULL;
-    x->call = job_drop(x->call);
+    rpc_call_cancel(&x->call);
     timer_disarm(&x->retry);
     drop_info(x);
     free(x);

@@ -1,7 +1,7 @@
 /* Drivers come and go while the program runs: each puts a socket into ROOT/plugins_registry, is asked what it
  * is, taken in or refused, and told so.
  *
- * A socket's way, one step at a time, each on the pool or the API and back on the loop:
+ * A socket's way, one step at a time, each a call of gRPC or of the API:
  *
  *   idle → asking (GetInfo) → describing (NodeGetInfo) → installing (Node, CSINode) → confirming → registered
  *             │                   └───────────┴──────► undoing ─┐                        │ failed
@@ -11,21 +11,21 @@
  * anew under its path is another one: the old is taken out first. What the API refuses while a driver leaves
  * is tried again, as long as the driver stays away. No driver is registered before the node has a CSINode.
  *
- * Costs: a worker of the pool for each call under way. A handful of sockets: lists, O(n). */
+ * Costs: a handful of sockets: lists, O(n). */
 #ifndef BERTH_PLUGINS_CSI_REGISTRATION_H
 #define BERTH_PLUGINS_CSI_REGISTRATION_H
 
 #include "base/cleanup.h"
 #include "client/client.h"
 #include "io/loop.h"
-#include "io/pool.h"
 #include "plugins/csi/drivers.h"
+#include "rpc/rpc.h"
 
 struct csi_registration;
 
 struct csi_registration_options {
     struct loop *loop;
-    struct pool *pool; /* freed after the registration */
+    struct rpc_client *rpc; /* freed after the registration */
     struct client *client;
     struct csi_drivers *drivers; /* borrowed */
     const char *root;            /* of the node agent */
@@ -42,7 +42,7 @@ struct csi_registration_options {
 
 int csi_registration_new(const struct csi_registration_options *o, struct csi_registration **ret,
                          struct error *err);
-/* Calls under way are told to end (io/job.h). Takes NULL. */
+/* Calls under way are cancelled. Takes NULL. */
 struct csi_registration *csi_registration_free(struct csi_registration *g);
 DEFINE_CLEANUP(struct csi_registration, csi_registration_free)
 

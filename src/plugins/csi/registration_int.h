@@ -4,7 +4,6 @@
 
 #include "base/rng.h"
 #include "base/vec.h"
-#include "io/job.h"
 #include "plugins/csi/csi_int.h"
 #include "plugins/csi/install.h"
 #include "plugins/csi/registration.h"
@@ -30,7 +29,8 @@ struct registrar {
     bool must_begin_anew;      /* its place in the table is lost */
     struct host_socket there;  /* that one */
     struct host_socket served; /* the one that is being registered */
-    struct job *call;
+    struct rpc_call call;
+    enum csi_method method; /* of call */
     struct timer retry;
     uint64_t backoff_ns; /* 0: nothing has failed */
     char refusal[ERROR_MSG_BYTES_MAX + 1024];

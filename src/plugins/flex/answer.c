@@ -9,6 +9,7 @@
 
 const char *const flex_command_names[] = {
     [FLEX_INIT] = "init",
+    [FLEX_GET_VOLUME_NAME] = "getvolumename",
     [FLEX_ATTACH] = "attach",
     [FLEX_DETACH] = "detach",
     [FLEX_WAIT_FOR_ATTACH] = "waitforattach",

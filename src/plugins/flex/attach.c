@@ -9,6 +9,26 @@
 
 #define NUMBER_BYTES 24
 
+int flex_check_name(const struct volume_plugin *self, const struct volume_env *env,
+                    const struct volume_spec *s, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf json = BUF_INIT(FLEX_JSON_BYTES_MAX);
+    struct flex_call call = { .command = FLEX_GET_VOLUME_NAME };
+    struct flex_answer answer;
+    struct error why = { 0 };
+    int r = flex_volume_json(s, /* q= */ NULL, &json, &why);
+
+    call.args[0] = buf_cstr(&json);
+    if (r == 0)
+        r = flex_run(flex_driver_of(self), env, &call, &answer, &why);
+    if (r == 0 || r == -ERR_UNSUPPORTED)
+        return 0;
+    /* Whatever happened to the call, nothing was attached or mounted: no code that leaves that open. */
+    return error_set(err, ERR_INVALID,
+                     "failed to GetVolumeName from volumePlugin for volumeSpec \"%s\" err=%s", spec_name(s),
+                     why.msg);
+}
+
 static bool flex_can_attach(const struct volume_plugin *self, const struct volume_spec *s)
 {
     (void)self;
@@ -155,7 +175,7 @@ static int grow_here(const struct volume_env *env, const struct expand_request *
         *ret_done = true;
         return 0;
     }
-    return device_grow(&env->tools, q->device_path, q->mount_path, ret_done, err);
+    return device_grow_if_needed(&env->tools, q->device_path, q->mount_path, ret_done, err);
 }
 
 int flex_expand_on_node(const struct volume_plugin *self, const struct volume_env *env,

@@ -97,6 +97,7 @@ struct flex_driver *flex_driver_free(struct flex_driver *d)
 static const struct volume_plugin flex_base = {
     .can_support = flex_can_support,
     .volume_name = flex_volume_name,
+    .check_name = flex_check_name,
     .reconstruct = flex_reconstruct,
     .access_modes = ACCESS_RWO | ACCESS_ROX,
     .pods = &flex_pod_table,

@@ -6,7 +6,8 @@
  * plugin lives, and what stands for the command is done without asking. A driver that is replaced is a new
  * plugin.
  *
- * `getvolumename` is not called: its answer never counted, and a name must be had without waiting.
+ * The name of a volume is always the spec's, without waiting. `getvolumename` is called before a volume is
+ * attached or its device mounted: its answer does not count, but its failure does.
  *
  * Arguments can hold secrets: no error shows them, nor what a driver prints beside its answer. */
 #ifndef BERTH_PLUGINS_FLEX_DRIVER_H
@@ -28,6 +29,7 @@
 
 enum flex_command {
     FLEX_INIT,
+    FLEX_GET_VOLUME_NAME,
     FLEX_ATTACH,
     FLEX_DETACH,
     FLEX_WAIT_FOR_ATTACH,
@@ -112,6 +114,8 @@ bool flex_is_read_only(const struct volume_spec *s);
 
 /* --- Tables --- */
 
+int flex_check_name(const struct volume_plugin *self, const struct volume_env *env,
+                    const struct volume_spec *s, struct error *err);
 extern const struct pod_table flex_pod_table;
 extern const struct device_table flex_device_table;
 extern const struct attach_table flex_attach_table;

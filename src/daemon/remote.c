@@ -1,0 +1,282 @@
+/* A program in front of another API server: the way to it, and the lease that lets one of several work.
+ *
+ * Two clients to one server. `client` does the work: it has the limit, and a gate while leaders are elected,
+ * so that nothing but the lease and its events is written by one who does not lead. `own` is for these, which
+ * neither may hold up. Without --leader-elect the process leads as soon as its caches are filled. */
+#include "daemon/daemon_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "client/http.h"
+#include "daemon/server_status.h"
+#include "io/clock.h"
+#include "io/random.h"
+#include "machinery/client_metrics.h"
+#include "machinery/recorder.h"
+
+#define ASK_DEADLINE_NS (10 * NS_PER_S)
+#define STATUS_BYTES_MAX 65536
+/* Between two questions: doubling, and a part of it drawn. */
+#define RETRY_NS_MIN NS_PER_S
+#define RETRY_NS_MAX (30 * NS_PER_S)
+/* How often the lease is looked at for something to say. */
+#define LOOK_NS (500 * NS_PER_MS)
+/* How long the last events have to go out. */
+#define FLUSH_NS NS_PER_S
+
+/* --- Version and status --- */
+
+/* By the client of the caches, which learns from the answer whether its watches can share a connection. */
+static void ask(struct daemon *d, const char *path, client_done_fn *done)
+{
+    client_send(d->remote.client, &d->remote.call,
+                &(struct client_request){ .verb = CLIENT_RAW, .path = path, .deadline_ns = ASK_DEADLINE_NS },
+                done, d);
+}
+
+static void wait_and_retry(struct remote *c, const struct error *err)
+{
+    uint64_t wait_ns = c->failures < 5 ? RETRY_NS_MIN << c->failures : RETRY_NS_MAX;
+
+    c->failures++;
+    wait_ns += rng_below(&c->rng, wait_ns / 2);
+    log_warn("the server cannot be asked", LOG_STR("server", c->config.server), LOG_ERR(err),
+             LOG_UINT("retry_ms", wait_ns / NS_PER_MS));
+    timer_arm_after(&c->retry_timer, wait_ns);
+}
+
+/* A server that does not tell its status is taken as it is. */
+static void on_status(void *ctx, const struct client_answer *a)
+{
+    struct daemon *d = ctx;
+    struct server_status status = { 0 };
+    struct error ignored;
+    struct json doc;
+    json_ref v;
+
+    json_init(&doc, STATUS_BYTES_MAX);
+    if (a->r == 0 && json_parse(&doc, a->text, &v, &ignored) == 0)
+        (void)server_status_read(&doc, v, &status, &ignored);
+    daemon_reached(d, &status);
+    json_done(&doc);
+}
+
+static void on_version(void *ctx, const struct client_answer *a)
+{
+    struct daemon *d = ctx;
+    struct remote *c = &d->remote;
+    struct error err;
+
+    if (a->r < 0 || server_version_read(a->text, &c->version, &err) < 0) {
+        wait_and_retry(c, a->r < 0 ? &a->error : &err);
+        return;
+    }
+    log_info("the server answers", LOG_STR("server", c->config.server), LOG_INT("major", c->version.major),
+             LOG_INT("minor", c->version.minor));
+    if (c->version.is_berth && d->settings->parts != DAEMON_NODE)
+        ask(d, "/status", on_status);
+    else
+        daemon_reached(d, &(struct server_status){ 0 });
+}
+
+void remote_reach(void *ctx)
+{
+    ask(ctx, "/version", on_version);
+}
+
+/* --- The lease --- */
+
+static void on_started(void *ctx)
+{
+    struct daemon *d = ctx;
+
+    log_info("leading", LOG_STR("identity", d->remote.identity),
+             LOG_BOOL("elected", d->remote.leader != NULL));
+    components_start(d->components);
+}
+
+static void on_stopped(void *ctx, bool is_lost)
+{
+    struct daemon *d = ctx;
+    struct remote *c = &d->remote;
+    const char *trouble = leader_trouble(c->leader);
+
+    c->flush_until_ns = loop_now_ns(d->loop) + FLUSH_NS;
+    if (is_lost) {
+        log_error("the lease is lost, ending", LOG_STR("identity", c->identity), LOG_STR("reason", trouble));
+        d->has_failed = true;
+        daemon_stop(d);
+    } else if (trouble[0]) {
+        log_warn("the lease could not be given back", LOG_STR("reason", trouble));
+    }
+}
+
+/* Keeps the beginning of the text; true when it is another than the one kept before. */
+static bool is_news(char kept[REMOTE_SAID_BYTES], const char *text)
+{
+    if (strncmp(kept, text, REMOTE_SAID_BYTES - 1) == 0)
+        return false;
+    (void)snprintf(kept, REMOTE_SAID_BYTES, "%s", text);
+    return true;
+}
+
+static void watch_lease(void *ctx)
+{
+    struct daemon *d = ctx;
+    struct remote *c = &d->remote;
+    bool is_leading = leader_state(c->leader) == LEADER_LEADING;
+    const char *holder = leader_holder(c->leader), *trouble = leader_trouble(c->leader);
+
+    if (is_news(c->said_holder, holder) && !is_leading && holder[0])
+        log_info("another leads", LOG_STR("holder", holder));
+    if (is_news(c->said_trouble, trouble) && trouble[0])
+        log_warn(is_leading ? "the lease could not be renewed" : "the lease could not be taken",
+                 LOG_STR("reason", trouble));
+    timer_arm_after(&c->look_timer, LOOK_NS);
+}
+
+void remote_begin(struct daemon *d)
+{
+    struct remote *c = &d->remote;
+
+    if (!c->leader) {
+        on_started(d);
+        return;
+    }
+    leader_start(c->leader);
+    log_info("waiting for the lease", LOG_STR("lease", daemon_lease(d->settings->parts)),
+             LOG_STR("identity", c->identity));
+    timer_arm_after(&c->look_timer, LOOK_NS);
+}
+
+void remote_stop(struct remote *c)
+{
+    timer_disarm(&c->look_timer);
+    if (c->leader && !c->flush_until_ns)
+        leader_stop(c->leader); /* on_stopped() follows */
+}
+
+bool remote_is_over(const struct daemon *d)
+{
+    const struct remote *c = &d->remote;
+
+    return !c->leader || (c->flush_until_ns &&
+                          (recorder_is_idle(c->recorder) || loop_now_ns(d->loop) >= c->flush_until_ns));
+}
+
+void remote_describe(const struct remote *c, char *ret, size_t ret_bytes)
+{
+    const char *holder = c->leader ? leader_holder(c->leader) : "";
+    bool is_leading = c->leader && leader_state(c->leader) == LEADER_LEADING;
+
+    if (!c->leader || is_leading)
+        (void)snprintf(ret, ret_bytes, "%s", is_leading ? "leading" : "working");
+    else
+        (void)snprintf(ret, ret_bytes, "standing by%s%s", holder[0] ? ": leader is " : "",
+                       holder); /* the beginning will do */
+}
+
+/* --- Life --- */
+
+static int open_client(struct daemon *d, double qps, unsigned burst, struct client **ret, struct error *err)
+{
+    struct http_client_options h = { .loop = d->loop, .clock = clock_system(), .config = &d->remote.config };
+    struct client_options o = { .loop = d->loop, .qps = qps, .burst = burst };
+    int r = http_client_new(&h, &o.carrier, err);
+
+    if (r < 0)
+        return r;
+    o.observer = client_metrics_observer(d->remote.counts);
+    return client_new(&o, ret, err);
+}
+
+/* "https://host:6443/prefix" is the host "host:6443". */
+static const char *host_of(struct remote *c)
+{
+    struct str rest = str_of(c->config.server), host;
+
+    for (int slashes = 0; slashes < 2; slashes++)
+        (void)str_next(&rest, '/');
+    host = rest.s ? str_next(&rest, '/') : str_of(c->config.server);
+    return arena_dup(&c->config.arena, host);
+}
+
+static int open_leader(struct daemon *d, struct error *err)
+{
+    const struct daemon_settings *s = d->settings;
+    struct remote *c = &d->remote;
+    struct recorder_options events = { .loop = d->loop,
+                                       .clock = clock_system(),
+                                       .client = d->remote.own,
+                                       .metrics = d->metrics,
+                                       .seed = d->seed,
+                                       .dialect = RECORDER_CORE,
+                                       .component = daemon_lease(s->parts),
+                                       .host = d->host };
+    struct leader_options o = { .loop = d->loop,
+                                .clock = clock_system(),
+                                .client = d->remote.own,
+                                .metrics = d->metrics,
+                                .seed = d->seed,
+                                .ns = s->lease_ns ? s->lease_ns : DAEMON_LEASE_NAMESPACE,
+                                .name = daemon_lease(s->parts),
+                                .identity = c->identity,
+                                .lease_ns = s->lease_duration_ns,
+                                .renew_ns = s->renew_deadline_ns,
+                                .retry_ns = s->retry_period_ns,
+                                .on_started = on_started,
+                                .on_stopped = on_stopped,
+                                .ctx = d };
+    int r = recorder_new(&events, &c->recorder, err);
+
+    o.recorder = c->recorder;
+    if (r == 0)
+        r = leader_new(&o, &c->leader, err);
+    if (r == 0)
+        client_set_gate(d->remote.client, leader_gate, c->leader);
+    return r;
+}
+
+int remote_open(struct daemon *d, struct error *err)
+{
+    const struct daemon_settings *s = d->settings;
+    struct remote *c = &d->remote;
+    uint8_t random[UID_RANDOM_BYTES];
+    char uid[UID_BYTES];
+    const char *host;
+    int r;
+
+    rng_init(&c->rng, d->seed);
+    timer_init(&c->retry_timer, d->loop, remote_reach, d);
+    timer_init(&c->look_timer, d->loop, watch_lease, d);
+    r = config_load(&(struct config_options){ .file = s->kubeconfig, .context = s->context }, &c->config,
+                    err);
+    if (r == 0)
+        r = io_random(random, sizeof random, err);
+    if (r < 0)
+        return r;
+    uid_make(random, uid);
+    (void)snprintf(c->identity, sizeof c->identity, "%s_%s", d->host, uid);
+    host = host_of(c);
+    r = host ? client_metrics_new(d->metrics, host, &c->counts, err) : error_no_memory(err);
+    if (r == 0)
+        r = open_client(d, (double)s->rate, (unsigned)s->rate_burst, &c->client, err);
+    if (r == 0)
+        r = open_client(d, /* qps= */ 0, /* burst= */ 0, &c->own, err);
+    return r == 0 && s->is_elected ? open_leader(d, err) : r;
+}
+
+void remote_close(struct remote *c)
+{
+    client_cancel(&c->call);
+    timer_disarm(&c->retry_timer);
+    timer_disarm(&c->look_timer);
+    c->leader = leader_free(c->leader);
+    c->recorder = recorder_free(c->recorder);
+    c->client = client_free(c->client);
+    c->own = client_free(c->own);
+    c->counts = client_metrics_free(c->counts);
+    config_done(&c->config);
+}

@@ -1,0 +1,248 @@
+/* The table of components, and the programs that are selections from it.
+ *
+ * A new component is a row here and a folder of its own; CONTRIBUTING.md has the steps. Rows are in the order
+ * in which components are made and started. */
+#include "daemon/components.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "controllers/attach/attach.h"
+#include "controllers/binder/binder.h"
+#include "controllers/ephemeral/ephemeral.h"
+#include "controllers/expand/expand.h"
+#include "controllers/local/local.h"
+#include "controllers/protect/protect.h"
+#include "controllers/provisioner/provisioner.h"
+#include "controllers/stranded/stranded.h"
+#include "daemon/settings.h"
+#include "node/agent.h"
+#include "plugins/registry.h"
+#include "scheduler/scheduler.h"
+
+#define QUEUE_MAX 1024
+/* A cloud takes its time, and a node that died has many volumes. */
+#define ATTACH_WORKERS 16
+#define ATTACH_QUEUE_MAX 100000
+/* A volume that hangs occupies one of them, a dead file server one for each of its volumes: there are many
+ * more than a node has pods. They are started when they are needed. */
+#define NODE_WORKERS POOL_THREADS_MAX
+
+/* --- Functions of rows --- */
+
+/* x_start() and x_free() as functions of a row. */
+#define COMPONENT_LIFE(x)             \
+    static void start_##x(void *c)    \
+    {                                 \
+        x##_start(c);                 \
+    }                                 \
+    static void stop_##x(void *c)     \
+    {                                 \
+        (void)x##_free(c); /* NULL */ \
+    }
+#define COMPONENT_NEW(x, ...)                                                          \
+    static int new_##x(const struct component_env *env, void **ret, struct error *err) \
+    {                                                                                  \
+        struct x *c = NULL;                                                            \
+        int r = x##_new(__VA_ARGS__, &c, err);                                         \
+                                                                                       \
+        *ret = c;                                                                      \
+        return r;                                                                      \
+    }
+/* A component that is made from what every component gets, and one that has options beside it. */
+#define COMPONENT_PLAIN(x)       \
+    COMPONENT_NEW(x, &env->part) \
+    COMPONENT_LIFE(x)
+#define COMPONENT_WITH(x, ...)                                                  \
+    COMPONENT_NEW(x, (&(struct x##_options){ .part = env->part, __VA_ARGS__ })) \
+    COMPONENT_LIFE(x)
+/* One that explanations ask. */
+#define COMPONENT_EXPLAINS(x)                             \
+    static void explain_##x(void *c, struct why_world *w) \
+    {                                                     \
+        w->x = c;                                         \
+    }
+
+COMPONENT_PLAIN(protect)
+COMPONENT_PLAIN(ephemeral)
+COMPONENT_PLAIN(stranded)
+
+COMPONENT_NEW(expand, &env->part, expand_plugins_builtin)
+COMPONENT_LIFE(expand)
+
+COMPONENT_EXPLAINS(binder)
+COMPONENT_WITH(binder,
+               .host = { .loop = env->part.loop,
+                         .pool = env->pool,
+                         .provisions_host_path = env->settings->controllers.has_hostpath_provisioner },
+               .plugins = plugins_builtin, .reclaim = { env->dirs, env->reclaim_node })
+
+COMPONENT_EXPLAINS(attach)
+COMPONENT_WITH(attach, .pool = env->pool, .registry = env->plugins,
+               .no_force_detach_on_timeout = env->settings->controllers.has_no_forced_detach,
+               .sync_period_ns = env->settings->attach_sync_ns)
+
+COMPONENT_WITH(local, .pool = env->pool, .config = &env->settings->provisioners.local,
+               .node_name = env->node_name, .dirs = env->dirs, .state_dir = env->settings->state_dir)
+
+COMPONENT_EXPLAINS(scheduler)
+COMPONENT_WITH(scheduler,
+               .name = env->settings->scheduler_name ? env->settings->scheduler_name : SCHEDULER_NAME,
+               .host = env->host, .bind_timeout_ns = env->settings->bind_timeout_ns)
+
+COMPONENT_EXPLAINS(agent)
+COMPONENT_WITH(agent, .pool = env->pool, .plugins = env->plugins, .name = env->node_name,
+               .root = env->settings->node.root, .dirs = env->dirs, .hook = env->settings->node.hook,
+               .static_pods = env->settings->node.static_pods, .sync_ns = env->settings->node_sync_ns,
+               .attaches_itself = env->settings->node.attaches_itself, .cannot_mount = env->cannot_mount,
+               .streams_lists = env->streams_lists)
+
+/* --- Provisioners: one section of settings for all of them --- */
+
+static int read_provisioners(const struct json *d, json_ref section, struct daemon_settings *s,
+                             struct error *err)
+{
+    return provisioners_read(d, section, &s->provisioners, err);
+}
+
+/* --- Directories of NFS exports: one provisioner for each --- */
+
+struct nfs {
+    struct provisioner *provisioners[PROVISIONERS_NFS_MAX];
+    const char *names[PROVISIONERS_NFS_MAX + 1];
+};
+
+static bool has_nfs(const struct daemon_settings *s)
+{
+    return s->provisioners.nfs_count > 0;
+}
+
+static int new_nfs(const struct component_env *env, void **ret, struct error *err)
+{
+    const struct provisioner_settings *s = &env->settings->provisioners;
+    struct nfs *n = calloc(1, sizeof *n);
+    int r = n ? 0 : error_no_memory(err);
+
+    *ret = n;
+    for (unsigned i = 0; i < s->nfs_count && r == 0; i++) {
+        struct provisioner_options o = { .part = env->part,
+                                         .pool = env->pool,
+                                         .type = &nfs_subdir_type,
+                                         .ctx = &s->nfs[i].export,
+                                         .name = s->nfs[i].name,
+                                         .reclaim = { env->dirs, env->reclaim_node } };
+
+        n->names[i] = o.name;
+        r = provisioner_new(&o, &n->provisioners[i], err);
+    }
+    return r;
+}
+
+static void start_nfs(void *c)
+{
+    const struct nfs *n = c;
+
+    for (size_t i = 0; n->names[i]; i++)
+        provisioner_start(n->provisioners[i]);
+}
+
+static void stop_nfs(void *c)
+{
+    struct nfs *n = c;
+
+    for (size_t i = 0; n->names[i]; i++)
+        n->provisioners[i] = provisioner_free(n->provisioners[i]);
+    free(n);
+}
+
+static void explain_nfs(void *c, struct why_world *w)
+{
+    const struct nfs *n = c;
+
+    w->provisioners = n->names;
+}
+
+static bool has_local(const struct daemon_settings *s)
+{
+    return s->provisioners.has_local;
+}
+
+/* --- The table --- */
+
+#define VOLUMES COMPONENT_KIND(KIND_VOLUME)
+#define CLAIMS COMPONENT_KIND(KIND_CLAIM)
+#define CLASSES COMPONENT_KIND(KIND_CLASS)
+#define PODS COMPONENT_KIND(KIND_POD)
+#define NODES COMPONENT_KIND(KIND_NODE)
+#define CSI \
+    (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
+
+#define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
+#define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)
+#define CONTROLLER(x) .name = #x, .part = DAEMON_CONTROLLERS, .lease = "berth-controllers", LIFE(x)
+/* With workers of its own, since erasing a disk takes hours. */
+#define PROVISIONER(x)                                                                                 \
+    CONTROLLER(x), .section = "provisioners", .read_section = read_provisioners, .is_wanted = has_##x, \
+                   NEEDS_WORKERS(8, QUEUE_MAX)
+
+const struct component daemon_components[] = {
+    { CONTROLLER(binder), .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES, NEEDS_WORKERS(4, QUEUE_MAX),
+      .explain = explain_binder },
+    { CONTROLLER(attach), .kinds = VOLUMES | CLAIMS | PODS | NODES | CSI,
+      NEEDS_WORKERS(ATTACH_WORKERS, ATTACH_QUEUE_MAX), .plugins = plugins_attachable,
+      .plugins_failure = "could not initialize volume plugins for Attach/Detach Controller",
+      .explain = explain_attach },
+    { CONTROLLER(protect), .kinds = VOLUMES | CLAIMS | PODS,
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) },
+    { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS },
+    { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS },
+    { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES },
+    { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs },
+    { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES },
+    { .name = "scheduler",
+      .part = DAEMON_SCHEDULER,
+      .lease = "berth-scheduler",
+      LIFE(scheduler),
+      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
+      .explain = explain_scheduler },
+    /* Its caches are its own, of one node. */
+    { .name = "node",
+      .part = DAEMON_NODE,
+      LIFE(agent),
+      NEEDS_WORKERS(NODE_WORKERS, QUEUE_MAX),
+      .plugins = plugins_of_node,
+      .explain = explain_agent },
+    { 0 },
+};
+
+/* --- Selections --- */
+
+const struct daemon_program daemon_serve = { "serve", DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_NODE,
+                                             true };
+const struct daemon_program daemon_controllers = { "controllers", DAEMON_CONTROLLERS, false };
+const struct daemon_program daemon_scheduler = { "scheduler", DAEMON_SCHEDULER, false };
+const struct daemon_program daemon_node = { "node", DAEMON_NODE, false };
+
+const struct daemon_program *const daemon_parts[] = { &daemon_controllers, &daemon_scheduler, &daemon_node,
+                                                      NULL };
+
+const char *daemon_lease(unsigned parts)
+{
+    for (const struct component *c = daemon_components; c->name; c++)
+        if (c->part & parts && c->lease)
+            return c->lease;
+    return NULL;
+}
+
+int daemon_read_section(const struct daemon_program *p, const char *name, const struct json *d,
+                        json_ref section, struct daemon_settings *s, struct error *err)
+{
+    for (const struct component *c = daemon_components; c->name; c++) {
+        if (c->part & p->parts && c->section && strcmp(c->section, name) == 0) {
+            int r = c->read_section(d, section, s, err);
+
+            return r < 0 ? r : 1;
+        }
+    }
+    return 0;
+}

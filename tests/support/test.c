@@ -1,0 +1,22 @@
+/* The tests of the program, in the order in which they stand in its file. */
+#include "tests/unit/test.h"
+
+struct CMUnitTest tests[TESTS_PER_FILE_MAX];
+size_t tests_count;
+
+void tests_add(const char *name, CMUnitTestFunction function)
+{
+    if (tests_count == TESTS_PER_FILE_MAX)
+        abort();
+    tests[tests_count++] = (struct CMUnitTest){ name, function, NULL, NULL, NULL };
+}
+
+int tests_run(int argc, char **argv)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < tests_count; i++)
+        if (argc < 2 || strstr(tests[i].name, argv[1]))
+            tests[kept++] = tests[i];
+    return _cmocka_run_group_tests(argv[0], tests, kept, NULL, NULL);
+}
