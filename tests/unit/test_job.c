@@ -182,11 +182,16 @@ TEST(a_limit_asks_it_to_stop)
 /* A limit that came too late changes nothing. */
 TEST(what_ends_well_is_done_whatever_the_limit)
 {
+    struct manual_clock clock;
     struct fixture f;
 
-    fixture_init(&f, NULL, 1);
+    manual_clock_init(&clock, NS_PER_S, 0);
+    fixture_init(&f, &clock.clock, 1);
     (void)begin(&f, go_on_to_the_end, NS_PER_MS);
+    await_running(&f); /* what has not started by then never does */
+    manual_clock_advance(&clock, NS_PER_MS);
     loop_run(f.loop);
+    ASSERT_INT(1, f.ended);
     ASSERT_INT(0, f.r);
     fixture_done(&f);
 }
