@@ -1,6 +1,15 @@
 /* The tests of the program, in the order in which they stand in its file. */
 #include "tests/unit/test.h"
 
+/* For ASan. A test that includes a file of src has the globals of that file, which the shared library has
+ * too: of the same size they are no mistake. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "detect_odr_violation=1";
+}
+
 struct CMUnitTest tests[TESTS_PER_FILE_MAX];
 size_t tests_count;
 
