@@ -71,7 +71,7 @@ fuzz:
 ## make soak         TSan, Debian package, deep lint, load at full size, bare Debian 12, 13: an hour, root
 soak: program
 	@scripts/deps test
-	@LINT_DEEP=1 scripts/test deb gcc sim-asan tsan lint
+	@LINT_DEEP=1 scripts/test deb gcc sim-soak tsan lint
 	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 	@BERTH_CRASHES=100 tests/integration/test_node_crash

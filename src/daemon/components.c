@@ -165,8 +165,6 @@ static struct flex_prober *open_flex(const struct components *c, struct pool *po
 
     if (flex_prober_new(c->o.part.loop, pool, flex_dir(c), makes_dir, &tools, &p, &err) < 0)
         log_warn("going on without FlexVolume drivers", LOG_STR("dir", flex_dir(c)), LOG_ERR(&err));
-    else
-        flex_prober_settle(p);
     return p;
 }
 

@@ -30,32 +30,32 @@
 
 /* --- Functions of rows --- */
 
-/* x_start() and x_free() as functions of a row. */
-#define COMPONENT_LIFE(x)             \
-    static void start_##x(void *c)    \
-    {                                 \
-        x##_start(c);                 \
-    }                                 \
-    static void stop_##x(void *c)     \
-    {                                 \
-        (void)x##_free(c); /* NULL */ \
-    }
-#define COMPONENT_NEW(x, ...)                                                          \
+/* Those of a component of type struct x, from the functions of its header. */
+#define COMPONENT_NEW(x, x_new, ...)                                                   \
     static int new_##x(const struct component_env *env, void **ret, struct error *err) \
     {                                                                                  \
         struct x *c = NULL;                                                            \
-        int r = x##_new(__VA_ARGS__, &c, err);                                         \
+        int r = x_new(__VA_ARGS__, &c, err);                                           \
                                                                                        \
         *ret = c;                                                                      \
         return r;                                                                      \
     }
+#define COMPONENT_LIFE(x, x_start, x_free) \
+    static void start_##x(void *c)         \
+    {                                      \
+        x_start(c);                        \
+    }                                      \
+    static void stop_##x(void *c)          \
+    {                                      \
+        (void)x_free(c); /* NULL */        \
+    }
 /* A component that is made from what every component gets, and one that has options beside it. */
-#define COMPONENT_PLAIN(x)       \
-    COMPONENT_NEW(x, &env->part) \
-    COMPONENT_LIFE(x)
-#define COMPONENT_WITH(x, ...)                                                  \
-    COMPONENT_NEW(x, (&(struct x##_options){ .part = env->part, __VA_ARGS__ })) \
-    COMPONENT_LIFE(x)
+#define COMPONENT_PLAIN(x, x_new, x_start, x_free) \
+    COMPONENT_NEW(x, x_new, &env->part)            \
+    COMPONENT_LIFE(x, x_start, x_free)
+#define COMPONENT_WITH(x, x_new, x_start, x_free, ...)                                 \
+    COMPONENT_NEW(x, x_new, (&(struct x##_options){ .part = env->part, __VA_ARGS__ })) \
+    COMPONENT_LIFE(x, x_start, x_free)
 /* One that explanations ask. */
 #define COMPONENT_EXPLAINS(x)                             \
     static void explain_##x(void *c, struct why_world *w) \
@@ -63,39 +63,40 @@
         w->x = c;                                         \
     }
 
-COMPONENT_PLAIN(protect)
-COMPONENT_PLAIN(ephemeral)
-COMPONENT_PLAIN(stranded)
+COMPONENT_PLAIN(protect, protect_new, protect_start, protect_free)
+COMPONENT_PLAIN(ephemeral, ephemeral_new, ephemeral_start, ephemeral_free)
+COMPONENT_PLAIN(stranded, stranded_new, stranded_start, stranded_free)
 
-COMPONENT_NEW(expand, &env->part, expand_plugins_builtin)
-COMPONENT_LIFE(expand)
+COMPONENT_NEW(expand, expand_new, &env->part, expand_plugins_builtin)
+COMPONENT_LIFE(expand, expand_start, expand_free)
 
 COMPONENT_EXPLAINS(binder)
-COMPONENT_WITH(binder,
+COMPONENT_WITH(binder, binder_new, binder_start, binder_free,
                .host = { .loop = env->part.loop,
                          .pool = env->pool,
                          .provisions_host_path = env->settings->controllers.has_hostpath_provisioner },
                .plugins = plugins_builtin, .reclaim = { env->dirs, env->reclaim_node })
 
 COMPONENT_EXPLAINS(attach)
-COMPONENT_WITH(attach, .pool = env->pool, .registry = env->plugins,
+COMPONENT_WITH(attach, attach_new, attach_start, attach_free, .pool = env->pool, .registry = env->plugins,
                .no_force_detach_on_timeout = env->settings->controllers.has_no_forced_detach,
                .sync_period_ns = env->settings->attach_sync_ns)
 
-COMPONENT_WITH(local, .pool = env->pool, .config = &env->settings->provisioners.local,
-               .node_name = env->node_name, .dirs = env->dirs, .state_dir = env->settings->state_dir)
+COMPONENT_WITH(local, local_new, local_start, local_free, .pool = env->pool,
+               .config = &env->settings->provisioners.local, .node_name = env->node_name, .dirs = env->dirs,
+               .state_dir = env->settings->state_dir)
 
 COMPONENT_EXPLAINS(scheduler)
-COMPONENT_WITH(scheduler,
+COMPONENT_WITH(scheduler, scheduler_new, scheduler_start, scheduler_free,
                .name = env->settings->scheduler_name ? env->settings->scheduler_name : SCHEDULER_NAME,
                .host = env->host, .bind_timeout_ns = env->settings->bind_timeout_ns)
 
 COMPONENT_EXPLAINS(agent)
-COMPONENT_WITH(agent, .pool = env->pool, .plugins = env->plugins, .name = env->node_name,
-               .root = env->settings->node.root, .dirs = env->dirs, .hook = env->settings->node.hook,
-               .static_pods = env->settings->node.static_pods, .sync_ns = env->settings->node_sync_ns,
-               .attaches_itself = env->settings->node.attaches_itself, .cannot_mount = env->cannot_mount,
-               .streams_lists = env->streams_lists)
+COMPONENT_WITH(agent, agent_new, agent_start, agent_free, .pool = env->pool, .plugins = env->plugins,
+               .name = env->node_name, .root = env->settings->node.root, .dirs = env->dirs,
+               .hook = env->settings->node.hook, .static_pods = env->settings->node.static_pods,
+               .sync_ns = env->settings->node_sync_ns, .attaches_itself = env->settings->node.attaches_itself,
+               .cannot_mount = env->cannot_mount, .streams_lists = env->streams_lists)
 
 /* --- Provisioners: one section of settings for all of them --- */
 

@@ -22,7 +22,7 @@ static void job_end(struct job *j, int r)
 {
     timer_disarm(&j->limit);
     TAILQ_REMOVE(loop_jobs(pool_loop(j->pool)), j, link);
-    j->state = JOB_ENDING;
+    j->is_ending = true;
     if (j->done)
         j->done(j->ctx, j, job_result(j, r), &j->err);
     j->type->free(j);
@@ -94,7 +94,7 @@ void job_stop(struct job *j)
 
 struct job *job_drop(struct job *j)
 {
-    if (!j || j->state == JOB_ENDING)
+    if (!j || j->is_ending)
         return NULL;
     j->done = NULL;
     timer_disarm(&j->limit);
@@ -135,10 +135,13 @@ static void job_await_all(struct loop *l)
 
 size_t job_abandon_all(struct loop *l)
 {
-    struct job_list *jobs = loop_jobs(l);
+    struct job_list *jobs;
     struct job *j, *next;
     size_t count = 0;
 
+    if (!l)
+        return 0;
+    jobs = loop_jobs(l);
     for (j = TAILQ_FIRST(jobs); j; j = next) {
         next = TAILQ_NEXT(j, link);
         (void)job_drop(j);

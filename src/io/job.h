@@ -44,23 +44,25 @@ typedef void job_done_fn(void *ctx, struct job *j, int r, const struct error *er
 
 enum job_stop { JOB_GOES_ON, JOB_LIMIT_OVER, JOB_STOPPED, JOB_DROPPED };
 
-enum job_state { JOB_IDLE, JOB_POOLED, JOB_REFUSED, JOB_ENDING };
+/* Refused: by the pool, which has no room or no thread. */
+enum job_state { JOB_IDLE, JOB_POOLED, JOB_REFUSED };
 
 /* Zeroed; the owner sets the first three. */
 struct job {
     const struct job_type *type;
-    const char *about; /* for which object; in the memory of the job; NULL: none */
-    uint64_t limit_ns; /* 0: none */
-    atomic_int stop;   /* enum job_stop */
+    const char *about;    /* for which object; in the memory of the job; NULL: none */
+    uint64_t limit_ns;    /* 0: none */
+    atomic_int stop;      /* enum job_stop */
+    enum job_state state; /* read in done only */
 
     /* The rest is job.c's. */
     TAILQ_ENTRY(job) link;
-    enum job_state state;
+    bool is_ending;    /* done runs */
     job_done_fn *done; /* NULL: nobody waits for it */
     void *ctx;
     struct pool *pool;
     struct pool_work pooled;
-    struct deferred refused; /* by the pool, which waits to be told */
+    struct deferred refused; /* waits to be told */
     struct timer limit;
     uint64_t began_ns;
     uint64_t stopped_ns;
@@ -80,7 +82,7 @@ struct job *job_drop(struct job *j);
 
 /* At the end of the process, when all owners have gone and the store is closed: drops all jobs of the loop,
  * and takes turns of it until they have ended, or were told to stop JOB_END_NS ago. Those that are left are
- * logged, one by one. How many. */
+ * logged, one by one. How many. Takes NULL. */
 size_t job_abandon_all(struct loop *l);
 /* Ends the process as exit() does, but without the handlers of libraries that abandoned work may be in. */
 _Noreturn void job_exit(int status);

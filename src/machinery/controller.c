@@ -234,17 +234,18 @@ static bool is_own_end(const struct sync_request *x, const struct client_answer 
 static void note_failure(struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
 {
     struct sync *s = x->sync;
+    bool is_read = x->write.o.request.verb == CLIENT_GET;
 
-    if (x->write.o.request.verb == CLIENT_GET && a->r == -ERR_NOT_FOUND)
+    if (is_read && a->r == -ERR_NOT_FOUND)
         return; /* an answer like any other */
     if (outcome == API_CONFLICT && a->http_status == 0) {
         s->is_late = true;
         return;
     }
     s->rest = NULL;
-    LOG_AT(outcome == API_CONFLICT ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "write failed",
-           LOG_STR("key", s->key), LOG_STR("step", api_step_names[x->write.o.step]), LOG_ERR(&a->error),
-           LOG_END);
+    LOG_AT(outcome == API_CONFLICT ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR,
+           is_read ? "read failed" : "write failed", LOG_STR("key", s->key),
+           LOG_STR("step", api_step_names[x->write.o.step]), LOG_ERR(&a->error), LOG_END);
     if (outcome == API_CONFLICT) {
         s->has_conflict = true;
     } else if (!is_own_end(x, a)) {

@@ -360,10 +360,10 @@ int operations_start(struct operations *all, const struct operation_key *key, co
 int operations_run(struct operations *all, const struct operation_key *key, const struct operation_work *work,
                    struct error *err)
 {
-    struct operation *op;
+    struct operation *op = NULL;
     int r = operations_start(all, key, work->name, &op, err);
 
-    if (r < 0)
+    if (!op)
         return r;
     op->work = *work;
     op->work.start(op->work.ctx, op); /* op may be gone */

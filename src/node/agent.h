@@ -36,7 +36,7 @@ struct agent_options {
 };
 
 int agent_new(const struct agent_options *o, struct agent **ret, struct error *err);
-/* Sends nothing. What workers do is told to end, which pool_free() waits for; mounts stay. Takes NULL. */
+/* Sends nothing. What workers do is told to end (io/job.h); mounts stay. Takes NULL. */
 struct agent *agent_free(struct agent *a);
 DEFINE_CLEANUP(struct agent, agent_free)
 

@@ -34,8 +34,9 @@ static void hold_against(struct agent *a, const struct node *n)
 }
 
 /* By the node itself, which said that a volume is in use before it attached it: it may be attached still, and
- * nobody else would detach it. What is wanted is attached again, which also tells where its device is. */
-static void take_in_use(struct agent *a, const struct node *n)
+ * nobody else would detach it. What is wanted is attached again, which also tells where its device is. False
+ * when a driver has not said yet whether it attaches. */
+static bool take_in_use(struct agent *a, const struct node *n)
 {
     const struct volume_plugin *p;
     struct str plugin, volume;
@@ -45,11 +46,15 @@ static void take_in_use(struct agent *a, const struct node *n)
     for (uint32_t i = 0; i < n->volumes_in_use.count; i++) {
         const char *unique = n->volumes_in_use.items[i];
         struct node_volume *v;
+        int r;
 
         if (unique_name_split(unique, &plugin, &volume, &err) < 0 || plugin.len >= sizeof name)
             continue;
         (void)snprintf(name, sizeof name, "%.*s", STR_ARG(plugin));
-        if (registry_by_name(a->o.plugins, name, &p, &err) < 0 || !p->attach) {
+        r = registry_by_name(a->o.plugins, name, &p, &err);
+        if (r == -ERR_UNAVAILABLE)
+            return false;
+        if (r < 0 || !p->attach) {
             log_warn("a volume may stay attached: it has no plugin", LOG_STR("volume", unique));
             continue;
         }
@@ -60,6 +65,7 @@ static void take_in_use(struct agent *a, const struct node *n)
             v->attach = ATTACH_UNCERTAIN;
         v->is_held = v->is_found = true;
     }
+    return true;
 }
 
 static void on_self_answer(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
@@ -76,10 +82,12 @@ static void on_self_answer(void *ctx, enum api_outcome outcome, const struct cli
         timer_arm_after(&a->self_retry, SELF_RETRY_NS); /* no memory */
         return;
     }
-    if (!a->o.attaches_itself)
+    if (!a->o.attaches_itself) {
         hold_against(a, n);
-    else if (n)
-        take_in_use(a, n);
+    } else if (n && !take_in_use(a, n)) {
+        timer_arm_after(&a->self_retry, SELF_RETRY_NS);
+        return;
+    }
     unknown_mounts_report(a, n ? &n->obj : NULL);
     be_attached(a);
 }

@@ -29,6 +29,7 @@
 #define STATES_BYTES_MAX ((size_t)64 << 20) /* of all pods together */
 #define VOLUMES_MAX 32768
 #define COMPLAINTS_MAX 100
+#define AGAIN_NS (50 * NS_PER_MS)
 #define SCAN_BYTES_MAX ((size_t)256 << 20)
 #define PATH_TEXT_BYTES (2 * NAME_MAX + 32)
 
@@ -39,7 +40,9 @@ struct scan_job {
 
 struct reconstruct {
     struct reconstruct_options o;
-    struct job *job; /* NULL: done */
+    struct job *job;     /* NULL: done, or waits for a driver */
+    struct scan *looked; /* whose plugins are looked for; NULL */
+    struct timer again;
     struct scan *scan;
     struct found found;      /* a view of the scan */
     struct metric *attempts; /* both NULL: nothing is counted */
@@ -392,25 +395,45 @@ static int find_plugin(struct reconstruct *c, struct found_volume *v)
     return 0;
 }
 
-static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
+static void ask_plugins(void *ctx)
 {
     static const struct job_type ask_type = { "volumes found on disk", ask_run, scan_job_free };
     struct reconstruct *c = ctx;
+    struct error err;
+
+    for (size_t i = 0; i < c->looked->volumes.count; i++) {
+        struct found_volume *v = &c->looked->volumes.items[i];
+
+        if (v->plugin)
+            continue;
+        v->err = (struct error){ 0 };
+        v->r = find_plugin(c, v);
+        if (v->r == -ERR_UNAVAILABLE) { /* a driver that has not answered yet: its volumes are not lost */
+            timer_arm_after(&c->again, AGAIN_NS);
+            return;
+        }
+    }
+    if (begin(c, &ask_type, c->looked, on_asked) == 0)
+        c->looked = NULL; /* the job's */
+    else
+        end(c, TAKE(c->looked), error_no_memory(&err), &err);
+}
+
+static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct reconstruct *c = ctx;
     struct scan *s = TAKE(scan_job_of(j)->scan);
-    struct error failure = *err;
 
     c->job = NULL;
-    for (size_t i = 0; r == 0 && i < s->volumes.count; i++) {
-        struct found_volume *v = &s->volumes.items[i];
-
-        if (!v->device_mount_path)
-            v->device_mount_path = "";
-        v->r = find_plugin(c, v);
+    for (size_t i = 0; r == 0 && i < s->volumes.count; i++)
+        if (!s->volumes.items[i].device_mount_path)
+            s->volumes.items[i].device_mount_path = "";
+    if (r < 0) {
+        end(c, s, r, err);
+        return;
     }
-    if (r == 0 && begin(c, &ask_type, s, on_asked) < 0)
-        r = error_no_memory(&failure);
-    if (r < 0)
-        end(c, s, r, &failure);
+    c->looked = s;
+    ask_plugins(c);
 }
 
 /* --- Life --- */
@@ -468,6 +491,7 @@ int reconstruct_new(const struct reconstruct_options *o, struct reconstruct **re
     if (!c)
         return error_no_memory(err);
     c->o = *o;
+    timer_init(&c->again, o->loop, ask_plugins, c);
     r = add_counters(c, err);
     if (r == 0)
         r = begin_look(c, err);
@@ -484,6 +508,8 @@ struct reconstruct *reconstruct_free(struct reconstruct *c)
     if (!c)
         return NULL;
     c->job = job_drop(c->job);
+    timer_disarm(&c->again);
+    c->looked = scan_free(c->looked);
     c->scan = scan_free(c->scan);
     free(c);
     return NULL;

@@ -97,7 +97,7 @@ void operate_unmount(struct node_mount *m)
         r = error_no_memory(&err);
     else if (m->was_block)
         r = block_paths_for(v->plugin, op->agent->root, name, m->pod->uid, &s->block, &err);
-    if (r < 0) {
+    if (r < 0 || !s) {
         stage_free(s);
         node_op_end(op, r, &err);
         return;

@@ -20,8 +20,8 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "io/random.h"
+#include "plugins/op_job.h"
 #include "plugins/reconstruct.h"
-#include "plugins/work.h"
 
 #define NAME "kubernetes.io/host-path"
 #define ANN_CREATED_BY "kubernetes.io/createdby"
@@ -55,26 +55,6 @@ static int host_path_check(const struct plugin_host *h, const struct provision_r
     return 0;
 }
 
-static int make_run(struct plugin_work *w, struct error *err)
-{
-    uint8_t random[UID_RANDOM_BYTES];
-    char uid[UID_BYTES];
-    int r, n;
-
-    if (uid_is_valid(str_of(w->about->uid))) {
-        memcpy(uid, w->about->uid, UID_BYTES);
-    } else {
-        r = io_random(random, sizeof random, err);
-        if (r < 0)
-            return r;
-        uid_make(random, uid);
-    }
-    n = snprintf(w->path, sizeof w->path, "%s/%s", provision_dir(&w->host), uid);
-    if (n < 0 || (size_t)n >= sizeof w->path)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", provision_dir(&w->host));
-    return host_make_dir(provision_dir(&w->host), uid, DIR_MODE, err);
-}
-
 static void write_modes(unsigned modes, struct buf *out)
 {
     const char *between = "";
@@ -90,7 +70,7 @@ static void write_modes(unsigned modes, struct buf *out)
     }
 }
 
-static int make_tell(const struct plugin_work *w, struct buf *volume, struct error *err)
+static void write_volume(const struct op_job *w, struct buf *volume)
 {
     const struct claim *c = claim_of(w->about);
 
@@ -102,13 +82,35 @@ static int make_tell(const struct plugin_work *w, struct buf *volume, struct err
     buf_add_cstr(volume, "\"},\"hostPath\":{\"path\":");
     json_write_string(volume, str_of(w->path));
     buf_add_cstr(volume, "}}}");
-    return buf_check(volume, "the provisioned volume", err);
+}
+
+static int make_run(struct job *j, struct error *err)
+{
+    struct op_job *w = op_job_of(j);
+    uint8_t random[UID_RANDOM_BYTES];
+    char uid[UID_BYTES];
+    int r, n;
+
+    if (uid_is_valid(str_of(w->about->uid))) {
+        memcpy(uid, w->about->uid, UID_BYTES);
+    } else {
+        r = io_random(random, sizeof random, err);
+        if (r < 0)
+            return r;
+        uid_make(random, uid);
+    }
+    n = snprintf(w->path, sizeof w->path, "%s/%s", provision_dir(&w->host), uid);
+    if (n < 0 || (size_t)n >= sizeof w->path)
+        return error_set(err, ERR_INVALID, "'%s' is too long a path", provision_dir(&w->host));
+    write_volume(w, &w->volume);
+    r = buf_check(&w->volume, "the provisioned volume", err);
+    return r < 0 ? r : host_make_dir(provision_dir(&w->host), uid, DIR_MODE, err);
 }
 
 static void host_path_provision(const struct plugin_host *h, const struct provision_request *q,
                                 struct plugin_op *op)
 {
-    static const struct plugin_task make_task = { .run = make_run, .tell = make_tell };
+    static const struct job_type type = { "provisioning", make_run, op_job_free };
     struct error err = { 0 };
     int r = host_path_check(h, q, &err);
 
@@ -118,7 +120,7 @@ static void host_path_provision(const struct plugin_host *h, const struct provis
         plugin_op_fail(h, op, &err);
         return;
     }
-    plugin_work_begin(h, &make_task, &q->claim->obj, /* path= */ NULL, /* limit_s= */ 0, op);
+    op_job_begin(h, &type, &q->claim->obj, /* path= */ NULL, /* limit_s= */ 0, op);
 }
 
 /* Removing */
@@ -156,19 +158,20 @@ static bool may_be_removed(const struct plugin_host *h, const char *path)
     return is_in_some_tmp(path) || (h->host_path_dir && host_path_is_below(path, h->host_path_dir));
 }
 
-static int remove_run(struct plugin_work *w, struct error *err)
+static int remove_run(struct job *j, struct error *err)
 {
+    const struct op_job *w = op_job_of(j);
     char dir[PATH_MAX];
     int r = host_clean_path(provision_dir(&w->host), dir, err);
 
     if (r < 0)
         return r;
-    return host_remove_tree(host_path_is_below(w->path, dir) ? dir : NULL, w->path, w->guard, &w->stop, err);
+    return host_remove_tree(host_path_is_below(w->path, dir) ? dir : NULL, w->path, w->guard, &j->stop, err);
 }
 
 static void host_path_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct plugin_task remove_task = { .run = remove_run };
+    static const struct job_type type = { "removal of storage", remove_run, op_job_free };
     const char *given = v->source.host_path->path;
     struct error err = { 0 };
     char path[PATH_MAX];
@@ -183,19 +186,21 @@ static void host_path_remove(const struct plugin_host *h, const struct volume *v
         plugin_op_fail(h, op, &err);
         return;
     }
-    plugin_work_begin(h, &remove_task, &v->obj, path, /* limit_s= */ 0, op);
+    op_job_begin(h, &type, &v->obj, path, /* limit_s= */ 0, op);
 }
 
 /* Recycling */
 
-static int scrub_run(struct plugin_work *w, struct error *err)
+static int scrub_run(struct job *j, struct error *err)
 {
-    return host_empty_dir(w->path, w->guard, &w->stop, err);
+    const struct op_job *w = op_job_of(j);
+
+    return host_empty_dir(w->path, w->guard, &j->stop, err);
 }
 
 static void host_path_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct plugin_task scrub_task = { .run = scrub_run };
+    static const struct job_type type = { "recycling", scrub_run, op_job_free };
     struct error err = { 0 };
     char path[PATH_MAX];
     int r = volume_path(h, v, path, &err);
@@ -204,8 +209,7 @@ static void host_path_recycle(const struct plugin_host *h, const struct volume *
         plugin_op_fail(h, op, &err);
         return;
     }
-    plugin_work_begin(h, &scrub_task, &v->obj, path, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S),
-                      op);
+    op_job_begin(h, &type, &v->obj, path, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S), op);
 }
 
 /* On nodes */

@@ -18,9 +18,9 @@
 #include "host/remove.h"
 #include "host/safe_path.h"
 #include "plugins/layout.h"
+#include "plugins/op_job.h"
 #include "plugins/options.h"
 #include "plugins/reconstruct.h"
-#include "plugins/work.h"
 
 #define NAME "kubernetes.io/nfs"
 #define DIR_MODE 0700
@@ -169,10 +169,10 @@ static int nfs_reconstruct(const struct volume_plugin *self, const struct volume
 
 /* Goes on after the limit of the scrub: a mount must not stay. A server that does not answer is left by
  * force. */
-static int scrub_unmount(struct plugin_work *w, struct error *err)
+static int scrub_unmount(struct op_job *w, struct error *err)
 {
     struct host_tools tools = { .commands_path = w->host.commands_path };
-    bool is_dropped = atomic_load(&w->stop) == STOP_DROPPED;
+    bool is_dropped = atomic_load(&w->job.stop) == JOB_DROPPED;
     enum host_path_state state = HOST_PATH_MISSING;
     int r = host_path_state(w->path, &state, err);
 
@@ -182,17 +182,17 @@ static int scrub_unmount(struct plugin_work *w, struct error *err)
                                err);
 }
 
-static int scrub_mount(struct plugin_work *w, struct error *err)
+static int scrub_mount(struct op_job *w, struct error *err)
 {
     struct volume_spec spec = { .volume = volume_of(w->about) };
-    struct host_tools tools = { .commands_path = w->host.commands_path, .stop = &w->stop };
+    struct host_tools tools = { .commands_path = w->host.commands_path, .stop = &w->job.stop };
 
-    return nfs_mount(&tools, &spec, spec.volume->source.nfs->is_read_only, w->limit_s * NS_PER_S, w->path,
-                     err);
+    return nfs_mount(&tools, &spec, spec.volume->source.nfs->is_read_only, w->job.limit_ns, w->path, err);
 }
 
-static int scrub_run(struct plugin_work *w, struct error *err)
+static int scrub_run(struct job *j, struct error *err)
 {
+    struct op_job *w = op_job_of(j);
     const char *base = w->host.mount_dir ? w->host.mount_dir : NFS_MOUNT_DIR;
     const struct nfs_source *source = volume_of(w->about)->source.nfs;
     struct error clear_err = { 0 };
@@ -212,7 +212,7 @@ static int scrub_run(struct plugin_work *w, struct error *err)
         return r;
     r = scrub_mount(w, err);
     if (r == 0)
-        r = host_empty_dir(w->path, w->guard, &w->stop, err);
+        r = host_empty_dir(w->path, w->guard, &j->stop, err);
     clear_r = scrub_unmount(w, &clear_err);
     if (clear_r == 0)
         clear_r = host_remove_empty_dir(w->path, &clear_err);
@@ -225,10 +225,10 @@ static int scrub_run(struct plugin_work *w, struct error *err)
 
 static void nfs_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct plugin_task scrub_task = { .run = scrub_run };
+    static const struct job_type type = { "recycling", scrub_run, op_job_free };
 
-    plugin_work_begin(h, &scrub_task, &v->obj, /* path= */ NULL,
-                      plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S), op);
+    op_job_begin(h, &type, &v->obj, /* path= */ NULL, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S),
+                 op);
 }
 
 static const struct recycle_table recycle_table = { nfs_recycle };

@@ -5,7 +5,7 @@
  *   Begun: on the loop; the work goes to the pool, and ends in plugin_op's done on the loop, once. The
  * binder's. Blocking: on a worker, for as long as it takes; sees its arguments and nothing else, which stay
  * as they are until it returns; several may run at once, never two for one volume. It looks at env->stop
- * between steps. plugins/call.h brings them to the pool. The node's and the attach controller's.
+ * between steps. A job brings them to the pool. The node's and the attach controller's.
  *
  * Whatever work does can be repeated after a crash: set up of what is set up is done, tear down of what is
  * not there too. Specs are views of immutable objects; whoever needs one longer takes a reference.
@@ -106,7 +106,7 @@ struct plugin_op {
 };
 
 /* Ends the interest in the work: done is not called any more, and op may go. What has not started does not;
- * what runs is told to stop and ends on the pool by itself, which pool_free() waits for. Nothing is armed or
+ * what runs is told to stop and ends on the pool by itself (io/job.h). Nothing is armed or
  * deferred for it afterwards. Takes an op that was never begun or is done. */
 static inline void plugin_op_drop(struct plugin_op *op)
 {

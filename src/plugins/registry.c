@@ -265,17 +265,29 @@ static void refresh(struct plugin_registry *g)
         apply(g, &events[i]);
 }
 
+/* Not there, unless it is awaited. */
+static int not_found(const struct plugin_registry *g, const char *name, int r, struct error *err)
+{
+    if (!g->prober || !g->prober->awaits || !g->prober->awaits(g->prober, name))
+        return r;
+    return error_set(err, ERR_UNAVAILABLE, "driver %s has not answered its init yet", name);
+}
+
 int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, const struct volume_plugin **ret,
                      struct error *err)
 {
     struct search x = { .names = BUF_INIT(NAMES_BYTES_MAX) };
+    int r;
 
     if (!s)
         return error_set(err, ERR_INVALID, "could not find plugin because volume spec is nil");
     search_among(&x, g->fixed.items, s);
     refresh(g);
     search_among(&x, g->found.items, s);
-    return search_end(&x, ret, err);
+    r = search_end(&x, ret, err);
+    if (r == -ERR_NOT_FOUND && spec_source(s).kind == SOURCE_FLEX)
+        r = not_found(g, spec_source(s).flex->driver, r, err);
+    return r;
 }
 
 int registry_by_name(struct plugin_registry *g, const char *name, const struct volume_plugin **ret,
@@ -289,7 +301,7 @@ int registry_by_name(struct plugin_registry *g, const char *name, const struct v
         return error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s and %s", fixed->name,
                          found->name);
     if (!fixed && !found)
-        return no_such_name(name, err);
+        return not_found(g, name, no_such_name(name, err), err);
     *ret = fixed ? fixed : found;
     return 0;
 }
@@ -300,7 +312,7 @@ int registry_persistent_by_spec(struct plugin_registry *g, const struct volume_s
     const struct volume_plugin *p = NULL;
     int r = registry_by_spec(g, s, &p, err);
 
-    if (r < 0)
+    if (!p)
         return s ? error_set(err, (enum err) - r, "could not find volume plugin for spec: %s", spec_name(s))
                  : r;
     r = plugin_require(p->access_modes ? p : NULL, "persistent", err);
@@ -320,7 +332,7 @@ int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_s
         *ret = spec_source(s).kind == SOURCE_FLEX ? &flex_elsewhere : NULL;
         return 0;
     }
-    if (r < 0) {
+    if (!p) {
         *err = why;
         return r;
     }

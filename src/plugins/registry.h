@@ -46,6 +46,8 @@ struct plugin_prober {
     /* Events since the last call, in *ret, which the prober keeps until the next. Those that come with an
      * error count too. From the loop; must not block for long. */
     int (*probe)(struct plugin_prober *self, struct plugin_event **ret, size_t *ret_count, struct error *err);
+    /* True while it is not known yet what the plugin of that name can do. Pure. NULL: never. */
+    bool (*awaits)(struct plugin_prober *self, const char *name);
 };
 
 /* Plugins whose name is no qualified name or is there already are left out, which registry_complaint() says;
@@ -57,7 +59,8 @@ int registry_add(struct plugin_registry *g, const struct volume_plugin *p, struc
 struct plugin_registry *registry_free(struct plugin_registry *g);
 DEFINE_CLEANUP(struct plugin_registry, registry_free)
 
-/* s NULL: `could not find plugin because volume spec is nil`. */
+/* Both: ERR_UNAVAILABLE of a plugin that has not said yet what it can do. It will be there or not found in a
+ * moment. s NULL: `could not find plugin because volume spec is nil`. */
 int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, const struct volume_plugin **ret,
                      struct error *err);
 int registry_by_name(struct plugin_registry *g, const char *name, const struct volume_plugin **ret,

@@ -4,7 +4,7 @@
 
 #include <poll.h>
 
-#include "plugins/call.h"
+#include "io/job.h"
 
 #define UNSUPPORTED "echo '{\"status\":\"Not supported\"}'; exit 1"
 #define SUCCESS "echo '{\"status\":\"Success\"}'"
@@ -397,7 +397,7 @@ TEST(flex_cloud_fails_when_told)
 /* Two calls for one volume at a time, on the pool: the cloud notices. */
 
 struct attach_call {
-    struct plugin_call base;
+    struct job job;
     struct life *x;
     char device[PATH_MAX];
     const char *node;
@@ -405,21 +405,32 @@ struct attach_call {
     int r;
 };
 
-static int attach_run(struct plugin_call *c, const struct volume_env *env, struct error *e)
+static int attach_run(struct job *j, struct error *e)
 {
-    struct attach_call *a = CONTAINER_OF(c, struct attach_call, base);
+    struct attach_call *a = CONTAINER_OF(j, struct attach_call, job);
+    struct volume_env env = a->x->f->env;
 
-    return a->x->p->attach->attach(a->x->p, env, &a->x->q.spec, a->node, a->device, e);
+    env.stop = env.tools.stop = &j->stop;
+    return a->x->p->attach->attach(a->x->p, &env, &a->x->q.spec, a->node, a->device, e);
 }
 
-static void attach_done(struct plugin_call *c, int r, const struct error *e)
+static void attach_done(void *ctx, struct job *j, int r, const struct error *e)
 {
-    struct attach_call *a = CONTAINER_OF(c, struct attach_call, base);
+    struct attach_call *a = ctx;
 
+    (void)j;
     (void)e;
     a->r = r;
     a->is_done = true;
 }
+
+/* It is the test's. */
+static void attach_free_nothing(struct job *j)
+{
+    (void)j;
+}
+
+static const struct job_type attach_job = { "attach", attach_run, attach_free_nothing };
 
 static unsigned lines_of(const char *path)
 {
@@ -443,8 +454,9 @@ TEST(flex_cloud_notices_calls_that_overlap)
     put_file(cloud(x, "hold-attach"), "");
     ASSERT_OK(pool_new(l, 2, 2, &pool, &err));
     for (size_t i = 0; i < 2; i++) {
-        calls[i].base.done = attach_done;
-        plugin_call_begin(l, pool, x->p, &x->f->env, attach_run, 20 * NS_PER_S, &calls[i].base);
+        calls[i].job.type = &attach_job;
+        calls[i].job.limit_ns = 20 * NS_PER_S;
+        job_begin(&calls[i].job, pool, attach_done, &calls[i]);
     }
     (void)signal(SIGALRM, test_on_deadline);
     (void)alarm(TEST_DEADLINE_S);

@@ -56,13 +56,20 @@ static const struct volume_plugin *lookup(struct world *w, const char *name)
     return registry_by_name(w->registry, name, &p, &e) == 0 ? p : NULL;
 }
 
+/* A search begins the calls that are due; they are waited for. */
+static void drivers_answer(struct world *w)
+{
+    (void)lookup(w, "");
+    pool_drain(w->pool);
+}
+
 /* Lets the loop hear of what changed, and drivers answer. */
 static void settle(struct world *w)
 {
     while (loop_poll(w->loop))
         ;
     (void)loop_poll(w->loop);
-    flex_prober_settle(w->prober);
+    drivers_answer(w);
 }
 
 static unsigned calls_of(const struct world *w, const char *dir_name)
@@ -88,7 +95,7 @@ TEST(flex_finds_drivers_that_are_there)
     install(w->f, ".hidden~disk", SUCCESS);
     run_in(w, "echo no driver > file~file && ln -s acme~disk other~disk");
     world_start(w);
-    flex_prober_settle(w->prober);
+    drivers_answer(w);
     p = lookup(w, "acme/disk");
     assert_non_null(p);
     assert_non_null(p->attach);
@@ -120,6 +127,31 @@ TEST(flex_probes_do_not_wait)
     assert_non_null(lookup(w, "acme/disk"));
 }
 
+/* A driver that has not answered is neither there nor missing; one whose answer was a failure is missing. */
+TEST(flex_says_which_driver_has_not_answered)
+{
+    static const struct flex_source source = { .driver = "acme/disk" };
+    const struct pod_volume inlined = { .name = "v", .type = POD_VOLUME_FLEX, .flex = &source };
+    const struct volume_spec spec = { .inlined = &inlined };
+    _cleanup_(world_free_p) struct world *w = world_new();
+    const struct volume_plugin *p = NULL;
+
+    install(w->f, "acme~disk", "while [ -e \"${0%/*}/.hold\" ]; do :; done\nexit 1");
+    run_in(w, "touch acme~disk/.hold");
+    world_start(w);
+    ASSERT_ERR(ERR_UNAVAILABLE, registry_by_name(w->registry, "acme/disk", &p, &err));
+    ASSERT_STR("driver acme/disk has not answered its init yet", err.msg);
+    ASSERT_ERR(ERR_UNAVAILABLE, registry_by_spec(w->registry, &spec, &p, &err));
+    ASSERT_STR("driver acme/disk has not answered its init yet", err.msg);
+    ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/other", &p, &err));
+    run_in(w, "rm acme~disk/.hold");
+    pool_drain(w->pool);
+    ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/disk", &p, &err));
+    ASSERT_STR("no volume plugin matched name: acme/disk", err.msg);
+    ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, &p, &err));
+    ASSERT_STR("no volume plugin matched", err.msg);
+}
+
 /* Freed with a call under way: it is told to end, and nobody hears of it. */
 TEST(flex_ends_while_a_driver_hangs)
 {
@@ -139,7 +171,7 @@ TEST(flex_one_bad_driver_holds_up_no_other)
     install(w->f, "old~disk", "echo '{\"status\":\"Not supported\"}'");
     run_in(w, "mkdir empty~disk");
     world_start(w);
-    flex_prober_settle(w->prober);
+    drivers_answer(w);
     assert_non_null(lookup(w, "acme/disk"));
     assert_null(lookup(w, "bad/disk"));
     assert_null(lookup(w, "old/disk"));
@@ -171,7 +203,7 @@ TEST(flex_waits_for_copies_to_end)
     fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     world_start(w);
-    flex_prober_settle(w->prober);
+    drivers_answer(w);
     assert_null(lookup(w, "acme/disk"));
     assert_non_null(
         strstr(registry_complaint(w->registry), "directory acme~disk, skipping. Error: init command"));
@@ -189,7 +221,7 @@ TEST(flex_retries_at_every_lookup)
 
     install(w->f, "acme~disk", "[ -e \"${0%/*}/.ready\" ] || exit 1\n" SUCCESS);
     world_start(w);
-    flex_prober_settle(w->prober);
+    drivers_answer(w);
     assert_null(lookup(w, "acme/disk"));
     run_in(w, "touch acme~disk/.ready");
     pool_drain(w->pool); /* that search began a call, before or after the touch */

@@ -324,7 +324,7 @@ TEST(calls_and_requests_are_bounded)
     q.socket = b.server.path;
     ASSERT_ERR(ERR_UNAVAILABLE, rpc_call_start(b.client, &q, &t.call, &err));
     while (b.server.requests < 300)
-        loop_run_once(b.loop);
+        (void)loop_poll(b.loop);
     ASSERT_INT(300, b.server.requests);
     for (size_t i = 0; i < RPC_CALLS_MAX; i++)
         rpc_call_cancel(&calls[i].call);
@@ -554,8 +554,9 @@ TEST(worker_leaves_at_its_limit_and_when_stopped)
     }
     ASSERT_OK(ask(&b, &t, "/t/echo", ""));
     test_call_done(&t);
-    ASSERT_INT(3, b.server.requests); /* with the echo: of those that were taken back at once, none */
-    ASSERT_INT(2, b.server.resets);
+    /* The stopped one and the echo, and perhaps the one with 50 ms: of those that never began, none. */
+    assert_in_range(b.server.requests, 2, 3);
+    assert_in_range(b.server.resets, 1, 2);
 }
 
 TEST(closed_client_ends_its_workers)

@@ -51,6 +51,8 @@ struct attach {
     bool is_stopping;
     struct deferred pass;
     struct timer populate_timer;
+    VEC(struct object *) awaiting; /* pods with a volume whose driver has not answered yet; references */
+    struct timer awaiting_timer;
     struct timer verify_timer;
     uint64_t all_pods_at_ns; /* when all pods were last looked at */
     uint64_t changes;        /* of pairs */

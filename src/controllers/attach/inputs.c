@@ -2,7 +2,8 @@
  *
  * A pod that ends takes its wishes with it wherever they are: what its claim or volume has become by then
  * does not matter. Wishes that could not be told from the caches, since a claim or a volume was not there
- * yet, come with the claim, with the volume, or with the slow pass. */
+ * yet, come with the claim, with the volume, or with the slow pass. Nothing is detached while a pod waits for
+ * a driver that has not said yet whether it attaches: it may want what nobody seems to want. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "base/log.h"
 
 #define PODS_BY_NODE "node"
+/* How soon it is looked whether a driver has answered. */
+#define AWAITING_NS (200 * NS_PER_MS)
 
 /* --- The spec of a pod's volume --- */
 
@@ -84,6 +87,35 @@ static int want_volume(struct attach *a, const struct pod *p, const struct pod_v
     return worlds_want(a, p->node_name, buf_cstr(&name), &spec, &p->obj, err);
 }
 
+/* Without memory: the slow pass looks at all pods. */
+static void await_driver(struct attach *a, const struct pod *p)
+{
+    if (vec_push(&a->awaiting, NULL) < 0)
+        return;
+    a->awaiting.items[a->awaiting.count - 1] = object_ref(&p->obj);
+    if (!timer_is_armed(&a->awaiting_timer))
+        timer_arm_after(&a->awaiting_timer, AWAITING_NS);
+}
+
+static void on_awaiting(void *ctx)
+{
+    struct attach *a = ctx;
+    size_t count = a->awaiting.count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct object *was = a->awaiting.items[i];
+        const struct object *is = informer_get(a->pods, was->ns, was->name);
+
+        if (is && strcmp(is->uid, was->uid) == 0)
+            attach_inputs_pod(a, pod_of(is));
+        (void)object_unref(was);
+    }
+    a->awaiting.count -= count;
+    memmove(a->awaiting.items, a->awaiting.items + count, a->awaiting.count * sizeof *a->awaiting.items);
+    if (a->awaiting.count == 0)
+        worlds_mark_all(a); /* what nobody wants may be detached now */
+}
+
 void attach_inputs_pod(struct attach *a, const struct pod *p)
 {
     const struct worlds_node *n = p->node_name[0] ? worlds_node(a, p->node_name) : NULL;
@@ -96,10 +128,13 @@ void attach_inputs_pod(struct attach *a, const struct pod *p)
         return;
     }
     for (uint32_t i = 0; n->is_managed && i < p->volumes.count; i++)
-        if (want_volume(a, p, &p->volumes.items[i], &err) < 0)
+        if (want_volume(a, p, &p->volumes.items[i], &err) < 0) {
+            if (err.code == ERR_UNAVAILABLE)
+                await_driver(a, p);
             log_debug("cannot tell which volume a pod wants", LOG_STR("namespace", p->obj.ns),
                       LOG_STR("pod", p->obj.name), LOG_STR("volume", p->volumes.items[i].name),
                       LOG_ERR(&err));
+        }
 }
 
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
@@ -292,6 +327,7 @@ static const struct informer_index node_index = { PODS_BY_NODE, index_by_node };
 
 int attach_inputs_open(struct attach *a, struct error *err)
 {
+    timer_init(&a->awaiting_timer, a->o.part.loop, on_awaiting, a);
     a->pods = part_pods(a->o.part.informers, err);
     if (a->pods)
         a->pods = part_indexed(a->o.part.informers, KIND_POD, &node_index, err);
@@ -346,4 +382,8 @@ void attach_inputs_stop(struct attach *a)
     informer_remove_handler(&a->claims_handler);
     informer_remove_handler(&a->volumes_handler);
     informer_remove_handler(&a->attachments_handler);
+    timer_disarm(&a->awaiting_timer);
+    for (size_t i = 0; i < a->awaiting.count; i++)
+        (void)object_unref(a->awaiting.items[i]);
+    vec_done(&a->awaiting);
 }

@@ -97,6 +97,14 @@ int attach_means_find(struct attach *a, const struct held_spec *spec, const char
     return r;
 }
 
+/* inputs.c. */
+static int check_drivers(const struct attach *a, struct error *err)
+{
+    return a->awaiting.count == 0 ? 0
+                                  : error_set(err, ERR_UNAVAILABLE,
+                                              "a pod waits for a driver that has not answered its init yet");
+}
+
 /* What is attached must be detached although its driver is not described any more, or says now that there was
  * no need. */
 static int find_by_spec(struct attach *a, const struct held_spec *spec, struct attach_means *ret,
@@ -110,7 +118,9 @@ static int find_by_spec(struct attach *a, const struct held_spec *spec, struct a
         *ret = (struct attach_means){ &csi_attacher, NULL };
         return 0;
     }
-    r = registry_by_spec(a->o.registry, &spec->spec, &p, err);
+    r = check_drivers(a, err);
+    if (r == 0)
+        r = registry_by_spec(a->o.registry, &spec->spec, &p, err);
     if (r == 0)
         r = plugin_require(plugin_attaches(p, &spec->spec) ? p->attach : NULL, "detachable", err);
     if (r < 0)
@@ -134,7 +144,9 @@ static int find_by_name(struct attach *a, const char *unique, struct attach_mean
         return 0;
     }
     buf_add_str(&name, plugin);
-    r = registry_by_name(a->o.registry, buf_cstr(&name), &p, err);
+    r = check_drivers(a, err);
+    if (r == 0)
+        r = registry_by_name(a->o.registry, buf_cstr(&name), &p, err);
     if (r == 0)
         r = plugin_require(p->attach, "attachable", err);
     if (r < 0)

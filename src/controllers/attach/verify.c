@@ -107,8 +107,8 @@ static void verify_node(struct attach *a, const struct worlds_node *n)
     for (size_t i = 0; i < n->pairs.count; i++)
         if (is_to_be_checked(n->pairs.items[i]))
             add_check(a, v, n->pairs.items[i]);
-    if (v->count == 0 || operations_start(a->operations, &(struct operation_key){ "", "", "" }, OP_VERIFY,
-                                          &v->op, &err) < 0) {
+    if (v->count == 0 ||
+        operations_start(a->operations, &(struct operation_key){ "", "", "" }, OP_VERIFY, &v->op, &err) < 0) {
         for (size_t i = 0; i < n->pairs.count; i++)
             n->pairs.items[i]->is_verified = false;
         verification_free(v);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/die.h"
-#include "plugins/work.h"
+#include "plugins/op_job.h"
 
 /* The operation has been told its end. */
 static void on_release(void *ctx)

@@ -12,6 +12,7 @@
 #include "host/dirs.h"
 #include "io/dirwatch.h"
 #include "io/file.h"
+#include "io/job.h"
 #include "io/path.h"
 #include "plugins/flex/driver.h"
 #include "plugins/layout.h"
@@ -21,12 +22,9 @@
 
 /* A call of `init` under way. */
 struct init_call {
-    struct pool_work pooled;
-    struct candidate *candidate; /* NULL: nobody waits for it any more */
+    struct job job;
     struct host_tools tools;
-    host_stop stop;
     struct flex_driver *driver; /* its answer */
-    struct error err;
     char dir_name[NAME_MAX + 1];
     char dir[]; /* of all drivers */
 };
@@ -34,8 +32,8 @@ struct init_call {
 /* A directory that holds a driver, or should. */
 struct candidate {
     struct flex_prober *prober;
-    struct dirwatch *watch; /* NULL: cannot be watched, or is gone */
-    struct init_call *call;
+    struct dirwatch *watch;     /* NULL: cannot be watched, or is gone */
+    struct job *call;           /* NULL: none is under way */
     struct flex_driver *driver; /* made and not reported yet */
     struct error err;           /* why there is none; stays until there is */
     bool is_pending;
@@ -63,60 +61,50 @@ struct flex_prober {
 
 /* --- One call of init --- */
 
-/* On a worker. */
-static int init_run(void *ctx)
+static int init_run(struct job *j, struct error *err)
 {
-    struct init_call *c = ctx;
+    struct init_call *c = CONTAINER_OF(j, struct init_call, job);
 
-    return flex_driver_new(c->dir, c->dir_name, &c->tools, &c->stop, &c->driver, &c->err);
+    return flex_driver_new(c->dir, c->dir_name, &c->tools, &j->stop, &c->driver, err);
 }
 
-static void init_done(void *ctx, int result)
+static void init_free(struct job *j)
 {
-    struct init_call *c = ctx;
-    struct candidate *x = c->candidate;
+    struct init_call *c = CONTAINER_OF(j, struct init_call, job);
 
-    if (x) {
-        x->call = NULL;
-        x->driver = flex_driver_free(x->driver); /* an older answer that no probe asked for */
-        x->driver = TAKE(c->driver);
-        x->err = c->err;
-        if (result < 0)
-            x->is_pending = true;
-        if (result == -ERR_CANCELLED && c->err.code == ERR_NONE)
-            (void)error_set(&x->err, ERR_CANCELLED, "stopped before it began");
-    }
     (void)flex_driver_free(c->driver);
     free(c);
 }
 
-static void init_drop(struct init_call *c, struct pool *pool)
+static void on_init(void *ctx, struct job *j, int r, const struct error *err)
 {
-    c->candidate = NULL;
-    atomic_store(&c->stop, 1);
-    (void)pool_cancel(pool, &c->pooled); /* init_done() comes later, and frees */
+    struct candidate *x = ctx;
+
+    x->call = NULL;
+    x->driver = flex_driver_free(x->driver); /* an older answer that no probe asked for */
+    x->driver = TAKE(CONTAINER_OF(j, struct init_call, job)->driver);
+    x->err = *err;
+    if (r < 0)
+        x->is_pending = true;
 }
 
 static int init_begin(struct candidate *x, struct error *err)
 {
+    static const struct job_type type = { "init of a FlexVolume driver", init_run, init_free };
     struct flex_prober *p = x->prober;
     size_t dir_bytes = strlen(p->dir) + 1;
     struct init_call *c = calloc(1, sizeof *c + dir_bytes);
-    int r;
 
     if (!c)
         return error_no_memory(err);
-    c->candidate = x;
     c->tools = p->tools;
     memcpy(c->dir, p->dir, dir_bytes);
     memcpy(c->dir_name, x->dir_name, sizeof c->dir_name);
-    r = pool_submit(p->pool, &c->pooled, init_run, init_done, c, err);
-    if (r < 0) {
-        free(c);
-        return r;
-    }
-    x->call = c;
+    c->job.type = &type;
+    c->job.about = c->dir_name;
+    x->call = &c->job;
     x->is_pending = false;
+    job_begin(x->call, p->pool, on_init, x);
     return 0;
 }
 
@@ -127,8 +115,7 @@ static struct candidate *candidate_free(struct candidate *x)
     if (!x)
         return NULL;
     x->watch = dirwatch_stop(x->watch);
-    if (x->call)
-        init_drop(x->call, x->prober->pool);
+    x->call = job_drop(x->call);
     x->driver = flex_driver_free(x->driver);
     free(x);
     return NULL;
@@ -211,7 +198,7 @@ static bool candidate_begin(struct candidate *x)
     if (x->call) /* asked again when it has answered */
         return true;
     if (init_begin(x, &err) < 0)
-        candidate_complain(x, err.code, err.msg); /* the pool is full: at the next probe */
+        candidate_complain(x, err.code, err.msg); /* at the next probe again */
     return true;
 }
 
@@ -354,9 +341,7 @@ static bool tell_gone(struct candidate *x)
     struct error err = { 0 };
     bool has_dir = true;
 
-    if (x->call)
-        init_drop(x->call, p->pool);
-    x->call = NULL;
+    x->call = job_drop(x->call);
     if (x->is_known) {
         if (vec_push(&p->events, (struct plugin_event){ x->plugin_name, NULL }) < 0)
             return true;
@@ -420,23 +405,18 @@ static int prober_probe(struct plugin_prober *self, struct plugin_event **ret, s
     return -(int)complaints.code;
 }
 
-static bool is_waiting(const struct flex_prober *p)
+/* There, but its first `init` is not over. */
+static bool prober_awaits(struct plugin_prober *self, const char *name)
 {
-    for (size_t i = 0; i < p->all.count; i++)
-        if (p->all.items[i]->call)
-            return true;
+    const struct flex_prober *p = CONTAINER_OF(self, struct flex_prober, base);
+
+    for (size_t i = 0; i < p->all.count; i++) {
+        const struct candidate *x = p->all.items[i];
+
+        if (strcmp(x->plugin_name, name) == 0)
+            return x->call && !x->is_known && !x->driver && x->err.code == ERR_NONE;
+    }
     return false;
-}
-
-void flex_prober_settle(struct flex_prober *p)
-{
-    struct error complaints = { 0 }; /* the next probe has the same */
-
-    look(p, &complaints);
-    for (size_t i = 0; i < p->all.count; i++)
-        (void)candidate_begin(p->all.items[i]);
-    while (is_waiting(p))
-        pool_drain(p->pool);
 }
 
 /* --- Life --- */
@@ -451,11 +431,12 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool mak
 {
     size_t dir_len = strlen(dir);
     struct flex_prober *p = calloc(1, sizeof *p + dir_len + 1);
+    struct error complaints = { 0 }; /* the first probe has the same */
     int r;
 
     if (!p)
         return error_no_memory(err);
-    p->base.probe = prober_probe;
+    p->base = (struct plugin_prober){ .probe = prober_probe, .awaits = prober_awaits };
     p->loop = l;
     p->pool = pool;
     p->makes_dir = makes_dir;
@@ -468,6 +449,9 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool mak
         free(p); /* nothing hangs off it yet */
         return r;
     }
+    look(p, &complaints);
+    for (size_t i = 0; i < p->all.count; i++)
+        (void)candidate_begin(p->all.items[i]);
     *ret = p;
     return 0;
 }

@@ -2,8 +2,8 @@
  *
  * Every driver says at its `init` what it can do, and that blocks: a probe never waits for it. It begins the
  * calls on the pool, one at a time for each driver, and reports a driver at the first probe after its answer.
- * Until then a driver that is being replaced is the old one. Removal is seen at once. Whoever must have the
- * drivers from the beginning calls flex_prober_settle() before the first search.
+ * Until then a driver that is being replaced is the old one, and of a new one the registry says that it is
+ * awaited. Removal is seen at once.
  *
  * What begins with '.' is not there: a driver is installed under such a name and then renamed. One that fails
  * (half a copy, no executable) is complained of and tried again at every probe; the others are not held up.
@@ -25,21 +25,17 @@
 
 struct flex_prober;
 
-/* dir is absolute. While it is not there it is made (`error (re-)creating driver directory: …`), or, without
- * makes_dir, waited for: its parents may be missing too. tools without stop. Whoever gets an error goes on
- * without a prober: a registry takes NULL. */
+/* Begins to ask the drivers that are there. dir is absolute. While it is not there it is made (`error
+ * (re-)creating driver directory: …`), or, without makes_dir, waited for: its parents may be missing too.
+ * tools without stop. Whoever gets an error goes on without a prober: a registry takes NULL. */
 int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool makes_dir,
                     const struct host_tools *tools, struct flex_prober **ret, struct error *err);
-/* Calls of drivers that run are told to end, which pool_free() waits for; the pool is freed after this, the
- * registry that borrows the prober before. Takes NULL. */
+/* Calls of drivers that run are told to end (io/job.h); the pool is freed after this, the registry that
+ * borrows the prober before. Takes NULL. */
 struct flex_prober *flex_prober_free(struct flex_prober *p);
 DEFINE_CLEANUP(struct flex_prober, flex_prober_free)
 
 /* For registry_new(). */
 struct plugin_prober *flex_prober_of(struct flex_prober *p);
-
-/* Begins what a probe would begin and waits until all drivers have answered, as long as FLEX_INIT_LIMIT_NS a
- * driver. Stops the loop for as long, and waits for all of the pool's work: for the start of the program. */
-void flex_prober_settle(struct flex_prober *p);
 
 #endif

@@ -1,0 +1,104 @@
+#include "plugins/op_job.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GIB ((uint64_t)1 << 30)
+#define LIMIT_S_MAX ((uint64_t)365 * 24 * 3600) /* an exbibyte would overflow the clock */
+#define VOLUME_BYTES_MAX 65536
+
+void op_job_free(struct job *j)
+{
+    struct op_job *x = op_job_of(j);
+
+    (void)object_unref((struct object *)(uintptr_t)x->about);
+    x->guard = host_guard_free(x->guard);
+    buf_done(&x->volume);
+    free(x);
+}
+
+static void op_job_done(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct op_job *x = op_job_of(j);
+    struct plugin_op *op = ctx;
+    struct error why = *err;
+
+    op->work = NULL;
+    op->drop = NULL;
+    if (j->state == JOB_REFUSED)
+        r = -(int)(why.code = ERR_BUSY); /* later */
+    if (r == 0 && x->volume.len) {
+        buf_add_str(&op->volume, buf_str(&x->volume));
+        r = buf_check(&op->volume, "the provisioned volume", &why);
+    }
+    op->done(op, r, &why);
+}
+
+static void op_job_drop(struct plugin_op *op)
+{
+    op->drop = NULL;
+    op->work = job_drop(op->work);
+}
+
+void op_job_begin(const struct plugin_host *h, const struct job_type *type, const struct object *about,
+                  const char *path, uint64_t limit_s, struct plugin_op *op)
+{
+    struct op_job *x = calloc(1, sizeof *x);
+    struct error err = { 0 };
+
+    assert(!op->drop);
+    if (!x) {
+        (void)error_no_memory(&err);
+        plugin_op_fail(h, op, &err);
+        return;
+    }
+    x->host = *h;
+    x->about = object_ref(about);
+    x->guard = TAKE(op->guard);
+    x->volume = BUF_INIT(VOLUME_BYTES_MAX);
+    if (path)
+        (void)snprintf(x->path, sizeof x->path, "%s", path); /* a clean path fits */
+    x->job.type = type;
+    x->job.about = about->name;
+    x->job.limit_ns = limit_s * NS_PER_S;
+    op->work = &x->job;
+    op->drop = op_job_drop;
+    job_begin(&x->job, h->pool, op_job_done, op);
+}
+
+/* Failures */
+
+static void failure_on_turn(void *ctx)
+{
+    struct plugin_op *op = ctx;
+    struct error err = op->failure;
+
+    op->drop = NULL;
+    op->done(op, -(int)err.code, &err);
+}
+
+static void failure_drop(struct plugin_op *op)
+{
+    op->drop = NULL;
+    loop_undefer(&op->later);
+}
+
+void plugin_op_fail(const struct plugin_host *h, struct plugin_op *op, const struct error *err)
+{
+    assert(!op->drop);
+    op->failure = *err;
+    op->drop = failure_drop;
+    deferred_init(&op->later, h->loop, failure_on_turn, op);
+    loop_defer(&op->later);
+}
+
+uint64_t plugin_scrub_limit_s(const struct volume *v, uint64_t min_s, uint64_t per_gib_s)
+{
+    int64_t bytes = quantity_value(&v->capacity);
+    uint64_t limit_s = bytes > 0 ? (uint64_t)bytes / GIB * per_gib_s : 0;
+
+    if (limit_s < min_s)
+        limit_s = min_s;
+    return limit_s < LIMIT_S_MAX ? limit_s : LIMIT_S_MAX;
+}
