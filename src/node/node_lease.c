@@ -114,7 +114,7 @@ static void send_step(struct node_lease *l, enum lease_step step)
                      .patch = CLIENT_PATCH_MERGE,
                      .deadline_ns = NODE_LEASE_RENEW_NS,
                      .is_urgent = true },
-        .object = step == LEASE_RENEW ? l->lease : NULL,
+        .object = l->lease, /* of a renewal */
         .done = on_answer,
         .ctx = l
     };

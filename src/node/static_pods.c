@@ -159,34 +159,28 @@ static void on_done(void *ctx, enum api_outcome outcome, const struct client_ans
     loop_defer(&s->look);
 }
 
-/* What it makes, or what it deletes, with the pod's own grace: what runs in it may end in peace. */
-static void record_send(struct record *x, enum client_verb verb, const struct object *o, struct str body)
+/* Deletes the pod, with its own grace: what runs in it may end in peace. NULL: makes it. */
+static void record_send(struct record *x, const struct object *o)
 {
     const struct static_pods_options *all = &x->all->o;
     struct api_write_options w = {
         .api = { .client = all->part.client, .loop = all->part.loop, .manager = NODE_FIELD_MANAGER },
-        .request = { .verb = verb, .kind = &pod_kind, .ns = x->ns, .name = x->name },
+        .request = { .verb = CLIENT_DELETE, .kind = &pod_kind, .ns = x->ns, .name = x->name },
         .object = o,
-        .body = body,
         .informer = all->pods,
         .done = on_done,
         .ctx = x
     };
 
+    if (o) {
+        log_info("static pod deleted", LOG_STR("pod", x->name),
+                 LOG_STR("why", x->wanted ? "its file changed" : "its file is gone"));
+    } else {
+        w.request.verb = CLIENT_CREATE;
+        w.body = x->wanted->body;
+        log_info("static pod made", LOG_STR("file", x->wanted->file), LOG_STR("pod", x->name));
+    }
     api_write_start(&x->write, &w);
-}
-
-static void send_create(struct record *x)
-{
-    log_info("static pod made", LOG_STR("file", x->wanted->file), LOG_STR("pod", x->name));
-    record_send(x, CLIENT_CREATE, NULL, x->wanted->body);
-}
-
-static void send_delete(struct record *x, const struct object *o)
-{
-    log_info("static pod deleted", LOG_STR("pod", x->name),
-             LOG_STR("why", x->wanted ? "its file changed" : "its file is gone"));
-    record_send(x, CLIENT_DELETE, o, (struct str){ 0 });
 }
 
 /* The file that made it is there and cannot be understood now. */
@@ -208,10 +202,10 @@ static void record_step(struct static_pods *s, struct record *x)
         return;
     if (!o) {
         if (x->wanted)
-            send_create(x);
+            record_send(x, NULL);
     } else if (is_ours(s, o) && !o->is_deleting) {
         if (x->wanted ? !object_annotation_is(o, ANN_CONFIG_HASH, x->wanted->hash) : !is_in_doubt(s, o))
-            send_delete(x, o);
+            record_send(x, o);
     }
     /* Else it is being deleted, and made anew once it is gone; or it is somebody else's. */
 }
