@@ -177,7 +177,12 @@ static void send_read(struct api_write *w)
 {
     const struct client_request *q = &w->o.request;
     /* Without a version: what the server knows, not what it remembers. */
-    struct client_request get = { .verb = CLIENT_GET, .kind = q->kind, .ns = q->ns, .name = q->name };
+    struct client_request get = { .verb = CLIENT_GET,
+                                  .kind = q->kind,
+                                  .ns = q->ns,
+                                  .name = q->name,
+                                  .deadline_ns = q->deadline_ns,
+                                  .is_urgent = q->is_urgent };
 
     client_send(w->o.api.client, &w->call, &get, on_read, w);
 }
@@ -187,8 +192,13 @@ static void send_body(struct api_write *w, struct str body)
     struct client_request q = w->o.request;
     char version[VERSION_BYTES];
 
-    if (!write_lock(w))
+    if (!write_lock(w)) {
+        if (w->o.is_any_version && w->body.len == 0) {
+            buf_add_str(&w->body, body);
+            w->failed = w->body.failed;
+        }
         return;
+    }
     assert(q.verb != CLIENT_PATCH || str_has_prefix(body, PRECONDITION) ||
            MUTANT("binder-writes-without-version") || MUTANT("attach-reports-on-any-version"));
     q.body = body;
@@ -233,10 +243,11 @@ static void set_object(struct api_write *w, const struct object *o)
     (void)object_unref(before);
 }
 
-/* Is the object that was to be deleted gone, or going? */
+/* Is the object that was to be deleted gone, or going? One that is to go at once is not on its way as long as
+ * it is there. */
 static bool is_deleted(const struct api_write *w, const struct object *now)
 {
-    return !now || now->is_deleting || !str_is(uid_of(w), now->uid);
+    return !now || (now->is_deleting && !w->o.request.has_grace) || !str_is(uid_of(w), now->uid);
 }
 
 /* --- Looking after a write that somebody came before, or that nobody knows the end of --- */
@@ -248,7 +259,7 @@ static void on_looked(struct api_write *w, const struct client_answer *a)
 
     w->failure = NULL;
     failure->object = a->object;
-    if (a->r == -ERR_NOT_FOUND && w->o.request.verb == CLIENT_PATCH)
+    if (a->r == -ERR_NOT_FOUND && (w->o.request.verb == CLIENT_PATCH || w->o.request.subresource))
         write_end(w, API_REFUSED, a); /* nothing is left that could have been changed */
     else if ((a->r == 0 || a->r == -ERR_NOT_FOUND) && w->o.request.verb == CLIENT_DELETE &&
              is_deleted(w, a->object))
@@ -412,6 +423,8 @@ static void on_round(void *ctx)
     if (w->failed) {
         (void)error_set(&e, w->failed, "the request cannot be kept");
         write_fail(w, &e);
+    } else if (w->was_late && w->o.is_any_version) {
+        send_body(w, buf_str(&w->body));
     } else if (w->was_late && w->object && w->o.patience == API_ONCE) {
         on_late(w);
     } else if (w->wants_read || w->was_late) {

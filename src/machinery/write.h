@@ -17,7 +17,7 @@
  * read again, and the informer hears of it, before the owner does; with a patience other than API_ONCE,
  * decide() is asked again, so many times. Writes of one object through one client wait for one another: one
  * of an object as read that had to wait ends as a CONFLICT that nobody sent (http_status 0), since what it
- * was decided on has changed meanwhile. */
+ * was decided on has changed meanwhile; but for a body that `is_any_version`. */
 #ifndef BERTH_MACHINERY_WRITE_H
 #define BERTH_MACHINERY_WRITE_H
 
@@ -119,6 +119,7 @@ struct api_write_options {
     enum api_patience patience;
     enum api_step step;
     bool is_exact;             /* of a delete of an object: this version alone */
+    bool is_any_version;       /* the body holds whatever others have written: it waits for its turn */
     struct informer *informer; /* hears of every object in an answer; NULL: nobody does */
     api_done_fn *done;
     void *ctx; /* of both */

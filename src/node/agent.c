@@ -500,7 +500,7 @@ struct agent *agent_free(struct agent *a)
     loop_undefer(&a->pass);
     timer_disarm(&a->warnings);
     timer_disarm(&a->self_retry);
-    client_cancel(&a->self_call);
+    api_write_cancel(&a->self_read);
     a->scan = reconstruct_free(a->scan);
     a->mounts = mount_check_free(a->mounts);
     a->static_pods = static_pods_free(a->static_pods);

@@ -20,14 +20,14 @@ void volume_mark_unattachable(struct node_volume *v)
 
 /* --- By the controller --- */
 
-static void on_node(void *ctx, const struct client_answer *a)
+static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct node_op *op = ctx;
     struct node_volume *v = op->volume;
     const struct attached_volume *at;
     struct error err;
 
-    if (a->r < 0) {
+    if (outcome != API_DONE) {
         err = a->error;
         (void)error_wrap(&err, "VerifyControllerAttachedVolume failed fetching node from API server");
         node_op_end(op, a->r, &err);
@@ -48,11 +48,11 @@ static void on_node(void *ctx, const struct client_answer *a)
 void operate_verify(struct agent *a, struct node_volume *v)
 {
     struct operation_key key = volume_key(v, NULL);
-    struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
+    struct api api = agent_api(a);
     struct node_op *op = node_op_begin(a, v, NULL, &key, "verify_controller_attached_volume");
 
     if (op)
-        client_send(a->o.part.client, &op->call, &q, on_node, op);
+        api_read(&op->read, &api, KIND_NODE, NULL, a->o.name, on_node, op);
 }
 
 /* --- By the node itself --- */

@@ -7,6 +7,7 @@
 #include "base/omap.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "machinery/write.h"
 #include "node/contents.h"
 #include "plugins/content.h"
 #include "plugins/tokens.h"
@@ -46,7 +47,7 @@ struct shown_token {
     struct shown_pod *pod;
     struct arena arena; /* of the key */
     struct token_key key;
-    struct client_call call;
+    struct api_write request;
     struct timer refresh;
     struct content_waits waits;
 };

@@ -116,11 +116,11 @@ void shown_token_fall_back(struct shown_token *t, struct content_wait *w, const 
     content_wait_end(w);
 }
 
-static void token_on_answer(void *ctx, const struct client_answer *a)
+static void token_on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct shown_token *t = ctx;
     struct error err = a->error;
-    int r = a->r < 0 ? a->r : token_take(t, a->text, &err);
+    int r = outcome != API_DONE ? a->r : token_take(t, a->text, &err);
     struct content_wait *w;
     struct str token;
 
@@ -139,18 +139,20 @@ static void token_send(struct shown_token *t)
 {
     struct contents *c = t->pod->contents;
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES_MAX);
-    struct client_request q = {
-        .verb = CLIENT_CREATE,
-        .kind = kind_info(KIND_SERVICE_ACCOUNT),
-        .ns = t->key.ns,
-        .name = t->key.account,
-        .subresource = "token",
-        .wants_text = true,
-    };
+    struct api_write_options w = { .api = { .client = c->o.part.client, .loop = c->o.part.loop },
+                                   .request = { .verb = CLIENT_CREATE,
+                                                .kind = kind_info(KIND_SERVICE_ACCOUNT),
+                                                .ns = t->key.ns,
+                                                .name = t->key.account,
+                                                .subresource = "token",
+                                                .wants_text = true },
+                                   .done = token_on_answer,
+                                   .ctx = t };
 
-    write_order(&t->key, &body); /* a failure is a body that the server refuses */
-    q.body = buf_str(&body);
-    client_send(c->o.part.client, &t->call, &q, token_on_answer, t);
+    write_order(&t->key, &body);
+    w.failed = body.failed;
+    w.body = buf_str(&body);
+    api_write_start(&t->request, &w);
 }
 
 void shown_token_fetch(struct shown_token *t, struct content_wait *w)
@@ -163,7 +165,7 @@ void shown_token_fetch(struct shown_token *t, struct content_wait *w)
         return;
     }
     content_wait_begin(w, &t->waits);
-    if (!client_call_is_active(&t->call))
+    if (!api_write_is_active(&t->request))
         token_send(t);
 }
 
@@ -212,7 +214,7 @@ void shown_token_free(struct shown_token *t)
 {
     TAILQ_REMOVE(&t->pod->tokens, t, link);
     t->pod->tokens_count--;
-    client_cancel(&t->call);
+    api_write_cancel(&t->request);
     timer_disarm(&t->refresh);
     arena_done(&t->arena);
     free(t);

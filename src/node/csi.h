@@ -7,8 +7,8 @@
 #ifndef BERTH_NODE_CSI_H
 #define BERTH_NODE_CSI_H
 
-#include "client/client.h"
 #include "machinery/parts.h"
+#include "machinery/write.h"
 #include "node/contents.h"
 #include "plugins/csi/request.h"
 #include "plugins/registry.h"
@@ -64,8 +64,8 @@ struct csi_fetch {
     struct node_csi *csi; /* NULL: nothing is under way */
     struct object *driver;
     struct object *pod;
-    struct client_call secret;
-    struct client_call attachment;
+    struct api_write secret;
+    struct api_write attachment;
     struct contents_fetch tokens;
     struct arena arena;
     struct deferred later;

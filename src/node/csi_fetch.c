@@ -31,41 +31,39 @@ static void fetch_settle(struct csi_fetch *f)
 
 /* --- Objects --- */
 
-static void take_object(struct csi_fetched *to, const struct client_answer *a)
+static void take_object(struct csi_fetched *to, enum api_outcome outcome, const struct client_answer *a)
 {
     to->r = a->r;
     to->err = a->error;
-    if (a->r == 0)
+    if (outcome == API_DONE)
         to->object = object_ref(a->object);
 }
 
-static void on_secret(void *ctx, const struct client_answer *a)
+static void on_secret(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_fetch *f = ctx;
 
-    take_object(&f->request.secret, a);
+    take_object(&f->request.secret, outcome, a);
     fetch_settle(f);
 }
 
-static void on_attachment(void *ctx, const struct client_answer *a)
+static void on_attachment(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_fetch *f = ctx;
 
-    take_object(&f->request.attachment, a);
+    take_object(&f->request.attachment, outcome, a);
     fetch_settle(f);
 }
 
 static void get(struct csi_fetch *f, const struct csi_need *n)
 {
-    bool is_secret = n->kind == CSI_NEED_SECRET;
-    struct client_request q = { .verb = CLIENT_GET,
-                                .kind = kind_info(is_secret ? KIND_SECRET : KIND_ATTACHMENT),
-                                .ns = is_secret ? n->ns : NULL,
-                                .name = n->name };
+    struct api api = { .client = f->csi->o.part.client, .loop = f->csi->o.part.loop };
 
     f->waiting++;
-    client_send(f->csi->o.part.client, is_secret ? &f->secret : &f->attachment, &q,
-                is_secret ? on_secret : on_attachment, f);
+    if (n->kind == CSI_NEED_SECRET)
+        api_read(&f->secret, &api, KIND_SECRET, n->ns, n->name, on_secret, f);
+    else
+        api_read(&f->attachment, &api, KIND_ATTACHMENT, NULL, n->name, on_attachment, f);
 }
 
 /* --- Tokens --- */
@@ -160,8 +158,8 @@ void csi_fetch(struct node_csi *c, enum csi_step step, const struct object *pod,
 void csi_fetch_end(struct csi_fetch *f)
 {
     if (f->csi) {
-        client_cancel(&f->secret);
-        client_cancel(&f->attachment);
+        api_write_cancel(&f->secret);
+        api_write_cancel(&f->attachment);
         loop_undefer(&f->later);
         f->csi->fetches--;
     }

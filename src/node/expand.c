@@ -15,8 +15,6 @@
 #include "node/expand_int.h"
 #include "node/node_int.h"
 
-#define FIELD_MANAGER "berth-node"
-
 struct expand_run {
     struct agent *agent;
     struct node_mount *mount;
@@ -129,10 +127,7 @@ static void run_write(struct expand_run *x, api_decide_fn *decide, api_done_fn *
 {
     const struct claim_ref *ref = &x->spec.spec.volume->claim;
     struct api_write_options o = {
-        .api = { .client = x->agent->o.part.client,
-                 .loop = x->agent->o.part.loop,
-                 .manager = FIELD_MANAGER,
-                 .rng = &x->agent->rng },
+        .api = agent_api(x->agent),
         .patience = API_BACKOFF,
         .request = { .verb = CLIENT_PATCH,
                      .kind = kind_info(KIND_CLAIM),

@@ -68,10 +68,10 @@ static bool take_in_use(struct agent *a, const struct node *n)
     return true;
 }
 
-static void on_self_answer(void *ctx, const struct client_answer *answer)
+static void on_self_answer(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct agent *a = ctx;
-    const struct node *n = answer->r == 0 ? node_of(answer->object) : NULL;
+    const struct node *n = outcome == API_DONE ? node_of(answer->object) : NULL;
 
     if (!n && answer->r != -ERR_NOT_FOUND) {
         log_warn("the node's status cannot be read: nothing is unmounted before", LOG_ERR(&answer->error));
@@ -95,14 +95,14 @@ static void on_self_answer(void *ctx, const struct client_answer *answer)
 void found_ask_attached(void *agent)
 {
     struct agent *a = agent;
-    struct client_request q = { .verb = CLIENT_GET, .kind = &node_kind, .name = a->o.name };
+    struct api api = agent_api(a);
     bool must_ask = a->o.attaches_itself || a->unknown.all.count > 0;
     struct omap_cursor at;
 
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at))
         must_ask |= v->attach == ATTACH_UNCERTAIN;
     if (must_ask)
-        client_send(a->o.part.client, &a->self_call, &q, on_self_answer, a);
+        api_read(&a->self_read, &api, KIND_NODE, NULL, a->o.name, on_self_answer, a);
     else
         be_attached(a);
 }

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "machinery/pending_operations.h"
+#include "machinery/write.h"
 #include "node/agent.h"
 #include "node/contents.h"
 #include "node/csi.h"
@@ -71,7 +72,7 @@ struct agent {
     bool has_scanned;  /* the directories were read */
     bool has_pods;     /* the first list of pods is in the world, and each had its round */
     bool has_attached; /* the node's status said what of the found volumes is attached */
-    struct client_call self_call;
+    struct api_write self_read;
     struct timer self_retry;
 
     struct registration *registration;
@@ -91,6 +92,14 @@ struct agent {
     char *broken_plugins; /* as reported last, in words; NULL or "": none */
     bool owes_plugin_event;
 };
+
+/* How the agent writes. */
+static inline struct api agent_api(struct agent *a)
+{
+    return (struct api){
+        .client = a->o.part.client, .loop = a->o.part.loop, .manager = NODE_FIELD_MANAGER, .rng = &a->rng
+    };
+}
 
 /* --- agent.c --- */
 

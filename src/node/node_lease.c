@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "machinery/write.h"
+#include "node/register.h"
 #include "node/register_int.h"
 
 /* Somebody makes and removes the lease while we look: that ends as a failure. */
@@ -21,14 +23,14 @@ struct node_lease {
     char *node_uid;       /* NULL: no Node, nothing to do */
     struct object *lease; /* as last answered; NULL: not known */
     enum lease_step step; /* of the call under way */
-    struct client_call call;
+    struct api_write write;
     struct timer timer; /* of the next round */
     uint64_t started_ns;
     unsigned requests; /* of this round */
     struct patience patience;
 };
 
-static void on_answer(void *ctx, const struct client_answer *a);
+static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *a);
 
 static void set_lease(struct node_lease *l, const struct object *o)
 {
@@ -103,29 +105,36 @@ static void send_step(struct node_lease *l, enum lease_step step)
         [LEASE_RENEW] = CLIENT_PATCH,
     };
     _cleanup_(buf_done_p) struct buf body = BUF_INIT((size_t)16 << 10);
-    struct client_request q = { .verb = verbs[step],
-                                .kind = kind_info(KIND_LEASE),
-                                .ns = NODE_LEASE_NAMESPACE,
-                                .name = step == LEASE_CREATE ? NULL : l->name,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = step == LEASE_READ ? NULL : NODE_FIELD_MANAGER,
-                                .deadline_ns = NODE_LEASE_RENEW_NS,
-                                .is_urgent = true };
+    struct api_write_options w = {
+        .api = { .client = l->o.client, .loop = l->o.loop, .manager = NODE_FIELD_MANAGER },
+        .request = { .verb = verbs[step],
+                     .kind = kind_info(KIND_LEASE),
+                     .ns = NODE_LEASE_NAMESPACE,
+                     .name = l->name,
+                     .patch = CLIENT_PATCH_MERGE,
+                     .deadline_ns = NODE_LEASE_RENEW_NS,
+                     .is_urgent = true },
+        .object = l->lease, /* of a renewal */
+        .done = on_answer,
+        .ctx = l
+    };
 
     if (step == LEASE_CREATE) {
         write_new(l, &body);
     } else if (step == LEASE_RENEW) {
         write_renewal(l, &body);
     } else if (step == LEASE_MAKE_NAMESPACE) {
-        q.kind = kind_info(KIND_NAMESPACE);
-        q.ns = q.name = NULL;
+        w.request.kind = kind_info(KIND_NAMESPACE);
+        w.request.ns = NULL;
+        w.request.name = NODE_LEASE_NAMESPACE;
         buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
                             "\"" NODE_LEASE_NAMESPACE "\"}}");
     }
-    q.body = buf_str(&body);
+    w.failed = body.failed;
+    w.body = buf_str(&body);
     l->step = step;
     l->requests++;
-    client_send(l->o.client, &l->call, &q, on_answer, l);
+    api_write_start(&l->write, &w);
 }
 
 static void on_round(void *ctx)
@@ -152,8 +161,9 @@ static void end_badly(struct node_lease *l, const struct client_answer *a)
     timer_arm_after(&l->timer, patience_fail(&l->patience, "lease not renewed", l->name, &a->error));
 }
 
-/* Where a refusal leads; LEASE_STEP_COUNT: nowhere. */
-static enum lease_step step_after(enum lease_step step, const struct client_answer *a)
+/* Where an answer leads; LEASE_STEP_COUNT: nowhere. */
+static enum lease_step step_after(enum lease_step step, enum api_outcome outcome,
+                                  const struct client_answer *a)
 {
     switch (step) {
     case LEASE_READ:
@@ -165,19 +175,22 @@ static enum lease_step step_after(enum lease_step step, const struct client_answ
     case LEASE_MAKE_NAMESPACE:
         return a->r == 0 || a->r == -ERR_EXISTS ? LEASE_CREATE : LEASE_STEP_COUNT;
     case LEASE_RENEW:
-        return client_is_conflict(a) || a->r == -ERR_NOT_FOUND ? LEASE_READ : LEASE_STEP_COUNT;
+        if (outcome == API_CONFLICT && a->object)
+            return LEASE_RENEW;
+        return a->r == -ERR_NOT_FOUND ? LEASE_READ : LEASE_STEP_COUNT;
     case LEASE_STEP_COUNT:
         break;
     }
     return LEASE_STEP_COUNT;
 }
 
-static void on_answer(void *ctx, const struct client_answer *a)
+static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct node_lease *l = ctx;
-    enum lease_step next = step_after(l->step, a);
+    enum lease_step next = step_after(l->step, outcome, a);
 
-    if (a->r == 0 && (l->step == LEASE_CREATE || l->step == LEASE_RENEW)) {
+    l->requests += outcome == API_CONFLICT; /* the look after it */
+    if (outcome == API_DONE && (l->step == LEASE_CREATE || l->step == LEASE_RENEW)) {
         end_well(l, a->object);
     } else if (next != LEASE_STEP_COUNT && l->requests < ROUND_REQUESTS_MAX) {
         set_lease(l, next == LEASE_RENEW ? a->object : NULL);
@@ -205,7 +218,7 @@ int node_lease_new(const struct part_options *o, const char *name, struct node_l
 
 void node_lease_pause(struct node_lease *l)
 {
-    client_cancel(&l->call);
+    api_write_cancel(&l->write);
     timer_disarm(&l->timer);
     set_lease(l, NULL);
     free(l->node_uid);

@@ -268,7 +268,7 @@ struct node_op *node_op_begin(struct agent *a, struct node_volume *v, struct nod
 static void node_op_free(struct node_op *op)
 {
     TAILQ_REMOVE(&op->agent->running, op, link);
-    client_cancel(&op->call);
+    api_write_cancel(&op->read);
     op->expand = expand_cancel(op->expand);
     if (op->stage) {
         op->stage->op = NULL;

@@ -27,7 +27,7 @@ struct node_op {
     uint64_t began_ns;
     struct stage *stage; /* under way; NULL */
     struct expand_run *expand;
-    struct client_call call;
+    struct api_write read;
     bool is_remount;
     bool is_wait; /* its failures are a wait, which its volume's wait_log tells of */
 };

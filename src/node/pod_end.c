@@ -186,11 +186,11 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
     pod_life_look(p);
 }
 
-static void on_deleted(void *ctx, const struct client_answer *a)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct node_pod *p = ctx;
 
-    if (a->r == 0 || a->r == -ERR_NOT_FOUND) {
+    if (api_went_well(outcome)) {
         p->life.is_sent = true; /* the watch tells when it is gone */
     } else {
         log_warn("cannot remove a pod that has ended, trying again", LOG_STR("pod", p->object->name),
@@ -202,15 +202,15 @@ static void on_deleted(void *ctx, const struct client_answer *a)
 
 static void send_delete(struct node_pod *p)
 {
-    struct client_request q = { .verb = CLIENT_DELETE,
-                                .kind = &pod_kind,
-                                .ns = p->object->ns,
-                                .name = p->object->name,
-                                .if_uid = p->uid,
-                                .has_grace = true,
-                                .grace_seconds = 0 };
+    struct api_write_options w = {
+        .api = agent_api(p->agent),
+        .request = { .verb = CLIENT_DELETE, .has_grace = true, .grace_seconds = 0 },
+        .object = p->object,
+        .done = on_deleted,
+        .ctx = p
+    };
 
-    client_send(p->agent->o.part.client, &p->life.call, &q, on_deleted, p);
+    api_write_start(&p->life.write, &w);
 }
 
 void life_look_at_cleanup(struct node_pod *p)
@@ -218,7 +218,7 @@ void life_look_at_cleanup(struct node_pod *p)
     struct pod_life *l = &p->life;
     struct job *j;
 
-    if (l->job || client_call_is_active(&l->call))
+    if (l->job || api_write_is_active(&l->write))
         return;
     if (!p->is_known && pod_is_unmounted(p) && (l->is_clean || l->failures)) {
         if (!l->is_clean)

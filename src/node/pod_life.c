@@ -55,8 +55,8 @@ void pod_life_done(struct node_pod *p)
     loop_undefer(&l->look);
     timer_disarm(&l->timer);
     timer_disarm(&l->again);
-    client_cancel(&l->call);
-    client_cancel(&l->room);
+    api_write_cancel(&l->write);
+    api_write_cancel(&l->room);
     l->job = job_drop(l->job);
     l->hook = process_drop(l->hook);
     l->manifest = object_unref(l->manifest);

@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "client/client.h"
 #include "io/loop.h"
+#include "machinery/write.h"
 #include "node/state_file.h"
 #include "node/wait_log.h"
 
@@ -101,11 +101,11 @@ struct pod_life {
     enum pod_reason said; /* the one that the server has */
     bool has_written;     /* the condition was written by this process */
     unsigned refusals;
-    struct client_call call; /* of the status, or of the pod's end */
-    struct timer again;      /* the next try to write it */
+    struct api_write write; /* of the status, or of the pod's end */
+    struct timer again;     /* the next try to write it */
 
-    struct client_call room; /* pod_room.c's: of the attachment of */
-    unsigned room_at;        /* the so-manieth volume that waits */
+    struct api_write room; /* pod_room.c's: of the attachment of */
+    unsigned room_at;      /* the so-manieth volume that waits */
 };
 
 void pod_life_init(struct node_pod *p);

@@ -42,14 +42,14 @@ static void reject(struct node_pod *p)
             out.failed ? pod_reason_name(POD_REASON_LIMIT_EXCEEDED) : buf_cstr(&out));
 }
 
-static void on_attachment(void *ctx, const struct client_answer *a)
+static void on_attachment(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct node_pod *p = ctx;
     const struct attachment *at = (const struct attachment *)(const void *)a->object;
 
     if (p->life.stage != POD_STAGE_VOLUMES || pod_volumes_state(p) != VOLUMES_WAITING)
         return;
-    if (a->r == 0 && at->attach_error.code == RESOURCE_EXHAUSTED) {
+    if (outcome == API_DONE && at->attach_error.code == RESOURCE_EXHAUSTED) {
         node_csi_refresh(p->agent->csi, at->attacher);
         reject(p);
         return;
@@ -62,17 +62,17 @@ static void ask(struct node_pod *p)
 {
     const struct node_volume *v = candidate(p, p->life.room_at);
     const struct csi_source *source = v ? spec_source(&v->wanted.spec).csi : NULL;
+    struct api api = agent_api(p->agent);
     char name[CSI_NAME_BYTES];
-    struct client_request q = { .verb = CLIENT_GET, .kind = &attachment_kind, .name = name };
     struct error ignored;
 
     if (source && csi_attachment_name(source->driver, source->handle, p->agent->o.name, name, &ignored) == 0)
-        client_send(p->agent->o.part.client, &p->life.room, &q, on_attachment, p);
+        api_read(&p->life.room, &api, KIND_ATTACHMENT, NULL, name, on_attachment, p);
 }
 
 void life_check_room(struct node_pod *p)
 {
-    if (client_call_is_active(&p->life.room))
+    if (api_write_is_active(&p->life.room))
         return;
     p->life.room_at = 0;
     ask(p);

@@ -10,7 +10,6 @@
 
 #define STATUS_BYTES_MAX ((size_t)64 << 10)
 #define MESSAGE_BYTES_MAX 1024 /* as of events: names of volumes may be many */
-#define FIELD_MANAGER "berth-node"
 
 const char *pod_reason_name(enum pod_reason reason)
 {
@@ -139,15 +138,13 @@ static void write_status(const struct node_pod *p, struct buf *out)
     buf_add_cstr(out, "}}");
 }
 
-static void on_told(void *ctx, const struct client_answer *a)
+static void on_told(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct node_pod *p = ctx;
     struct pod_life *l = &p->life;
 
-    if (a->r == 0 || a->r == -ERR_NOT_FOUND) { /* gone: nobody is left to be told */
+    if (api_went_well(outcome) || a->r == -ERR_NOT_FOUND) { /* gone: nobody is left to be told */
         l->refusals = 0;
-        if (a->r == 0 && a->object && p->agent->pods)
-            informer_observe(p->agent->pods, a->object);
     } else {
         log_warn("cannot write the pod's condition, trying again", LOG_STR("pod", p->object->name),
                  LOG_ERR(&a->error));
@@ -161,24 +158,28 @@ void pod_tell(struct node_pod *p)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(STATUS_BYTES_MAX);
     struct pod_life *l = &p->life;
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = &pod_kind,
-                                .subresource = "status",
-                                .patch = CLIENT_PATCH_STRATEGIC,
-                                .field_manager = FIELD_MANAGER };
+    struct api_write_options w = {
+        .api = agent_api(p->agent),
+        .request = { .verb = CLIENT_PATCH, .subresource = "status", .patch = CLIENT_PATCH_STRATEGIC },
+        .object = p->object,
+        .is_any_version = true,
+        .step = API_STEP_CONDITION,
+        .informer = p->agent->pods,
+        .done = on_told,
+        .ctx = p
+    };
 
     if (l->reason == POD_REASON_NONE || l->said == l->reason || !p->is_known ||
-        l->stage >= POD_STAGE_TEARDOWN || client_call_is_active(&l->call) || timer_is_armed(&l->again))
+        l->stage >= POD_STAGE_TEARDOWN || api_write_is_active(&l->write) || timer_is_armed(&l->again))
         return;
     l->said = l->reason;
     if (!l->has_written && is_written(p))
         return;
     l->has_written = true; /* from here on the object that is known may be older than what was written */
     write_status(p, &body);
-    q.ns = p->object->ns;
-    q.name = p->object->name;
-    q.body = buf_str(&body);
-    client_send(p->agent->o.part.client, &l->call, &q, on_told, p);
+    w.failed = body.failed;
+    w.body = buf_str(&body);
+    api_write_start(&l->write, &w);
 }
 
 /* A copy, of a long one the two ends; NULL without memory. */

@@ -27,7 +27,7 @@ struct populate_round {
     struct object *object; /* the pod as it was when the round began */
     uint32_t at;           /* which volume */
     struct object *claim;  /* of this volume, once it is known */
-    struct client_call call;
+    struct api_write read;
     struct deferred step;
     bool has_failed;
 };
@@ -185,7 +185,7 @@ void populate_free_round(struct populate_round *r)
 {
     if (!r)
         return;
-    client_cancel(&r->call);
+    api_write_cancel(&r->read);
     loop_undefer(&r->step);
     object_unref(r->claim);
     object_unref(r->object);
@@ -270,14 +270,14 @@ static int check_claim_ref(const struct volume *v, const struct object *claim, s
     return 0;
 }
 
-static void round_on_volume(void *ctx, const struct client_answer *a)
+static void round_on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct populate_round *r = ctx;
     struct held_spec h = { 0 };
     struct error err = a->error;
     int e = a->r;
 
-    if (e < 0)
+    if (outcome != API_DONE)
         (void)error_set(&err, err.code, "failed to fetch PV %s from API server: %s",
                         claim_of(r->claim)->volume_name, (const char *)a->error.msg);
     else
@@ -304,15 +304,15 @@ static int check_claim(const struct claim *c, struct error *err)
     return 0;
 }
 
-static void round_on_claim(void *ctx, const struct client_answer *a)
+static void round_on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct populate_round *r = ctx;
     const struct pod *p = pod_of(r->object);
-    struct client_request q = { .verb = CLIENT_GET, .kind = &volume_kind };
+    struct api api = agent_api(r->pod->agent);
     struct error err = a->error;
     int e = a->r;
 
-    if (e < 0)
+    if (outcome != API_DONE)
         (void)error_set(&err, err.code, "failed to fetch PVC from API server: %s",
                         (const char *)a->error.msg);
     else
@@ -329,8 +329,7 @@ static void round_on_claim(void *ctx, const struct client_answer *a)
         return;
     }
     r->claim = object_ref(a->object);
-    q.name = claim_of(r->claim)->volume_name;
-    client_send(r->pod->agent->o.part.client, &r->call, &q, round_on_volume, r);
+    api_read(&r->read, &api, KIND_VOLUME, NULL, claim_of(r->claim)->volume_name, round_on_volume, r);
 }
 
 static void round_inline(struct populate_round *r)
@@ -348,8 +347,9 @@ static void round_inline(struct populate_round *r)
 static void round_next(struct populate_round *r)
 {
     const struct pod *p = pod_of(r->object);
-    struct client_request q = { .verb = CLIENT_GET, .kind = &claim_kind, .ns = r->object->ns };
     bool is_mounted, is_block;
+    struct api api = agent_api(r->pod->agent);
+    const char *name;
 
     while (r->at < p->volumes.count &&
            !pod_uses_volume(p, p->volumes.items[r->at].name, &is_mounted, &is_block))
@@ -358,9 +358,9 @@ static void round_next(struct populate_round *r)
         round_end(r);
         return;
     }
-    q.name = pod_claim_name(round_volume(r));
-    if (q.name)
-        client_send(r->pod->agent->o.part.client, &r->call, &q, round_on_claim, r);
+    name = pod_claim_name(round_volume(r));
+    if (name)
+        api_read(&r->read, &api, KIND_CLAIM, r->object->ns, name, round_on_claim, r);
     else
         round_inline(r);
 }

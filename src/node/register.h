@@ -14,6 +14,8 @@
 #include "machinery/informer.h"
 #include "machinery/parts.h"
 
+#define NODE_FIELD_MANAGER "berth-node" /* of all that the agent writes */
+
 struct registration;
 
 struct registration_options {

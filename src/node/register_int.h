@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-#define NODE_FIELD_MANAGER "berth-node"
-
 /* Delays after failures, and one line in the log for each reason, not for each failure. */
 struct patience {
     struct rng rng;

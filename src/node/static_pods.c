@@ -15,12 +15,13 @@
 #include "base/omap.h"
 #include "io/dirwatch.h"
 #include "io/job.h"
+#include "machinery/write.h"
 #include "node/manifest.h"
+#include "node/register.h"
 
 #define RETRY_NS (10 * NS_PER_S)
 #define RETRY_NS_MAX (300 * NS_PER_S)
 #define TEXTS_BYTES_MAX ((size_t)256 << 20)
-#define FIELD_MANAGER "berth-node"
 
 struct scan {
     struct job job;
@@ -36,8 +37,7 @@ struct record {
     char *ns;
     char *name;
     const struct manifest *wanted; /* in all->scan; NULL: no file wants it */
-    struct client_call call;
-    bool is_making; /* else it deletes */
+    struct api_write write;
     struct timer retry;
     unsigned failures;
 };
@@ -95,7 +95,7 @@ static struct record *record_find(const struct static_pods *s, const char *ns, c
 
 static void record_free(struct record *x)
 {
-    client_cancel(&x->call);
+    api_write_cancel(&x->write);
     timer_disarm(&x->retry);
     free(x->ns);
     free(x->name);
@@ -139,15 +139,13 @@ static bool is_ours(const struct static_pods *s, const struct object *o)
            strcmp(pod_of(o)->node_name, s->o.node_name) == 0;
 }
 
-static void on_done(void *ctx, const struct client_answer *a)
+static void on_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct record *x = ctx;
     struct static_pods *s = x->all;
 
-    if (a->r == 0 || (a->r == -ERR_NOT_FOUND && !x->is_making)) {
+    if (api_went_well(outcome)) {
         x->failures = 0;
-        if (a->object && x->is_making)
-            informer_observe(s->o.pods, a->object);
     } else {
         uint64_t delay = RETRY_NS;
 
@@ -161,30 +159,28 @@ static void on_done(void *ctx, const struct client_answer *a)
     loop_defer(&s->look);
 }
 
-static void send_create(struct record *x)
+/* Deletes the pod, with its own grace: what runs in it may end in peace. NULL: makes it. */
+static void record_send(struct record *x, const struct object *o)
 {
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = &pod_kind,
-                                .ns = x->ns,
-                                .body = x->wanted->body,
-                                .field_manager = FIELD_MANAGER };
-
-    x->is_making = true;
-    log_info("static pod made", LOG_STR("file", x->wanted->file), LOG_STR("pod", x->name));
-    client_send(x->all->o.part.client, &x->call, &q, on_done, x);
-}
-
-/* With the pod's own grace: what runs in it may end in peace. */
-static void send_delete(struct record *x, const struct object *o)
-{
-    struct client_request q = {
-        .verb = CLIENT_DELETE, .kind = &pod_kind, .ns = x->ns, .name = x->name, .if_uid = o->uid
+    const struct static_pods_options *all = &x->all->o;
+    struct api_write_options w = {
+        .api = { .client = all->part.client, .loop = all->part.loop, .manager = NODE_FIELD_MANAGER },
+        .request = { .verb = CLIENT_DELETE, .kind = &pod_kind, .ns = x->ns, .name = x->name },
+        .object = o,
+        .informer = all->pods,
+        .done = on_done,
+        .ctx = x
     };
 
-    x->is_making = false;
-    log_info("static pod deleted", LOG_STR("pod", x->name),
-             LOG_STR("why", x->wanted ? "its file changed" : "its file is gone"));
-    client_send(x->all->o.part.client, &x->call, &q, on_done, x);
+    if (o) {
+        log_info("static pod deleted", LOG_STR("pod", x->name),
+                 LOG_STR("why", x->wanted ? "its file changed" : "its file is gone"));
+    } else {
+        w.request.verb = CLIENT_CREATE;
+        w.body = x->wanted->body;
+        log_info("static pod made", LOG_STR("file", x->wanted->file), LOG_STR("pod", x->name));
+    }
+    api_write_start(&x->write, &w);
 }
 
 /* The file that made it is there and cannot be understood now. */
@@ -202,14 +198,14 @@ static void record_step(struct static_pods *s, struct record *x)
 {
     const struct object *o = informer_get(s->o.pods, x->ns, x->name);
 
-    if (client_call_is_active(&x->call) || timer_is_armed(&x->retry))
+    if (api_write_is_active(&x->write) || timer_is_armed(&x->retry))
         return;
     if (!o) {
         if (x->wanted)
-            send_create(x);
+            record_send(x, NULL);
     } else if (is_ours(s, o) && !o->is_deleting) {
         if (x->wanted ? !object_annotation_is(o, ANN_CONFIG_HASH, x->wanted->hash) : !is_in_doubt(s, o))
-            send_delete(x, o);
+            record_send(x, o);
     }
     /* Else it is being deleted, and made anew once it is gone; or it is somebody else's. */
 }
@@ -220,7 +216,7 @@ static struct record *find_idle(const struct static_pods *s)
     struct omap_cursor at;
 
     for (struct record *x = omap_first(&s->records, &at); x; x = omap_next(&at))
-        if (!x->wanted && !client_call_is_active(&x->call) && !informer_get(s->o.pods, x->ns, x->name))
+        if (!x->wanted && !api_write_is_active(&x->write) && !informer_get(s->o.pods, x->ns, x->name))
             return x;
     return NULL;
 }

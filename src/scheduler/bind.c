@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/mutant.h"
 #include "machinery/merge_patch.h"
-#include "machinery/write.h"
 #include "scheduler/explain.h"
 
 /* A claim of the pod that is not bound yet. */
@@ -27,7 +26,7 @@ struct binding_claim {
 /* Where an attempt fails: at its volumes, or at the pod. */
 enum extension_point { POINT_PRE_BIND, POINT_BIND };
 
-enum binding_state { BINDING_WRITES, BINDING_WAITS, BINDING_POSTS, BINDING_LOOKS };
+enum binding_state { BINDING_WRITES, BINDING_WAITS, BINDING_POSTS };
 
 struct binding {
     TAILQ_ENTRY(binding) link;
@@ -37,8 +36,7 @@ struct binding {
     VEC(struct binding_claim) claims; /* those with volumes first */
     size_t next;                      /* to be written */
     enum binding_state state;
-    struct client_call call;
-    struct error refusal; /* of the pod's binding */
+    struct api_write write; /* of a volume, of a claim, or the pod's binding */
     struct timer timeout;
     struct deferred check;
     uint64_t begun_ns;
@@ -49,7 +47,7 @@ static void binding_free(struct binding *b)
 {
     TAILQ_REMOVE(&b->s->bindings, b, link);
     b->s->bindings_count--;
-    client_cancel(&b->call);
+    api_write_cancel(&b->write);
     timer_disarm(&b->timeout);
     loop_undefer(&b->check);
     for (size_t i = 0; i < b->claims.count; i++) {
@@ -159,41 +157,19 @@ static void finish(struct binding *b, bool by_us)
 
 /* --- The pod's binding --- */
 
-static void on_looked(void *ctx, const struct client_answer *a)
+/* When nobody knows whether it was done, or who did it, the pod tells. */
+static void on_posted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binding *b = ctx;
-    const struct pod *p = a->r == 0 ? pod_of(a->object) : NULL;
+    const struct pod *now = !api_went_well(outcome) && a->object ? pod_of(a->object) : NULL;
+    bool is_same = now && strcmp(now->obj.uid, b->pod->obj.uid) == 0;
 
-    if (p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && p->node_name[0] == '\0')
-        fail(b, POINT_BIND, "%s", b->refusal.msg);
-    else if (p || a->r == -ERR_NOT_FOUND)
-        finish(b, p && strcmp(p->obj.uid, b->pod->obj.uid) == 0 && strcmp(p->node_name, b->node) == 0);
-    else
-        fail(b, POINT_BIND, "%s", a->error.msg);
-}
-
-/* Nobody knows whether it was done, or who did it: the pod tells. */
-static void look(struct binding *b, const struct error *refusal)
-{
-    struct client_request q = {
-        .verb = CLIENT_GET, .kind = kind_info(KIND_POD), .ns = b->pod->obj.ns, .name = b->pod->obj.name
-    };
-
-    b->state = BINDING_LOOKS;
-    b->refusal = *refusal;
-    client_send(b->s->o.part.client, &b->call, &q, on_looked, b);
-}
-
-static void on_posted(void *ctx, const struct client_answer *a)
-{
-    struct binding *b = ctx;
-
-    if (a->r == 0)
+    if (api_went_well(outcome))
         finish(b, /* by_us= */ true);
+    else if (now && (!is_same || now->node_name[0]))
+        finish(b, is_same && strcmp(now->node_name, b->node) == 0);
     else if (a->r == -ERR_NOT_FOUND)
         finish(b, /* by_us= */ false);
-    else if (a->may_have_happened || a->http_status == 0 || client_is_conflict(a))
-        look(b, &a->error);
     else
         fail(b, POINT_BIND, "%s", a->error.msg);
 }
@@ -201,12 +177,11 @@ static void on_posted(void *ctx, const struct client_answer *a)
 static void post(struct binding *b)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_CREATE,
-                                .kind = kind_info(KIND_POD),
-                                .ns = b->pod->obj.ns,
-                                .name = b->pod->obj.name,
-                                .subresource = "binding",
-                                .field_manager = SCHEDULER_MANAGER };
+    struct api_write_options w = { .api = b->s->api,
+                                   .request = { .verb = CLIENT_CREATE, .subresource = "binding" },
+                                   .object = &b->pod->obj,
+                                   .done = on_posted,
+                                   .ctx = b };
 
     buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":");
     json_write_string(&body, str_of(b->pod->obj.name));
@@ -219,8 +194,9 @@ static void post(struct binding *b)
     buf_add_cstr(&body, "}}");
     b->state = BINDING_POSTS;
     timer_disarm(&b->timeout);
-    q.body = buf_str(&body);
-    client_send(b->s->o.part.client, &b->call, &q, on_posted, b);
+    w.failed = body.failed;
+    w.body = buf_str(&body);
+    api_write_start(&b->write, &w);
 }
 
 /* --- Waiting --- */
@@ -375,23 +351,21 @@ static void await_volumes(struct binding *b)
 
 static void write_next(struct binding *b);
 
-static void on_written(void *ctx, const struct client_answer *a)
+static void on_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binding *b = ctx;
     struct binding_claim *x = &b->claims.items[b->next];
 
-    if (a->r < 0) {
+    if (!api_went_well(outcome)) {
         fail(b, POINT_PRE_BIND, "binding volumes: %s", a->error.msg);
         return;
     }
     x->written = a->object ? a->object->revision : 0;
     b->next++;
-    if (a->object)
-        informer_observe(b->s->caches[x->volume ? CACHE_VOLUMES : CACHE_CLAIMS], a->object);
     write_next(b);
 }
 
-static int write_pair(const struct binding_claim *x, struct buf *body, struct error *err)
+static enum err write_pair(const struct binding_claim *x, struct buf *body)
 {
     struct merge_patch p;
 
@@ -402,29 +376,26 @@ static int write_pair(const struct binding_claim *x, struct buf *body, struct er
     buf_add_cstr(body, "{\"claimRef\":");
     claim_ref_write(body, x->claim);
     buf_add_char(body, '}');
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
-static int write_provision(const struct binding_claim *x, const char *node, struct buf *body,
-                           struct error *err)
+static enum err write_provision(const struct binding_claim *x, const char *node, struct buf *body)
 {
     struct merge_patch p;
 
     merge_patch_begin(&p, body, &x->claim->obj);
     merge_patch_annotation(&p, ANN_SELECTED_NODE, node);
-    return merge_patch_end(&p, err);
+    return merge_patch_finish(&p);
 }
 
 static void write_next(struct binding *b)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .patch = CLIENT_PATCH_MERGE,
-                                .field_manager = SCHEDULER_MANAGER };
-    const struct object *o;
-    struct binding_claim *x;
-    struct error err;
-    int r;
+    struct api_write_options w = { .api = b->s->api,
+                                   .request = { .verb = CLIENT_PATCH, .patch = CLIENT_PATCH_MERGE },
+                                   .done = on_written,
+                                   .ctx = b };
+    const struct binding_claim *x;
 
     while (b->next < b->claims.count && !b->claims.items[b->next].writes)
         b->next++;
@@ -433,17 +404,12 @@ static void write_next(struct binding *b)
         return;
     }
     x = &b->claims.items[b->next];
-    o = x->volume ? &x->volume->obj : &x->claim->obj;
-    r = x->volume ? write_pair(x, &body, &err) : write_provision(x, b->node, &body, &err);
-    if (r < 0) {
-        fail(b, POINT_PRE_BIND, "binding volumes: %s", err.msg);
-        return;
-    }
-    q.kind = o->kind;
-    q.ns = o->ns[0] ? o->ns : NULL;
-    q.name = o->name;
-    q.body = buf_str(&body);
-    client_send(b->s->o.part.client, &b->call, &q, on_written, b);
+    w.object = x->volume ? &x->volume->obj : &x->claim->obj;
+    w.step = x->volume ? API_STEP_CLAIM_REF : API_STEP_SELECTED_NODE;
+    w.informer = b->s->caches[x->volume ? CACHE_VOLUMES : CACHE_CLAIMS];
+    w.failed = x->volume ? write_pair(x, &body) : write_provision(x, b->node, &body);
+    w.body = buf_str(&body);
+    api_write_start(&b->write, &w);
 }
 
 /* --- The beginning --- */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "machinery/write.h"
 
 /* The same failure of a pod is not recorded sooner again. */
 #define REPORT_AGAIN_NS (5 * NS_PER_S)
@@ -17,13 +16,13 @@
 struct report {
     TAILQ_ENTRY(report) link;
     struct scheduler *s;
-    struct client_call call;
+    struct api_write write;
 };
 
 static void report_free(struct report *r)
 {
     TAILQ_REMOVE(&r->s->reports, r, link);
-    client_cancel(&r->call);
+    api_write_cancel(&r->write);
     free(r);
 }
 
@@ -37,13 +36,11 @@ void reports_free(struct scheduler *s)
     }
 }
 
-static void on_reported(void *ctx, const struct client_answer *a)
+static void on_reported(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct report *r = ctx;
 
-    if (a->r == 0 && a->object)
-        informer_observe(r->s->caches[CACHE_PODS], a->object);
-    else if (a->r != -ERR_NOT_FOUND)
+    if (!api_went_well(outcome) && a->r != -ERR_NOT_FOUND)
         log_warn("cannot write the pod's condition, ignoring", LOG_ERR(&a->error));
     report_free(r);
 }
@@ -80,25 +77,28 @@ static void write_condition(const struct scheduler *s, const struct pod *p, cons
 static void report_condition(struct scheduler *s, const struct pod *p, const char *reason, struct str message)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct client_request q = { .verb = CLIENT_PATCH,
-                                .kind = kind_info(KIND_POD),
-                                .ns = p->obj.ns,
-                                .name = p->obj.name,
-                                .subresource = "status",
-                                .patch = CLIENT_PATCH_STRATEGIC,
-                                .field_manager = SCHEDULER_MANAGER };
     struct report *r = calloc(1, sizeof *r);
+    struct api_write_options w = {
+        .api = s->api,
+        .request = { .verb = CLIENT_PATCH, .subresource = "status", .patch = CLIENT_PATCH_STRATEGIC },
+        .object = &p->obj,
+        .is_any_version = true,
+        .step = API_STEP_CONDITION,
+        .informer = s->caches[CACHE_PODS],
+        .done = on_reported,
+        .ctx = r
+    };
 
-    write_condition(s, p, reason, message, &body);
-    if (!r || body.failed) {
+    if (!r) {
         log_warn("cannot write the pod's condition: out of memory", LOG_STR("pod", p->obj.name));
-        free(r);
         return;
     }
     r->s = s;
     TAILQ_INSERT_TAIL(&s->reports, r, link);
-    q.body = buf_str(&body);
-    client_send(s->o.part.client, &r->call, &q, on_reported, r);
+    write_condition(s, p, reason, message, &body);
+    w.failed = body.failed;
+    w.body = buf_str(&body);
+    api_write_start(&r->write, &w);
 }
 
 /* The note is cut so that one sees it was. */

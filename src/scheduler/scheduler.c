@@ -160,6 +160,8 @@ static int scheduler_open(struct scheduler *s, struct error *err)
     int r = open_caches(s, err);
 
     if (r == 0)
+        r = part_api(&s->o.part, SCHEDULER_MANAGER, &s->api, err);
+    if (r == 0)
         r = recorder_new(&recorder, &s->recorder, err);
     return r < 0 ? r : scheduler_metrics_new(s, &s->metrics, err);
 }

@@ -6,6 +6,7 @@
 #include "api/class.h"
 #include "api/csi.h"
 #include "base/vec.h"
+#include "machinery/write.h"
 #include "scheduler/assume.h"
 #include "scheduler/nodes.h"
 #include "scheduler/queue.h"
@@ -40,6 +41,7 @@ struct schedule;
 
 struct scheduler {
     struct scheduler_options o;
+    struct api api;
     struct informer *caches[CACHE_KIND_COUNT];
     struct informer_handler handlers[CACHE_KIND_COUNT];
     struct recorder *recorder;

@@ -154,8 +154,6 @@ CLIENT_SENDERS = [
     ("src/daemon/remote.c", "asks a server for its version before anything is written"),
     ("src/bench/", "measures the client itself, and makes objects for the others"),
     ("src/sim/", "models of users, drivers and toy controllers, which are to err in their own ways"),
-    ("src/node/", "to be converted"),
-    ("src/scheduler/", "to be converted"),
 ]
 
 # Not ours to shape: foreign texts, saved inputs, expected outputs.

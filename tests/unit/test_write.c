@@ -679,6 +679,60 @@ TEST(writers_of_one_object_take_turns)
     }
 }
 
+/* What holds whatever the first has made of it is sent when it is its turn. */
+TEST(body_for_any_version_waits_for_its_turn)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    struct api_write_options once = { .api = { .client = w->client, .loop = w->loop },
+                                      .request = { .verb = CLIENT_PATCH },
+                                      .object = o,
+                                      .is_any_version = true,
+                                      .done = writer_done };
+    char text[] = "{\"metadata\":{\"uid\":\"u1\"}}";
+    struct writer first, second;
+
+    writer_init(&first, w);
+    writer_init(&second, w);
+    writer_once(&first, o, CLIENT_PATCH);
+    once.body = str_of(text);
+    once.ctx = &second;
+    api_write_start(&second.write, &once);
+    text[0] = 'x'; /* it was copied */
+    world_advance_ms(w, 0);
+    assert_text(&w->sent, "0.000 " ONCE);
+    answer_object(w, "u1");
+    answer_object(w, "u1");
+    assert_text(&w->sent, "0.000 " ONCE);
+    ASSERT_INT(1, second.ended);
+    ASSERT_INT(API_DONE, second.outcome);
+}
+
+/* One that is to go at once may have been on its way before. */
+TEST(delete_with_a_grace_is_not_done_by_one_without)
+{
+    for (unsigned has_grace = 0; has_grace < 2; has_grace++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        _cleanup_(object_unref_p) struct object *o = volume_of("u1", true);
+        struct client_answer a = answer_of(200, -1);
+        struct writer x;
+
+        writer_init(&x, w);
+        api_write_start(&x.write, &(struct api_write_options){
+                                      .api = { .client = w->client, .loop = w->loop },
+                                      .request = { .verb = CLIENT_DELETE, .has_grace = has_grace },
+                                      .object = o,
+                                      .done = writer_done,
+                                      .ctx = &x });
+        answer_lost(w);
+        world_advance_ms(w, 0);
+        a.object = o;
+        world_end(w, a);
+        ASSERT_INT(1, x.ended);
+        ASSERT_INT(has_grace ? API_UNCERTAIN : API_ALREADY, x.outcome);
+    }
+}
+
 /* One that reads first goes on when it is its turn. */
 TEST(patient_writer_waits_and_reads_again)
 {
