@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-_Noreturn void die(const char *reason)
+void die(const char *reason)
 {
     if (log_is_on(LOG_LEVEL_ERROR))
         log_error("cannot continue, ending the process", LOG_STR("reason", reason));

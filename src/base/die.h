@@ -7,6 +7,6 @@
 #define BERTH_BASE_DIE_H
 
 /* Logs the reason at level error, or prints it where no logger is installed; ends the process by SIGABRT. */
-_Noreturn void die(const char *reason);
+__attribute__((noreturn)) void die(const char *reason);
 
 #endif

@@ -6,8 +6,8 @@
 #include "tests/unit/test_kind.h"
 
 #include "cli/cli.h"
-#include "why/inventory.h"
 #include "cli/why.h"
+#include "why/inventory.h"
 
 #define WORLD_MADE "2026-01-01T00:00:00Z"
 #define WORLD_NOW_SECONDS 1767229200

@@ -78,7 +78,6 @@ static void reserve(struct sync *s, const struct volume *v, const struct claim *
 
 static void on_named(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
 {
-
     note_result(x, outcome);
     if (a->r == 0 && a->object)
         log_info("claim bound to volume", LOG_STR("namespace", x->about->ns),

@@ -249,8 +249,10 @@ static enum sync_result sync_bound(struct sync *s, const struct claim *c, const 
         lose(s, c, &lost_reference);
     else if (has_volume && (!is_lost || !d->volume->claim.is_set))
         return bind_pair(s, d->volume, c); /* as a rule there is nothing to write */
+    else if (has_volume && is_lost && MUTANT("binder-cries-lost"))
+        bind_steps(s, d->volume, c);
     else if (has_volume == is_lost && MUTANT("binder-cries-lost"))
-        is_lost ? bind_steps(s, d->volume, c) : lose(s, c, d->volume ? &misbound : &lost_volume);
+        lose(s, c, d->volume ? &misbound : &lost_volume);
     else if (has_volume == is_lost)
         sync_read(s, KIND_VOLUME, "", c->volume_name, &c->obj, on_volume);
     return sync_end(s);
