@@ -407,7 +407,7 @@ static void on_late(struct api_write *w)
     struct client_answer a;
     struct error e;
 
-    (void)error_set(&e, ERR_CONFLICT, "another write of the object went before");
+    (void)error_set(&e, ERR_CONFLICT, API_LATE_MESSAGE);
     a = request_failed(&e);
     a.object = now ? object_ref(now) : NULL;
     write_end(w, API_CONFLICT, &a);

@@ -35,6 +35,8 @@ struct metric_family;
 struct metrics;
 
 #define WRITE_BODY_BYTES_MAX ((size_t)3 << 20)
+/* Of a CONFLICT that nobody sent. */
+#define API_LATE_MESSAGE "another write of the object went before"
 
 enum api_outcome {
     API_DONE,      /* written, or read */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machinery/write.h"
 #include "sim/bindery.h"
 #include "sim/scheduling.h"
 #include "volumes/match.h"
@@ -104,7 +105,12 @@ static void on_send(void *ctx, const struct sim_process *p, unsigned id, const s
     struct scheduler_world *x = ctx;
     struct promised_write w = { .id = id };
 
-    if (p != x->scheduler || !read_promise(q, &w))
+    if (p != x->scheduler)
+        return;
+    /* Writes of one object take turns: of two promises the second is not sent, but its pod is told. */
+    if (q->body.len && memmem(q->body.s, q->body.len, API_LATE_MESSAGE, strlen(API_LATE_MESSAGE)))
+        sim_fail(x->sim, "a volume or a claim is promised twice: %.*s", STR_ARG(q->body));
+    if (!read_promise(q, &w))
         return;
     for (unsigned i = 0; i < x->writes_count; i++)
         if (strcmp(x->writes[i].what, w.what) == 0 && strcmp(x->writes[i].whose, w.whose) != 0)
