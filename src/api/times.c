@@ -353,7 +353,7 @@ void duration_write(int64_t ns, struct buf *out)
         buf_add_char(out, '-');
     if (rest > 0 && rest < second) {
         if (rest < 1000)
-            add_decimal(out, rest, 1, "ns");
+            buf_addf(out, "%" PRIu64 "ns", rest);
         else if (rest < 1000000)
             add_decimal(out, rest, 1000, "µs");
         else

@@ -536,8 +536,10 @@ static void slot_free(struct slot *s)
 {
     struct operation *op;
 
-    while ((op = TAILQ_FIRST(&s->ops)))
-        op_forget(op);
+    while ((op = TAILQ_FIRST(&s->ops))) {
+        TAILQ_REMOVE(&s->ops, op, of_slot);
+        op_free(op);
+    }
     loop_undefer(&s->settled);
     free(s);
 }

@@ -202,7 +202,7 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
+    (void)vsnprintf(text, sizeof text, fmt, args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
     va_end(args);
     /* Of another object by the same name nothing was told. */
     told = siphash13((struct hash_seed){ siphash13((struct hash_seed){ 0 }, str_of(o->uid)),
