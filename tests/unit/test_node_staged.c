@@ -124,13 +124,13 @@ TEST(a_crash_at_each_step_of_a_csi_volume)
     struct csi_bench *x = k->x;
 
     driver_set(&x->driver, "fail-NodeStageVolume", "4 no answer");
-    ASSERT_ERR(ERR_TIMEOUT, stage(x));
+    ASSERT_ERR(ERR_UNCERTAIN, stage(x));
     ASSERT_STR(DEVICE_ALONE, scan(k)); /* asked to stage, no answer */
     driver_unset(&x->driver, "fail-NodeStageVolume");
     ASSERT_OK(stage(x));
     ASSERT_STR(DEVICE_ALONE, scan(k)); /* staged, no pod yet */
     driver_set(&x->driver, "fail-NodePublishVolume", "4 no answer");
-    ASSERT_ERR(ERR_TIMEOUT, publish(x));
+    ASSERT_ERR(ERR_UNCERTAIN, publish(x));
     ASSERT_STR(POD_AND_DEVICE, scan(k)); /* asked to publish, no answer */
     driver_unset(&x->driver, "fail-NodePublishVolume");
     ASSERT_OK(publish(x));

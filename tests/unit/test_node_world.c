@@ -398,7 +398,7 @@ TEST(mount_events_of_failures)
 {
     for (int code = 1; code < ERR_COUNT; code++)
         for (unsigned found = 0; found < 2; found++) {
-            enum mount_event expected = code == ERR_TIMEOUT || code == ERR_CANCELLED
+            enum mount_event expected = code == ERR_UNCERTAIN || code == ERR_TIMEOUT || code == ERR_CANCELLED
                                             ? MOUNT_EVENT_SET_UP_UNCERTAIN
                                         : code == ERR_UNAVAILABLE || found ? MOUNT_EVENT_SET_UP_NOT_TRIED
                                                                            : MOUNT_EVENT_SET_UP_FAILED;
