@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "api/json_out.h"
 #include "api/pod_claims.h"
 #include "base/rng.h"
 
@@ -77,15 +78,36 @@ void part_add(struct controller *c, const struct object *o)
 
 void claim_ref_write(struct buf *out, const struct claim *c)
 {
-    buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
-    json_write_string(out, str_of(c->obj.ns));
-    buf_add_cstr(out, ",\"name\":");
-    json_write_string(out, str_of(c->obj.name));
-    buf_add_cstr(out, ",\"uid\":");
-    json_write_string(out, str_of(c->obj.uid));
-    buf_add_cstr(out, ",\"resourceVersion\":");
-    json_write_string(out, object_version(&c->obj));
-    buf_add_cstr(out, "}");
+    json_out_object(out, "claimRef");
+    json_out_text(out, "kind", "PersistentVolumeClaim");
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "namespace", c->obj.ns);
+    json_out_text(out, "name", c->obj.name);
+    json_out_text(out, "uid", c->obj.uid);
+    json_out_str(out, "resourceVersion", object_version(&c->obj));
+    json_out_end_object(out);
+}
+
+void volume_write_begin(struct buf *out, const char *name)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "PersistentVolume");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", name);
+}
+
+void volume_write_capacity(struct buf *out, const struct quantity *size)
+{
+    json_out_object(out, "capacity");
+    json_out_quantity(out, "storage", size);
+    json_out_end_object(out);
+}
+
+void volume_write_class(struct buf *out, const char *class, enum reclaim_policy policy)
+{
+    json_out_text(out, "persistentVolumeReclaimPolicy", reclaim_policy_names[policy]);
+    json_out_text(out, "storageClassName", class);
 }
 
 /* --- Numbers --- */

@@ -62,8 +62,16 @@ void part_add(struct controller *c, const struct object *o);
 
 /* --- What several parts write --- */
 
-/* The claimRef of a volume that is to be this claim's, as JSON. */
+/* Members of a PersistentVolume's JSON (api/json_out.h). */
+
+/* spec.claimRef of a volume that is to be this claim's. */
 void claim_ref_write(struct buf *out, const struct claim *c);
+/* The beginning of a new volume, up to its name: the caller ends metadata and the object. */
+void volume_write_begin(struct buf *out, const char *name);
+/* spec.capacity; a claim's status has the same member. */
+void volume_write_capacity(struct buf *out, const struct quantity *size);
+/* spec.persistentVolumeReclaimPolicy and spec.storageClassName. */
+void volume_write_class(struct buf *out, const char *class, enum reclaim_policy policy);
 
 /* --- Numbers of several parts --- */
 

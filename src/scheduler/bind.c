@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "base/mutant.h"
 #include "machinery/merge_patch.h"
@@ -174,6 +175,23 @@ static void on_posted(void *ctx, enum api_outcome outcome, const struct client_a
         fail(b, POINT_BIND, "%s", a->error.msg);
 }
 
+static void write_binding(const struct binding *b, struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Binding");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", b->pod->obj.name);
+    json_out_text(out, "namespace", b->pod->obj.ns);
+    json_out_text(out, "uid", b->pod->obj.uid);
+    json_out_end_object(out);
+    json_out_object(out, "target");
+    json_out_text(out, "kind", "Node");
+    json_out_text(out, "name", b->node);
+    json_out_end_object(out);
+    json_out_end_object(out);
+}
+
 static void post(struct binding *b)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
@@ -183,15 +201,7 @@ static void post(struct binding *b)
                                    .done = on_posted,
                                    .ctx = b };
 
-    buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":");
-    json_write_string(&body, str_of(b->pod->obj.name));
-    buf_add_cstr(&body, ",\"namespace\":");
-    json_write_string(&body, str_of(b->pod->obj.ns));
-    buf_add_cstr(&body, ",\"uid\":");
-    json_write_string(&body, str_of(b->pod->obj.uid));
-    buf_add_cstr(&body, "},\"target\":{\"kind\":\"Node\",\"name\":");
-    json_write_string(&body, str_of(b->node));
-    buf_add_cstr(&body, "}}");
+    write_binding(b, &body);
     b->state = BINDING_POSTS;
     timer_disarm(&b->timeout);
     w.failed = body.failed;
@@ -373,9 +383,9 @@ static enum err write_pair(const struct binding_claim *x, struct buf *body)
     if (!volume_is_for(x->volume, x->claim)) /* somebody else kept it for the claim: not our doing */
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
     merge_patch_member(&p, "spec");
-    buf_add_cstr(body, "{\"claimRef\":");
+    json_out_object(body, NULL);
     claim_ref_write(body, x->claim);
-    buf_add_char(body, '}');
+    json_out_end_object(body);
     return merge_patch_finish(&p);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 
 /* The same failure of a pod is not recorded sooner again. */
@@ -60,18 +61,25 @@ static void write_condition(const struct scheduler *s, const struct pod *p, cons
     struct timestamp since =
         c && c->status == CONDITION_FALSE ? c->changed : timestamp_of_ns(clock_real_ns(s->o.part.clock));
 
-    buf_add_cstr(out, "{\"metadata\":{\"uid\":");
-    json_write_string(out, str_of(p->obj.uid));
-    buf_add_cstr(out, "},\"status\":{\"conditions\":[{\"type\":\"" CONDITION
-                      "\",\"status\":\"False\",\"lastProbeTime\":null,\"lastTransitionTime\":\"");
-    timestamp_format(since, out);
-    buf_add_cstr(out, "\",\"reason\":");
-    json_write_string(out, str_of(reason));
-    buf_add_cstr(out, ",\"message\":");
-    json_write_string(out, message);
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    json_out_text(out, "uid", p->obj.uid);
+    json_out_end_object(out);
+    json_out_object(out, "status");
+    json_out_array(out, "conditions");
+    json_out_object(out, NULL);
+    json_out_text(out, "type", CONDITION);
+    json_out_text(out, "status", "False");
+    json_out_null(out, "lastProbeTime");
+    json_out_time(out, "lastTransitionTime", since);
+    json_out_text(out, "reason", reason);
+    json_out_str(out, "message", message);
     if (p->obj.generation > 0)
-        buf_addf(out, ",\"observedGeneration\":%lld", (long long)p->obj.generation);
-    buf_add_cstr(out, "}]}}");
+        json_out_int(out, "observedGeneration", p->obj.generation);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static void report_condition(struct scheduler *s, const struct pod *p, const char *reason, struct str message)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "machinery/merge_patch.h"
 #include "machinery/raw.h"
 #include "machinery/write.h"
@@ -338,29 +339,28 @@ static void fence(struct attach_turn *t)
 /* What was a pod's volume comes with its spec, since there is no PersistentVolume to read it from. */
 static void write_attached(const struct volume_spec *s, struct buf *out)
 {
-    if (s->was_inlined) {
-        buf_add_cstr(out, "{\"inlineVolumeSpec\":");
-        buf_add_str(out, raw_get(s->volume->obj.text, "spec"));
-    } else {
-        buf_add_cstr(out, "{\"persistentVolumeName\":");
-        json_write_string(out, str_of(s->volume->obj.name));
-    }
-    buf_add_char(out, '}');
+    json_out_object(out, "source");
+    if (s->was_inlined)
+        json_out_raw(out, "inlineVolumeSpec", raw_get(s->volume->obj.text, "spec"));
+    else
+        json_out_text(out, "persistentVolumeName", s->volume->obj.name);
+    json_out_end_object(out);
 }
 
 static void write_attachment(const struct csi_work *c, struct buf *out)
 {
-    buf_addf(
-        out,
-        "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"VolumeAttachment\",\"metadata\":{\"name\":\"%s\"},"
-        "\"spec\":{\"attacher\":",
-        c->name);
-    json_write_string(out, str_of(c->driver));
-    buf_add_cstr(out, ",\"nodeName\":");
-    json_write_string(out, str_of(c->owner->node));
-    buf_add_cstr(out, ",\"source\":");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "storage.k8s.io/v1");
+    json_out_text(out, "kind", "VolumeAttachment");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", c->name);
+    json_out_end_object(out);
+    json_out_object(out, "spec");
+    json_out_text(out, "attacher", c->driver);
+    json_out_text(out, "nodeName", c->owner->node);
     write_attached(&c->owner->spec.spec, out);
-    buf_add_cstr(out, "}}");
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static void create(struct attach_turn *t)

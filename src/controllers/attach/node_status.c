@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "base/mutant.h"
 #include "machinery/merge_patch.h"
@@ -78,11 +79,12 @@ static void write_remembered(const struct worlds_node *n, struct buf *out)
 
         if (!attach_status_remembers(p) || out->len + strlen(p->volume->name) > REMEMBERED_BYTES_MAX)
             continue;
-        buf_add_char(out, out->len ? ',' : '[');
-        json_write_string(out, str_of(p->volume->name));
+        if (!out->len)
+            json_out_array(out, NULL);
+        json_out_text(out, NULL, p->volume->name);
     }
     if (out->len)
-        buf_add_char(out, ']');
+        json_out_end_array(out);
 }
 
 static bool remembers_so(const struct node *is, const struct worlds_node *n)
@@ -113,21 +115,25 @@ static bool says_so(const struct node *is, const struct worlds_node *n)
 
 static void write_list(const struct worlds_node *n, struct buf *out)
 {
-    const char *separator = "[";
+    bool has_any = false;
 
     for (size_t i = 0; i < n->pairs.count; i++) {
         const struct worlds_pair *p = n->pairs.items[i];
 
         if (!p->is_reported)
             continue;
-        buf_addf(out, "%s{\"name\":", separator);
-        json_write_string(out, str_of(p->volume->name));
-        buf_add_cstr(out, ",\"devicePath\":");
-        json_write_string(out, str_of(device_of(p)));
-        buf_add_char(out, '}');
-        separator = ",";
+        if (!has_any)
+            json_out_array(out, "volumesAttached");
+        has_any = true;
+        json_out_object(out, NULL);
+        json_out_text(out, "name", p->volume->name);
+        json_out_text(out, "devicePath", device_of(p));
+        json_out_end_object(out);
     }
-    buf_add_cstr(out, separator[0] == '[' ? "null" : "]");
+    if (has_any)
+        json_out_end_array(out);
+    else
+        json_out_null(out, "volumesAttached");
 }
 
 /* --- The write --- */
@@ -231,9 +237,9 @@ static enum err write_patch(struct attach *a, struct worlds_node *n, const struc
     }
     remember(n, &p, body);
     merge_patch_member(&p, "status");
-    buf_add_cstr(body, "{\"volumesAttached\":");
+    json_out_object(body, NULL);
     write_list(n, body);
-    buf_add_char(body, '}');
+    json_out_end_object(body);
     return merge_patch_finish(&p);
 }
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "base/mutant.h"
 #include "controllers/binder/binder_metrics.h"
@@ -63,9 +64,9 @@ static void reserve(struct sync *s, const struct volume *v, const struct claim *
     if (!volume_is_for(v, c))
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
     merge_patch_member(&p, "spec");
-    buf_add_cstr(&body, "{\"claimRef\":");
+    json_out_object(&body, NULL);
     claim_ref_write(&body, c);
-    buf_add_char(&body, '}');
+    json_out_end_object(&body);
     if (volume_index_hold(b->index, v->obj.name, c->obj.uid) < 0) {
         sync_fail(s); /* held: a claim that waited for the last write of it is in the queue */
         return;
@@ -97,9 +98,9 @@ static void name_volume(struct sync *s, const struct claim *c, const struct volu
         merge_patch_annotation(&p, ANN_BIND_COMPLETED, "yes");
     if (!is_named) {
         merge_patch_member(&p, "spec");
-        buf_add_cstr(&body, "{\"volumeName\":");
-        json_write_string(&body, str_of(v->obj.name));
-        buf_add_char(&body, '}');
+        json_out_object(&body, NULL);
+        json_out_text(&body, "volumeName", v->obj.name);
+        json_out_end_object(&body);
     }
     (void)binder_patch(s, &c->obj, NULL, &p, API_STEP_CLAIM_VOLUME, on_named, NULL);
 }
@@ -159,7 +160,15 @@ void unbind_write(struct merge_patch *p, const struct volume *v, struct buf *out
     if (is_ours)
         merge_patch_annotation(p, ANN_BOUND_BY_CONTROLLER, NULL);
     merge_patch_member(p, "spec");
-    buf_add_cstr(out, is_ours ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
+    json_out_object(out, NULL);
+    if (is_ours) {
+        json_out_null(out, "claimRef");
+    } else {
+        json_out_object(out, "claimRef");
+        json_out_null(out, "uid");
+        json_out_end_object(out);
+    }
+    json_out_end_object(out);
 }
 
 void unbind_volume(struct sync *s, const struct volume *v)

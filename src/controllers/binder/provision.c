@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/migration.h"
 #include "api/patch.h"
 #include "api/pod_claims.h"
@@ -104,18 +105,22 @@ static void write_marks(const struct binder_op *x, struct buf *out)
     const struct claim *c = claim_of(x->about);
     const struct storage_class *k = class_of(x);
 
-    buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":");
-    json_write_string(out, str_of(x->name));
-    buf_addf(
-        out,
-        ",\"annotations\":{\"" ANN_BOUND_BY_CONTROLLER "\":\"yes\",\"" ANN_PROVISIONED_BY "\":\"%s\"}%s},",
-        x->plugin->name, k->reclaim == RECLAIM_DELETE ? ",\"finalizers\":[\"" FINALIZER_RECLAIM "\"]" : "");
-    buf_addf(out, "\"spec\":{\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
-             reclaim_policy_names[k->reclaim]);
-    json_write_string(out, str_of(c->class));
-    buf_add_cstr(out, ",\"claimRef\":");
+    volume_write_begin(out, x->name);
+    json_out_object(out, "annotations");
+    json_out_text(out, ANN_BOUND_BY_CONTROLLER, "yes");
+    json_out_text(out, ANN_PROVISIONED_BY, x->plugin->name);
+    json_out_end_object(out);
+    if (k->reclaim == RECLAIM_DELETE) {
+        json_out_array(out, "finalizers");
+        json_out_text(out, NULL, FINALIZER_RECLAIM);
+        json_out_end_array(out);
+    }
+    json_out_end_object(out);
+    json_out_object(out, "spec");
+    volume_write_class(out, c->class, k->reclaim);
     claim_ref_write(out, c);
-    buf_add_cstr(out, "}}");
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 /* That over what the plugin said. */

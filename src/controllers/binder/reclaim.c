@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/migration.h"
 #include "api/pod_claims.h"
 #include "base/log.h"
@@ -63,9 +64,10 @@ static void op_fail_volume(struct binder_op *x, const char *reason, const struct
     }
     merge_patch_begin(&p, &patch, &v->obj);
     merge_patch_member(&p, "status");
-    buf_add_cstr(&patch, "{\"phase\":\"Failed\",\"message\":");
-    json_write_string(&patch, str_of(why->msg));
-    buf_add_char(&patch, '}');
+    json_out_object(&patch, NULL);
+    json_out_text(&patch, "phase", "Failed");
+    json_out_text(&patch, "message", why->msg);
+    json_out_end_object(&patch);
     free(x->name);
     x->name = strdup(reason);
     buf_clear(&x->body);

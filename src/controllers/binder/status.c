@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "machinery/raw.h"
 
@@ -18,12 +19,10 @@ bool set_volume_phase(struct sync *s, const struct volume *v, enum volume_phase 
         return false;
     merge_patch_begin(&p, &body, &v->obj);
     merge_patch_member(&p, "status");
-    buf_addf(&body, "{\"phase\":\"%s\",\"message\":", volume_phase_name(phase));
-    if (message[0])
-        json_write_string(&body, str_of(message));
-    else
-        buf_add_cstr(&body, "null");
-    buf_add_cstr(&body, "}");
+    json_out_object(&body, NULL);
+    json_out_text(&body, "phase", volume_phase_name(phase));
+    json_out_text(&body, "message", message[0] ? message : NULL);
+    json_out_end_object(&body);
     return binder_patch(s, &v->obj, "status", &p, API_STEP_VOLUME_STATUS, then, arg);
 }
 
@@ -54,18 +53,6 @@ static int read_both(struct binder *b, const struct claim *c, const struct volum
     return r;
 }
 
-/* What is to be written of the status, member by member. */
-struct status_patch {
-    struct buf *out;
-    bool has_any;
-};
-
-static void add_member(struct status_patch *p, const char *name)
-{
-    buf_addf(p->out, "%s\"%s\":", p->has_any ? "," : "", name);
-    p->has_any = true;
-}
-
 static void write_text(const struct json *d, json_ref v, struct buf *out)
 {
     if (v)
@@ -85,57 +72,48 @@ static bool is_equal(const struct json *d, json_ref a, json_ref b)
     return equal;
 }
 
-static void clear_member(struct status_patch *p, const struct both *x, const char *name)
+static void clear_member(struct buf *out, const struct both *x, const char *name)
 {
-    if (!json_get(x->d, x->claim_status, name))
-        return;
-    add_member(p, name);
-    buf_add_cstr(p->out, "null");
+    if (json_get(x->d, x->claim_status, name))
+        json_out_null(out, name);
 }
 
-static void put_modes(struct status_patch *p, const struct both *x)
+static void put_modes(struct buf *out, const struct both *x)
 {
     json_ref modes = json_get(x->d, x->volume_spec, "accessModes");
 
     if (is_equal(x->d, json_get(x->d, x->claim_status, "accessModes"), modes))
         return;
-    add_member(p, "accessModes");
+    json_out_key(out, "accessModes");
     if (modes)
-        json_write(x->d, modes, p->out);
+        json_write(x->d, modes, out);
     else
-        buf_add_cstr(p->out, "null");
+        json_out_null(out, NULL);
 }
 
 /* The volume's whole map; of what the claim had besides nothing stays. */
-static void put_capacity_map(struct status_patch *p, const struct both *x)
+static void put_capacity_map(struct buf *out, const struct both *x)
 {
     json_ref map = json_get(x->d, x->volume_spec, "capacity");
     json_ref had = json_get(x->d, x->claim_status, "capacity");
-    bool has_any = false;
 
-    add_member(p, "capacity");
-    buf_add_char(p->out, '{');
+    json_out_object(out, "capacity");
     for (json_ref m = json_first(x->d, map); m; m = json_next(x->d, m)) {
-        buf_add_cstr(p->out, has_any ? "," : "");
-        json_write_string(p->out, json_key(x->d, m));
-        buf_add_char(p->out, ':');
-        json_write(x->d, m, p->out);
-        has_any = true;
+        json_out_key_str(out, json_key(x->d, m));
+        json_write(x->d, m, out);
     }
     for (json_ref m = json_first(x->d, had); m; m = json_next(x->d, m)) {
         if (json_get_key(x->d, map, json_key(x->d, m)))
             continue;
-        buf_add_cstr(p->out, has_any ? "," : "");
-        json_write_string(p->out, json_key(x->d, m));
-        buf_add_cstr(p->out, ":null");
-        has_any = true;
+        json_out_key_str(out, json_key(x->d, m));
+        json_out_null(out, NULL);
     }
-    buf_add_char(p->out, '}');
+    json_out_end_object(out);
 }
 
 /* A resize under way keeps the size from before; else what the volume has. */
-static int put_capacity(struct status_patch *p, const struct both *x, const struct claim *c,
-                        const struct volume *v, struct error *err)
+static int put_capacity(struct buf *out, const struct both *x, const struct claim *c, const struct volume *v,
+                        struct error *err)
 {
     const char *before = object_annotation(&v->obj, ANN_PRE_RESIZE_CAPACITY);
     struct quantity size;
@@ -147,58 +125,50 @@ static int put_capacity(struct status_patch *p, const struct both *x, const stru
     if (before) {
         if (quantity_parse(str_of(before), &size, &ignored) < 0)
             size = v->capacity;
-        add_member(p, "capacity");
-        buf_add_cstr(p->out, "{\"storage\":\"");
-        quantity_format(&size, p->out);
-        buf_add_cstr(p->out, "\"}");
+        volume_write_capacity(out, &size);
     } else if (!c->has_capacity || quantity_cmp(&c->capacity, &v->capacity) != 0) {
-        put_capacity_map(p, x);
+        put_capacity_map(out, x);
     }
     return 0;
 }
 
-static int put_with_volume(struct status_patch *p, const struct both *x, enum claim_phase phase,
+static int put_with_volume(struct buf *out, const struct both *x, enum claim_phase phase,
                            const struct claim *c, const struct volume *v, struct error *err)
 {
     int r = 0;
 
-    put_modes(p, x);
+    put_modes(out, x);
     if (c->phase != phase)
-        r = put_capacity(p, x, c, v, err);
+        r = put_capacity(out, x, c, v, err);
     if (r == 0 && c->phase == CLAIM_PENDING && phase == CLAIM_BOUND &&
-        strcmp(c->current_attributes_class, v->attributes_class) != 0) {
-        add_member(p, "currentVolumeAttributesClassName");
-        if (v->attributes_class[0])
-            json_write_string(p->out, str_of(v->attributes_class));
-        else
-            buf_add_cstr(p->out, "null");
-    }
+        strcmp(c->current_attributes_class, v->attributes_class) != 0)
+        json_out_text(out, "currentVolumeAttributesClassName",
+                      v->attributes_class[0] ? v->attributes_class : NULL);
     return r;
 }
 
 static int write_claim_status(struct binder *b, const struct claim *c, enum claim_phase phase,
                               const struct volume *v, struct buf *out, bool *ret_differs, struct error *err)
 {
-    struct status_patch p = { .out = out };
     struct both x;
+    size_t empty;
     int r = read_both(b, c, v, &x, err);
 
     if (r < 0)
         return r;
-    buf_add_char(out, '{');
-    if (c->phase != phase) {
-        add_member(&p, "phase");
-        buf_addf(out, "\"%s\"", claim_phase_name(phase));
-    }
+    json_out_object(out, NULL);
+    empty = out->len;
+    if (c->phase != phase)
+        json_out_text(out, "phase", claim_phase_name(phase));
     if (v) {
-        r = put_with_volume(&p, &x, phase, c, v, err);
+        r = put_with_volume(out, &x, phase, c, v, err);
     } else {
-        clear_member(&p, &x, "accessModes");
-        clear_member(&p, &x, "capacity");
-        clear_member(&p, &x, "currentVolumeAttributesClassName");
+        clear_member(out, &x, "accessModes");
+        clear_member(out, &x, "capacity");
+        clear_member(out, &x, "currentVolumeAttributesClassName");
     }
-    buf_add_char(out, '}');
-    *ret_differs = p.has_any;
+    *ret_differs = out->len > empty || out->failed;
+    json_out_end_object(out);
     return r;
 }
 

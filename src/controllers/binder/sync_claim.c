@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/pod.h"
 #include "base/log.h"
 #include "base/mutant.h"
@@ -54,9 +55,9 @@ static void set_class(struct sync *s, const struct claim *c, const struct storag
 
     merge_patch_begin(&p, &body, &c->obj);
     merge_patch_member(&p, "spec");
-    buf_add_cstr(&body, "{\"storageClassName\":");
-    json_write_string(&body, str_of(k->obj.name));
-    buf_add_char(&body, '}');
+    json_out_object(&body, NULL);
+    json_out_text(&body, "storageClassName", k->obj.name);
+    json_out_end_object(&body);
     (void)binder_patch(s, &c->obj, NULL, &p, API_STEP_CLAIM_CLASS, on_class_set, NULL);
 }
 

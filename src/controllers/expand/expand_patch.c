@@ -1,5 +1,6 @@
 #include "controllers/expand/expand_int.h"
 
+#include "api/json_out.h"
 #include "machinery/merge_patch.h"
 #include "machinery/resize_patch.h"
 
@@ -22,7 +23,7 @@ enum err expand_write_begun(const struct claim *c, const char *resizer, const st
     resize_patch_conditions(out, c, CLAIM_RESIZING, /* message= */ NULL, /* drops= */ true, now);
     resize_patch_storage(out, "allocatedResources", to);
     resize_patch_status(out, RESIZE_CONTROLLER_IN_PROGRESS);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
     return merge_patch_finish(&p);
 }
 
@@ -35,7 +36,7 @@ enum err expand_write_node_pending(const struct claim *c, struct timestamp now, 
     resize_patch_conditions(out, c, CLAIM_FILE_SYSTEM_RESIZE_PENDING, PENDING_MESSAGE, /* drops= */ false,
                             now);
     resize_patch_status(out, RESIZE_NODE_PENDING);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
     return merge_patch_finish(&p);
 }
 
@@ -60,9 +61,9 @@ enum err expand_write_size(const struct volume *v, const struct quantity *size, 
         merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, buf_cstr(&text));
     }
     merge_patch_member(&p, "spec");
-    buf_add_cstr(out, "{\"capacity\":{\"storage\":\"");
-    quantity_format(size, out);
-    buf_add_cstr(out, "\"}}");
+    json_out_object(out, NULL);
+    volume_write_capacity(out, size);
+    json_out_end_object(out);
     return merge_patch_finish(&p);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/class.h"
+#include "api/json_out.h"
 #include "api/node_selector.h"
 #include "base/die.h"
 #include "base/log.h"
@@ -80,62 +81,70 @@ const struct local_class *local_class_of(const struct local *l, const char *name
 
 /* --- The volume of an entry --- */
 
-static void write_pair(struct buf *out, const char *key, const char *value, bool is_first)
-{
-    buf_add_cstr(out, is_first ? "" : ",");
-    json_write_string(out, str_of(key));
-    buf_add_char(out, ':');
-    json_write_string(out, str_of(value));
-}
-
 static void write_labels(const struct local *l, const struct node *n, struct buf *out)
 {
     const struct local_config *c = l->o.config;
-    bool is_first = true;
 
+    json_out_object(out, "labels");
     for (uint32_t i = 0; i < c->node_labels.count; i++) {
         const char *value = object_label(&n->obj, c->node_labels.items[i]);
 
-        if (!value || kv_get(c->labels.items, c->labels.count, c->node_labels.items[i]))
-            continue;
-        write_pair(out, c->node_labels.items[i], value, is_first);
-        is_first = false;
+        if (value && !kv_get(c->labels.items, c->labels.count, c->node_labels.items[i]))
+            json_out_text(out, c->node_labels.items[i], value);
     }
-    for (uint32_t i = 0; i < c->labels.count; i++) {
-        write_pair(out, c->labels.items[i].key, c->labels.items[i].value, is_first);
-        is_first = false;
-    }
+    for (uint32_t i = 0; i < c->labels.count; i++)
+        json_out_text(out, c->labels.items[i].key, c->labels.items[i].value);
+    json_out_end_object(out);
+}
+
+static void write_owner(const struct node *n, struct buf *out)
+{
+    json_out_array(out, "ownerReferences");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Node");
+    json_out_text(out, "name", n->obj.name);
+    json_out_text(out, "uid", n->obj.uid);
+    json_out_end_object(out);
+    json_out_end_array(out);
 }
 
 static void write_meta(const struct local *l, const struct node *n, const struct found *f, const char *name,
-                       struct buf *out)
+                       const struct quantity *size, struct buf *out)
 {
-    _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
-    struct quantity bytes = quantity_of((int64_t)f->bytes, QUANTITY_BINARY_SI);
-
-    quantity_format(&bytes, &size);
-    buf_addf(out, "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\"", name);
-    buf_add_cstr(out, ",\"annotations\":{");
-    write_pair(out, ANN_PROVISIONED_BY, l->identity, true);
-    write_pair(out, ANN_DISK, f->disk, false);
-    write_pair(out, ANN_DISK_CAPACITY, buf_cstr(&size), false);
-    buf_add_cstr(out, "},\"labels\":{");
+    volume_write_begin(out, name);
+    json_out_object(out, "annotations");
+    json_out_text(out, ANN_PROVISIONED_BY, l->identity);
+    json_out_text(out, ANN_DISK, f->disk);
+    json_out_quantity(out, ANN_DISK_CAPACITY, size);
+    json_out_end_object(out);
     write_labels(l, n, out);
-    buf_add_char(out, '}');
-    if (l->o.config->sets_owner) {
-        buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
-        json_write_string(out, str_of(n->obj.name));
-        buf_addf(out, ",\"uid\":\"%s\"}]", n->obj.uid);
-    }
-    buf_add_char(out, '}');
+    if (l->o.config->sets_owner)
+        write_owner(n, out);
+    json_out_end_object(out);
 }
 
 static void write_affinity(const struct node *n, const struct local_class *k, struct buf *out)
 {
-    buf_add_cstr(out, ",\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{"
-                      "\"key\":\"" LABEL_HOSTNAME "\",\"operator\":\"In\",\"values\":[");
-    json_write_string(out, str_of(object_label(&n->obj, LABEL_HOSTNAME)));
-    buf_addf(out, "]}]}%s%s]}}", k->selector[0] ? "," : "", k->selector);
+    json_out_object(out, "nodeAffinity");
+    json_out_object(out, "required");
+    json_out_array(out, "nodeSelectorTerms");
+    json_out_object(out, NULL);
+    json_out_array(out, "matchExpressions");
+    json_out_object(out, NULL);
+    json_out_text(out, "key", LABEL_HOSTNAME);
+    json_out_text(out, "operator", "In");
+    json_out_array(out, "values");
+    json_out_text(out, NULL, object_label(&n->obj, LABEL_HOSTNAME));
+    json_out_end_array(out);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_end_object(out);
+    if (k->selector[0])
+        json_out_raw(out, /* key= */ NULL, str_of(k->selector));
+    json_out_end_array(out);
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static int write_volume(const struct local *l, const struct node *n, const struct found *f,
@@ -143,26 +152,23 @@ static int write_volume(const struct local *l, const struct node *n, const struc
 {
     const struct local_class *k = f->class;
     struct quantity size = quantity_of((int64_t)f->bytes, QUANTITY_BINARY_SI);
-    char path[PATH_MAX * 2];
 
-    (void)snprintf(path, sizeof path, "%s/%s", strcmp(k->host_dir, "/") == 0 ? "" : k->host_dir, f->name);
-    write_meta(l, n, f, name, out);
-    buf_add_cstr(out, ",\"spec\":{\"capacity\":{\"storage\":\"");
-    quantity_format(&size, out);
-    buf_addf(out,
-             "\"},\"accessModes\":[\"%s\"],\"volumeMode\":\"%s\",\"persistentVolumeReclaimPolicy\":"
-             "\"%s\",\"storageClassName\":",
-             k->access_mode, volume_mode_names[k->mode], reclaim_policy_names[policy]);
-    json_write_string(out, str_of(k->name));
-    buf_add_cstr(out, ",\"local\":{\"path\":");
-    json_write_string(out, str_of(path));
-    if (k->fs_type[0]) {
-        buf_add_cstr(out, ",\"fsType\":");
-        json_write_string(out, str_of(k->fs_type));
-    }
-    buf_add_char(out, '}');
+    write_meta(l, n, f, name, &size, out);
+    json_out_object(out, "spec");
+    volume_write_capacity(out, &size);
+    json_out_array(out, "accessModes");
+    json_out_text(out, NULL, k->access_mode);
+    json_out_end_array(out);
+    json_out_text(out, "volumeMode", volume_mode_names[k->mode]);
+    volume_write_class(out, k->name, policy);
+    json_out_object(out, "local");
+    json_out_textf(out, "path", "%s/%s", strcmp(k->host_dir, "/") == 0 ? "" : k->host_dir, f->name);
+    if (k->fs_type[0])
+        json_out_text(out, "fsType", k->fs_type);
+    json_out_end_object(out);
     write_affinity(n, k, out);
-    buf_add_cstr(out, "}}");
+    json_out_end_object(out);
+    json_out_end_object(out);
     return buf_check(out, "volume", err);
 }
 

@@ -2,6 +2,7 @@
  * first discovery. */
 #include "controllers/local/local_int.h"
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 
@@ -10,7 +11,6 @@ static int write_others(const struct object *node, const char *key, struct buf *
 {
     _cleanup_(json_done_p) struct json d;
     json_ref root, taints;
-    bool is_first = true;
     int r;
 
     json_init(&d, OBJECT_TEXT_BYTES_MAX);
@@ -18,15 +18,16 @@ static int write_others(const struct object *node, const char *key, struct buf *
     if (r < 0)
         return r;
     taints = json_path(&d, root, "spec", "taints");
-    buf_add_cstr(body, "{\"taints\":[");
+    json_out_object(body, NULL);
+    json_out_array(body, "taints");
     for (json_ref t = json_first(&d, taints); t; t = json_next(&d, t)) {
         if (json_is_string(&d, json_get(&d, t, "key"), key))
             continue;
-        buf_add_cstr(body, is_first ? "" : ",");
+        json_out_key(body, NULL);
         json_write(&d, t, body);
-        is_first = false;
     }
-    buf_add_cstr(body, "]}");
+    json_out_end_array(body);
+    json_out_end_object(body);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/node_selector.h"
 #include "base/die.h"
 #include "base/log.h"
@@ -155,9 +156,10 @@ static enum err write_patch(const struct local *l, const struct volume *v, const
                             struct buf *body)
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    struct quantity bytes = bytes_quantity(r->bytes);
     struct merge_patch p;
 
-    write_size(r->bytes, &size);
+    quantity_format(&bytes, &size);
     merge_patch_begin(&p, body, &v->obj);
     if (r->is_adopted)
         merge_patch_annotation(&p, ANN_PROVISIONED_BY, l->identity);
@@ -169,7 +171,9 @@ static enum err write_patch(const struct local *l, const struct volume *v, const
         merge_patch_annotation(&p, ANN_DISK_PROBLEM, r->problem[0] ? r->problem : NULL);
     if (r->is_resized) {
         merge_patch_member(&p, "spec");
-        buf_addf(body, "{\"capacity\":{\"storage\":\"%s\"}}", buf_cstr(&size));
+        json_out_object(body, NULL);
+        volume_write_capacity(body, &bytes);
+        json_out_end_object(body);
     }
     return merge_patch_finish(&p);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/claim.h"
+#include "api/json_out.h"
 #include "api/pod_claims.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -109,14 +110,19 @@ static enum want want_of(const struct claim_guard *g, const struct claim *c, boo
 
 static void write_condition(struct buf *out, bool is_used, struct timestamp now)
 {
-    buf_addf(
-        out,
-        "{\"conditions\":[{\"type\":\"" UNUSED "\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":\"%s\"",
-        is_used ? "False" : "True", is_used ? "PodUsingPVC" : "NoPodsUsingPVC",
-        is_used ? "A pod is currently referencing this PVC" : "No pods are currently referencing this PVC");
-    buf_add_cstr(out, ",\"lastTransitionTime\":\"");
-    timestamp_format(now, out);
-    buf_add_cstr(out, "\"}]}");
+    json_out_object(out, NULL);
+    json_out_array(out, "conditions");
+    json_out_object(out, NULL);
+    json_out_text(out, "type", UNUSED);
+    json_out_text(out, "status", is_used ? "False" : "True");
+    json_out_text(out, "reason", is_used ? "PodUsingPVC" : "NoPodsUsingPVC");
+    json_out_text(out, "message",
+                  is_used ? "A pod is currently referencing this PVC"
+                          : "No pods are currently referencing this PVC");
+    json_out_time(out, "lastTransitionTime", now);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 /* Strategic, so that the other conditions stay as they are. */

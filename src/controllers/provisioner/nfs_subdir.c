@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "host/export_dir.h"
 #include "host/safe_path.h"
 
@@ -84,11 +85,10 @@ static int write_source(const struct nfs_subdir *n, const char *dir, struct buf 
     r = host_clean_path(joined, clean, err);
     if (r < 0)
         return r;
-    buf_add_cstr(source, "\"nfs\":{\"server\":");
-    json_write_string(source, str_of(n->server));
-    buf_add_cstr(source, ",\"path\":");
-    json_write_string(source, str_of(clean));
-    buf_add_char(source, '}');
+    json_out_object(source, "nfs");
+    json_out_text(source, "server", n->server);
+    json_out_text(source, "path", clean);
+    json_out_end_object(source);
     return buf_check(source, "volume", err);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/die.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
@@ -113,37 +114,6 @@ static const struct job_type work_type = { "provisioning", work_run, work_free }
 
 /* --- The volume --- */
 
-static void write_texts(struct buf *out, struct texts texts)
-{
-    for (uint32_t i = 0; i < texts.count; i++) {
-        buf_add_cstr(out, i ? "," : "");
-        json_write_string(out, str_of(texts.items[i]));
-    }
-}
-
-static void write_modes(struct buf *out, unsigned modes)
-{
-    bool is_first = true;
-
-    for (unsigned i = 0; access_mode_names[i]; i++) {
-        if (!(modes & (1U << i)))
-            continue;
-        buf_addf(out, "%s\"%s\"", is_first ? "" : ",", access_mode_names[i]);
-        is_first = false;
-    }
-}
-
-static void write_claim_ref(struct buf *out, const struct object *claim)
-{
-    buf_add_cstr(out, "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":");
-    json_write_string(out, str_of(claim->ns));
-    buf_add_cstr(out, ",\"name\":");
-    json_write_string(out, str_of(claim->name));
-    buf_addf(out, ",\"uid\":\"%s\",\"resourceVersion\":", claim->uid);
-    json_write_string(out, object_version(claim));
-    buf_add_char(out, '}');
-}
-
 static int write_volume(struct provisioner_op *x, struct str source, struct error *err)
 {
     const struct claim *c = claim_of(x->about);
@@ -151,25 +121,27 @@ static int write_volume(struct provisioner_op *x, struct str source, struct erro
     struct buf *out = &x->body;
 
     buf_clear(out);
-    buf_addf(out,
-             "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"%s\","
-             "\"annotations\":{\"" ANN_PROVISIONED_BY "\":",
-             x->name);
-    json_write_string(out, str_of(x->provisioner->o.name));
-    buf_add_cstr(out, "}},\"spec\":{\"capacity\":{\"storage\":\"");
-    quantity_format(&c->request, out);
-    buf_add_cstr(out, "\"},\"accessModes\":[");
-    write_modes(out, c->modes);
-    buf_add_cstr(out, "],\"mountOptions\":[");
-    write_texts(out, k->mount_options);
-    buf_addf(out, "],\"persistentVolumeReclaimPolicy\":\"%s\",\"storageClassName\":",
-             reclaim_policy_names[k->reclaim]);
-    json_write_string(out, str_of(k->obj.name));
-    buf_add_cstr(out, ",\"claimRef\":");
-    write_claim_ref(out, x->about);
-    buf_add_char(out, ',');
-    buf_add_str(out, source);
-    buf_add_cstr(out, "}}");
+    volume_write_begin(out, x->name);
+    json_out_object(out, "annotations");
+    json_out_text(out, ANN_PROVISIONED_BY, x->provisioner->o.name);
+    json_out_end_object(out);
+    json_out_end_object(out);
+    json_out_object(out, "spec");
+    volume_write_capacity(out, &c->request);
+    json_out_array(out, "accessModes");
+    for (unsigned i = 0; access_mode_names[i]; i++)
+        if (c->modes & (1U << i))
+            json_out_text(out, NULL, access_mode_names[i]);
+    json_out_end_array(out);
+    json_out_array(out, "mountOptions");
+    for (uint32_t i = 0; i < k->mount_options.count; i++)
+        json_out_text(out, NULL, k->mount_options.items[i]);
+    json_out_end_array(out);
+    volume_write_class(out, k->obj.name, k->reclaim);
+    claim_ref_write(out, c);
+    json_out_raw(out, /* key= */ NULL, source);
+    json_out_end_object(out);
+    json_out_end_object(out);
     return buf_check(out, "volume", err);
 }
 
