@@ -5,12 +5,11 @@
  */
 #include "node/contents_int.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
+#include "api/json_out.h"
 #include "api/times.h"
 
 #define KEY_BYTES_MAX ((size_t)64 << 10)
@@ -51,19 +50,24 @@ static void token_on_refresh(void *ctx)
 
 static void write_order(const struct token_key *k, struct buf *out)
 {
-    char life[64] = ""; /* the server's choice */
-
-    if (k->expiration_seconds > 0)
-        (void)snprintf(life, sizeof life, "\"expirationSeconds\":%" PRId64 ",", k->expiration_seconds);
-    buf_add_cstr(out, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\","
-                      "\"spec\":{\"audiences\":[");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "authentication.k8s.io/v1");
+    json_out_text(out, "kind", "TokenRequest");
+    json_out_object(out, "spec");
+    json_out_array(out, "audiences");
     if (k->audience[0])
-        json_write_string(out, str_of(k->audience));
-    buf_addf(out, "],%s\"boundObjectRef\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", life);
-    json_write_string(out, str_of(k->pod_name));
-    buf_add_cstr(out, ",\"uid\":");
-    json_write_string(out, str_of(k->pod_uid));
-    buf_add_cstr(out, "}}}");
+        json_out_text(out, NULL, k->audience);
+    json_out_end_array(out);
+    if (k->expiration_seconds > 0) /* else the server's choice */
+        json_out_int(out, "expirationSeconds", k->expiration_seconds);
+    json_out_object(out, "boundObjectRef");
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Pod");
+    json_out_text(out, "name", k->pod_name);
+    json_out_text(out, "uid", k->pod_uid);
+    json_out_end_object(out);
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 /* From the answer into the tokens that are kept. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "io/job.h"
 #include "machinery/merge_patch.h"
@@ -168,7 +169,7 @@ static enum api_verdict decide_begin(void *ctx, const struct object *now, struct
     resize_patch_conditions(body, c, /* wanted= */ NULL, /* message= */ NULL, /* drops= */ false,
                             (struct timestamp){ 0 });
     resize_patch_status(body, RESIZE_NODE_IN_PROGRESS);
-    buf_add_char(body, '}');
+    json_out_end_object(body);
     return verdict_of(merge_patch_end(&p, err));
 }
 
@@ -199,7 +200,7 @@ static enum api_verdict decide_failed(void *ctx, const struct object *now, struc
     resize_patch_conditions(body, c, CLAIM_NODE_RESIZE_ERROR, words.msg, /* drops= */ false, now_of(x));
     if (x->meaning.is_infeasible)
         resize_patch_status(body, RESIZE_NODE_INFEASIBLE);
-    buf_add_char(body, '}');
+    json_out_end_object(body);
     return verdict_of(merge_patch_end(&p, err));
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/log.h"
 #include "machinery/write.h"
 #include "node/register.h"
@@ -42,37 +43,50 @@ static void set_lease(struct node_lease *l, const struct object *o)
 
 /* --- Bodies --- */
 
-static void add_member(struct buf *out, const char *key, struct str value)
-{
-    buf_addf(out, "\"%s\":", key);
-    json_write_string(out, value);
-}
-
 static void write_owner(const struct node_lease *l, struct buf *out)
 {
-    buf_add_cstr(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",");
-    add_member(out, "name", str_of(l->name));
-    buf_add_char(out, ',');
-    add_member(out, "uid", str_of(l->node_uid));
-    buf_add_cstr(out, "}]");
+    json_out_array(out, "ownerReferences");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Node");
+    json_out_text(out, "name", l->name);
+    json_out_text(out, "uid", l->node_uid);
+    json_out_end_object(out);
+    json_out_end_array(out);
 }
 
 static void write_spec(const struct node_lease *l, struct buf *out)
 {
-    buf_add_cstr(out, "},\"spec\":{");
-    add_member(out, "holderIdentity", str_of(l->name));
-    buf_addf(out, ",\"leaseDurationSeconds\":%d,\"renewTime\":\"", NODE_LEASE_SECONDS);
-    timestamp_format_micro(timestamp_of_ns(clock_real_ns(l->o.clock)), out);
-    buf_add_cstr(out, "\"}}");
+    json_out_object(out, "spec");
+    json_out_text(out, "holderIdentity", l->name);
+    json_out_int(out, "leaseDurationSeconds", NODE_LEASE_SECONDS);
+    json_out_time_micro(out, "renewTime", timestamp_of_ns(clock_real_ns(l->o.clock)));
+    json_out_end_object(out);
 }
 
 static void write_new(const struct node_lease *l, struct buf *out)
 {
-    buf_add_cstr(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{");
-    add_member(out, "name", str_of(l->name));
-    buf_add_cstr(out, ",\"namespace\":\"" NODE_LEASE_NAMESPACE "\"");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "coordination.k8s.io/v1");
+    json_out_text(out, "kind", "Lease");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", l->name);
+    json_out_text(out, "namespace", NODE_LEASE_NAMESPACE);
     write_owner(l, out);
+    json_out_end_object(out);
     write_spec(l, out);
+    json_out_end_object(out);
+}
+
+static void write_namespace(struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Namespace");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", NODE_LEASE_NAMESPACE);
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static bool has_owner(const struct node_lease *l)
@@ -85,13 +99,15 @@ static bool has_owner(const struct node_lease *l)
 static void write_renewal(const struct node_lease *l, struct buf *out)
 {
     assert(l->lease);
-    buf_add_cstr(out, "{\"metadata\":{");
-    add_member(out, "uid", str_of(l->lease->uid));
-    buf_add_char(out, ',');
-    add_member(out, "resourceVersion", object_version(l->lease));
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    json_out_text(out, "uid", l->lease->uid);
+    json_out_str(out, "resourceVersion", object_version(l->lease));
     if (!has_owner(l))
         write_owner(l, out);
+    json_out_end_object(out);
     write_spec(l, out);
+    json_out_end_object(out);
 }
 
 /* --- A round --- */
@@ -127,8 +143,7 @@ static void send_step(struct node_lease *l, enum lease_step step)
         w.request.kind = kind_info(KIND_NAMESPACE);
         w.request.ns = NULL;
         w.request.name = NODE_LEASE_NAMESPACE;
-        buf_add_cstr(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
-                            "\"" NODE_LEASE_NAMESPACE "\"}}");
+        write_namespace(&body);
     }
     w.failed = body.failed;
     w.body = buf_str(&body);

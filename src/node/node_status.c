@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/volume_limit.h"
 #include "machinery/merge_patch.h"
 #include "machinery/raw.h"
@@ -49,21 +50,12 @@ static void labels_fill(const struct node_wish *w, struct labels *ret)
     ret->items[4] = (struct label){ "kubernetes.io/os", OPERATING_SYSTEM };
 }
 
-static void add_member(struct buf *out, const char *key, const char *value)
-{
-    json_write_string(out, str_of(key));
-    buf_add_char(out, ':');
-    json_write_string(out, str_of(value));
-}
-
 static void write_in_use(const struct texts *names, struct buf *out)
 {
-    buf_add_char(out, '[');
-    for (uint32_t i = 0; i < names->count; i++) {
-        buf_add_cstr(out, i ? "," : "");
-        json_write_string(out, str_of(names->items[i]));
-    }
-    buf_add_char(out, ']');
+    json_out_array(out, "volumesInUse");
+    for (uint32_t i = 0; i < names->count; i++)
+        json_out_text(out, NULL, names->items[i]);
+    json_out_end_array(out);
 }
 
 void node_write_new(const struct node_wish *w, struct buf *out)
@@ -71,26 +63,27 @@ void node_write_new(const struct node_wish *w, struct buf *out)
     struct labels l;
 
     labels_fill(w, &l);
-    buf_add_cstr(out, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{");
-    add_member(out, "name", w->name);
-    buf_add_cstr(out, ",\"labels\":{");
-    for (size_t i = 0; i < LABELS_COUNT; i++) {
-        buf_add_cstr(out, i ? "," : "");
-        add_member(out, l.items[i].key, l.items[i].value);
-    }
-    buf_add_char(out, '}');
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Node");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", w->name);
+    json_out_object(out, "labels");
+    for (size_t i = 0; i < LABELS_COUNT; i++)
+        json_out_text(out, l.items[i].key, l.items[i].value);
+    json_out_end_object(out);
     if (!w->attaches_itself) {
-        buf_add_cstr(out, ",\"annotations\":{");
-        add_member(out, ANN_CONTROLLER_ATTACHES, "true");
-        buf_add_char(out, '}');
+        json_out_object(out, "annotations");
+        json_out_text(out, ANN_CONTROLLER_ATTACHES, "true");
+        json_out_end_object(out);
     }
-    buf_add_char(out, '}');
+    json_out_end_object(out);
     if (w->in_use && w->in_use->count > 0) {
-        buf_add_cstr(out, ",\"status\":{\"volumesInUse\":");
+        json_out_object(out, "status");
         write_in_use(w->in_use, out);
-        buf_add_char(out, '}');
+        json_out_end_object(out);
     }
-    buf_add_char(out, '}');
+    json_out_end_object(out);
 }
 
 static bool label_is_right(const struct object *now, const struct label *l)
@@ -235,17 +228,11 @@ static bool limits_are_right(const struct node_wish *w, const struct amounts *no
 /* Those of plugins that are gone go. */
 static void write_limits(const struct node_wish *w, const struct amounts *now, struct buf *out)
 {
-    for (uint32_t i = 0; w->limits && i < w->limits->count; i++) {
-        buf_addf(out, ",\"%s\":\"", w->limits->items[i].name);
-        quantity_format(&w->limits->items[i].quantity, out);
-        buf_add_char(out, '"');
-    }
+    for (uint32_t i = 0; w->limits && i < w->limits->count; i++)
+        json_out_quantity(out, w->limits->items[i].name, &w->limits->items[i].quantity);
     for (uint32_t i = 0; w->limits && i < now->count; i++)
-        if (is_stale_limit(w, &now->items[i])) {
-            buf_add_char(out, ',');
-            json_write_string(out, str_of(now->items[i].name));
-            buf_add_cstr(out, ":null");
-        }
+        if (is_stale_limit(w, &now->items[i]))
+            json_out_null(out, now->items[i].name);
 }
 
 /* --- Capacity and allocatable as a whole --- */
@@ -256,19 +243,14 @@ static void write_amounts(const struct node_wish *w, bool is_allocatable, const 
     struct machine_amounts m;
 
     amounts_fill(w->facts, is_allocatable, &m);
-    for (size_t i = 0; i < m.count; i++) {
-        buf_addf(out, "%s\"%s\":\"", i ? "," : "{", m.items[i].name);
-        quantity_format(&m.items[i].quantity, out);
-        buf_add_char(out, '"');
-    }
+    json_out_object(out, is_allocatable ? "allocatable" : "capacity");
+    for (size_t i = 0; i < m.count; i++)
+        json_out_quantity(out, m.items[i].name, &m.items[i].quantity);
     for (uint32_t i = 0; i < now->count; i++)
-        if (is_stale(&m, &now->items[i])) {
-            buf_add_char(out, ',');
-            json_write_string(out, str_of(now->items[i].name));
-            buf_add_cstr(out, ":null");
-        }
+        if (is_stale(&m, &now->items[i]))
+            json_out_null(out, now->items[i].name);
     write_limits(w, now, out);
-    buf_add_char(out, '}');
+    json_out_end_object(out);
 }
 
 /* --- Addresses, and what the system is --- */
@@ -281,14 +263,24 @@ static bool addresses_are_right(const struct node_wish *w, const struct node *no
            strcmp(host, w->name) == 0;
 }
 
+static void write_address(const char *type, const char *address, struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "type", type);
+    json_out_text(out, "address", address);
+    json_out_end_object(out);
+}
+
 /* The whole list: merged by their types, an address that is no more would stay. */
 static void write_addresses(const struct node_wish *w, struct buf *out)
 {
-    buf_add_cstr(out, "[{\"$patch\":\"replace\"},{\"type\":\"InternalIP\",");
-    add_member(out, "address", w->facts->system.address);
-    buf_add_cstr(out, "},{\"type\":\"Hostname\",");
-    add_member(out, "address", w->name);
-    buf_add_cstr(out, "}]");
+    json_out_array(out, "addresses");
+    json_out_object(out, NULL);
+    json_out_text(out, "$patch", "replace");
+    json_out_end_object(out);
+    write_address("InternalIP", w->facts->system.address, out);
+    write_address("Hostname", w->name, out);
+    json_out_end_array(out);
 }
 
 #define INFO_COUNT 9
@@ -316,7 +308,7 @@ static bool info_is_right(const struct host_system *s, const struct object *now)
     for (size_t i = 0; i < INFO_COUNT; i++) {
         _cleanup_(buf_done_p) struct buf spelled = BUF_INIT((size_t)16 * HOST_FACT_BYTES);
 
-        json_write_string(&spelled, str_of(wanted[i].value));
+        json_out_text(&spelled, NULL, wanted[i].value);
         if (!info.len || !str_eq(raw_get(info, wanted[i].key), buf_str(&spelled)))
             return false;
     }
@@ -328,11 +320,10 @@ static void write_info(const struct host_system *s, struct buf *out)
     struct label wanted[INFO_COUNT];
 
     info_fill(s, wanted);
-    for (size_t i = 0; i < INFO_COUNT; i++) {
-        buf_add_char(out, i ? ',' : '{');
-        add_member(out, wanted[i].key, wanted[i].value);
-    }
-    buf_add_char(out, '}');
+    json_out_object(out, "nodeInfo");
+    for (size_t i = 0; i < INFO_COUNT; i++)
+        json_out_text(out, wanted[i].key, wanted[i].value);
+    json_out_end_object(out);
 }
 
 /* --- Conditions --- */
@@ -396,22 +387,22 @@ static void write_conditions(const struct node_wish *w, const struct node *now, 
     struct condition all[CONDITIONS_MAX];
     size_t count = conditions_fill(w, now, all);
 
+    json_out_array(out, "conditions");
     for (size_t i = 0; i < count; i++) {
         const struct condition *c = &all[i];
         const struct status_condition *was = condition_get(&now->conditions, c->type);
 
-        buf_addf(out, "%s{\"type\":\"%s\",\"status\":\"%s\",\"lastHeartbeatTime\":\"", i ? "," : "[", c->type,
-                 condition_status_names[c->status]);
-        timestamp_format(w->now, out);
-        if (!was || was->status != c->status) {
-            buf_add_cstr(out, "\",\"lastTransitionTime\":\"");
-            timestamp_format(w->now, out);
-        }
-        buf_addf(out, "\",\"reason\":\"%s\",", c->reason);
-        add_member(out, "message", c->message);
-        buf_add_char(out, '}');
+        json_out_object(out, NULL);
+        json_out_text(out, "type", c->type);
+        json_out_text(out, "status", condition_status_names[c->status]);
+        json_out_time(out, "lastHeartbeatTime", w->now);
+        if (!was || was->status != c->status)
+            json_out_time(out, "lastTransitionTime", w->now);
+        json_out_text(out, "reason", c->reason);
+        json_out_text(out, "message", c->message);
+        json_out_end_object(out);
     }
-    buf_add_char(out, ']');
+    json_out_end_array(out);
 }
 
 /* --- Volumes in use --- */
@@ -457,30 +448,20 @@ int node_write_status_patch(const struct node_wish *w, const struct node *now, s
 
     merge_patch_begin(&p, out, &now->obj);
     merge_patch_member(&p, "status");
-    buf_add_cstr(out, "{\"conditions\":");
+    json_out_object(out, NULL);
     write_conditions(w, now, out);
-    if (!addresses_are_right(w, now)) {
-        buf_add_cstr(out, ",\"addresses\":");
+    if (!addresses_are_right(w, now))
         write_addresses(w, out);
-    }
     if (!amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity) ||
-        !limits_are_right(w, &now->capacity)) {
-        buf_add_cstr(out, ",\"capacity\":");
+        !limits_are_right(w, &now->capacity))
         write_amounts(w, /* is_allocatable= */ false, &now->capacity, out);
-    }
     if (!amounts_are_right(w->facts, /* is_allocatable= */ true, &now->allocatable) ||
-        !limits_are_right(w, &now->allocatable)) {
-        buf_add_cstr(out, ",\"allocatable\":");
+        !limits_are_right(w, &now->allocatable))
         write_amounts(w, /* is_allocatable= */ true, &now->allocatable, out);
-    }
-    if (!info_is_right(&w->facts->system, &now->obj)) {
-        buf_add_cstr(out, ",\"nodeInfo\":");
+    if (!info_is_right(&w->facts->system, &now->obj))
         write_info(&w->facts->system, out);
-    }
-    if (!in_use_is_right(w, now)) {
-        buf_add_cstr(out, ",\"volumesInUse\":");
+    if (!in_use_is_right(w, now))
         write_in_use(w->in_use, out);
-    }
-    buf_add_char(out, '}');
+    json_out_end_object(out);
     return merge_patch_end(&p, err);
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/pod.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -62,13 +63,15 @@ static int input_of(const struct pod_hook_call *c, struct buf *ret, struct error
     if (c->pod) {
         buf_add_str(ret, c->pod->text);
     } else {
-        buf_add_cstr(ret, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
-        json_write_string(ret, name_of(c, "name"));
-        buf_add_cstr(ret, ",\"namespace\":");
-        json_write_string(ret, name_of(c, "namespace"));
-        buf_add_cstr(ret, ",\"uid\":");
-        json_write_string(ret, str_of(c->pod_uid));
-        buf_add_cstr(ret, "}}");
+        json_out_object(ret, NULL);
+        json_out_text(ret, "kind", "Pod");
+        json_out_text(ret, "apiVersion", "v1");
+        json_out_object(ret, "metadata");
+        json_out_str(ret, "name", name_of(c, "name"));
+        json_out_str(ret, "namespace", name_of(c, "namespace"));
+        json_out_text(ret, "uid", c->pod_uid);
+        json_out_end_object(ret);
+        json_out_end_object(ret);
     }
     return buf_check(ret, "the pod", err);
 }

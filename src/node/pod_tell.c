@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "node/node_int.h"
@@ -79,63 +80,57 @@ static bool is_written(const struct node_pod *p)
            c->status == (is_true(p->life.reason) ? CONDITION_TRUE : CONDITION_FALSE) && !begins_to_run(p);
 }
 
-/* The time of a change is written when there is one. */
-static void add_condition(const struct pod *pod, const char *type, bool value, struct timestamp now,
-                          struct buf *out)
+/* The time of a change is written when there is one. reason and message: null where NULL. */
+static void add_condition(const struct pod *pod, const char *type, bool value, const char *reason,
+                          const char *message, struct timestamp now, struct buf *out)
 {
     enum condition_status status = value ? CONDITION_TRUE : CONDITION_FALSE;
     const struct status_condition *old = condition_get(&pod->conditions, type);
 
-    buf_addf(out, "{\"type\":\"%s\",\"status\":\"%s\"", type, condition_status_names[status]);
-    if (!old || old->status != status) {
-        buf_add_cstr(out, ",\"lastTransitionTime\":\"");
-        timestamp_format(now, out);
-        buf_add_char(out, '"');
-    }
+    json_out_object(out, NULL);
+    json_out_text(out, "type", type);
+    json_out_text(out, "status", condition_status_names[status]);
+    if (!old || old->status != status)
+        json_out_time(out, "lastTransitionTime", now);
+    json_out_text(out, "reason", reason);
+    json_out_text(out, "message", message);
+    json_out_end_object(out);
 }
 
-static void add_run(const struct pod *pod, struct timestamp now, struct buf *out)
+static void add_conditions(const struct node_pod *p, struct timestamp now, struct buf *out)
 {
-    static const char *const types[] = { "Initialized", "ContainersReady", "Ready" };
+    static const char *const running[] = { "Initialized", "ContainersReady", "Ready" };
+    const struct pod *pod = pod_of(p->object);
 
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        buf_add_char(out, ',');
-        add_condition(pod, types[i], true, now, out);
-        buf_add_cstr(out, ",\"reason\":null,\"message\":null}");
-    }
-    buf_add_cstr(out, "],\"phase\":\"Running\"");
-    if (timestamp_is_zero(pod->started)) {
-        buf_add_cstr(out, ",\"startTime\":\"");
-        timestamp_format(now, out);
-        buf_add_char(out, '"');
-    }
-}
-
-static void add_end(const struct node_pod *p, struct buf *out)
-{
-    buf_addf(out, "],\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":", pod_reason_name(p->life.reason));
-    json_write_string(out, str_of(p->life.message ? p->life.message : ""));
+    json_out_array(out, "conditions");
+    add_condition(pod, POD_READY_CONDITION, is_true(p->life.reason), pod_reason_name(p->life.reason),
+                  p->life.message ? p->life.message : "", now, out);
+    for (size_t i = 0; begins_to_run(p) && i < ARRAY_LEN(running); i++)
+        add_condition(pod, running[i], true, /* reason= */ NULL, /* message= */ NULL, now, out);
+    json_out_end_array(out);
 }
 
 static void write_status(const struct node_pod *p, struct buf *out)
 {
     struct timestamp now = timestamp_of_ns(clock_real_ns(p->agent->o.part.clock));
-    const struct pod *pod = pod_of(p->object);
 
-    buf_add_cstr(out, "{\"metadata\":{\"uid\":");
-    json_write_string(out, str_of(p->uid));
-    buf_add_cstr(out, "},\"status\":{\"conditions\":[");
-    add_condition(pod, POD_READY_CONDITION, is_true(p->life.reason), now, out);
-    buf_addf(out, ",\"reason\":\"%s\",\"message\":", pod_reason_name(p->life.reason));
-    json_write_string(out, str_of(p->life.message ? p->life.message : ""));
-    buf_add_char(out, '}');
-    if (begins_to_run(p))
-        add_run(pod, now, out);
-    else if (p->life.reason == POD_REASON_LIMIT_EXCEEDED)
-        add_end(p, out);
-    else
-        buf_add_char(out, ']');
-    buf_add_cstr(out, "}}");
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    json_out_text(out, "uid", p->uid);
+    json_out_end_object(out);
+    json_out_object(out, "status");
+    add_conditions(p, now, out);
+    if (begins_to_run(p)) {
+        json_out_text(out, "phase", "Running");
+        if (timestamp_is_zero(pod_of(p->object)->started))
+            json_out_time(out, "startTime", now);
+    } else if (p->life.reason == POD_REASON_LIMIT_EXCEEDED) {
+        json_out_text(out, "phase", "Failed");
+        json_out_text(out, "reason", pod_reason_name(p->life.reason));
+        json_out_text(out, "message", p->life.message ? p->life.message : "");
+    }
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static void on_told(void *ctx, enum api_outcome outcome, const struct client_answer *a)

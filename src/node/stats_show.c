@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api/json.h"
-#include "api/times.h"
+#include "api/json_out.h"
 
 /* Claims with series. */
 #define SERIES_MAX 10000
@@ -41,20 +40,15 @@ static uint64_t number_of(const struct host_usage *u, unsigned at)
     return value;
 }
 
-static void write_text(struct buf *out, const char *key, const char *value)
-{
-    buf_addf(out, "\"%s\":", key);
-    json_write_string(out, str_of(value));
-}
-
 static void write_numbers(struct buf *out, const struct stats_record *r)
 {
-    buf_add_cstr(out, ",\"time\":\"");
-    timestamp_format(timestamp_of_ns(r->real_ns), out);
-    buf_add_char(out, '"');
-    for (unsigned i = 0; i < STATS_NUMBERS; i++)
-        if (!r->is_block || numbers[i].is_of_devices)
-            buf_addf(out, ",\"%s\":%" PRIu64, numbers[i].json, number_of(&r->usage, i));
+    json_out_time(out, "time", timestamp_of_ns(r->real_ns));
+    for (unsigned i = 0; i < STATS_NUMBERS; i++) {
+        if (r->is_block && !numbers[i].is_of_devices)
+            continue;
+        json_out_key(out, numbers[i].json);
+        buf_addf(out, "%" PRIu64, number_of(&r->usage, i));
+    }
 }
 
 static void write_volume(struct buf *out, const struct node_mount *m, const char *name,
@@ -62,72 +56,59 @@ static void write_volume(struct buf *out, const struct node_mount *m, const char
 {
     const struct volume *v = m->spec.spec.volume;
 
-    buf_add_char(out, '{');
-    write_text(out, "name", name);
-    buf_add_char(out, ',');
-    write_text(out, "plugin", m->volume->plugin->name);
-    buf_add_char(out, ',');
-    write_text(out, "path", m->path);
+    json_out_object(out, NULL);
+    json_out_text(out, "name", name);
+    json_out_text(out, "plugin", m->volume->plugin->name);
+    json_out_text(out, "path", m->path);
     if (v && v->claim.is_set) {
-        buf_add_cstr(out, ",\"claim\":{");
-        write_text(out, "name", v->claim.name);
-        buf_add_char(out, ',');
-        write_text(out, "namespace", v->claim.ns);
-        buf_add_char(out, '}');
+        json_out_object(out, "claim");
+        json_out_text(out, "name", v->claim.name);
+        json_out_text(out, "namespace", v->claim.ns);
+        json_out_end_object(out);
     }
     if (r && r->is_known)
         write_numbers(out, r);
-    if (r && r->trouble) {
-        buf_add_char(out, ',');
-        write_text(out, "error", r->trouble);
-    }
-    buf_add_char(out, '}');
+    if (r && r->trouble)
+        json_out_text(out, "error", r->trouble);
+    json_out_end_object(out);
 }
 
 /* Under each name that the pod has for it. */
-static void write_mount(const struct stats *s, struct buf *out, const struct node_mount *m,
-                        const char **separator)
+static void write_mount(const struct stats *s, struct buf *out, const struct node_mount *m)
 {
     const struct stats_record *r = stats_record(s, m);
 
-    for (size_t i = 0; i < m->outer_names.count || i == 0; i++) {
-        buf_add_cstr(out, *separator);
-        *separator = ",";
+    for (size_t i = 0; i < m->outer_names.count || i == 0; i++)
         write_volume(out, m, m->outer_names.count ? m->outer_names.items[i] : spec_name(&m->spec.spec), r);
-    }
 }
 
 static void write_pod(const struct stats *s, struct buf *out, const struct node_pod *p)
 {
-    const char *separator = "";
-
-    buf_add_cstr(out, "{\"podRef\":{");
-    write_text(out, "name", p->object ? p->object->name : "");
-    buf_add_char(out, ',');
-    write_text(out, "namespace", p->object ? p->object->ns : "");
-    buf_add_char(out, ',');
-    write_text(out, "uid", p->uid);
-    buf_add_cstr(out, "},\"volumes\":[");
+    json_out_object(out, NULL);
+    json_out_object(out, "podRef");
+    json_out_text(out, "name", p->object ? p->object->name : "");
+    json_out_text(out, "namespace", p->object ? p->object->ns : "");
+    json_out_text(out, "uid", p->uid);
+    json_out_end_object(out);
+    json_out_array(out, "volumes");
     for (const struct node_mount *m = TAILQ_FIRST(&p->mounts); m; m = TAILQ_NEXT(m, of_pod))
         if (m->state == MOUNT_DONE)
-            write_mount(s, out, m, &separator);
-    buf_add_cstr(out, "]}");
+            write_mount(s, out, m);
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 void stats_write(const struct stats *s, struct buf *out)
 {
-    const char *separator = "";
     struct omap_cursor at;
 
-    buf_add_char(out, '{');
-    write_text(out, "node", s->agent->o.name);
-    buf_add_cstr(out, ",\"pods\":[");
-    for (const struct node_pod *p = omap_first(&s->agent->world.pods, &at); p; p = omap_next(&at)) {
-        buf_add_cstr(out, separator);
-        separator = ",";
+    json_out_object(out, NULL);
+    json_out_text(out, "node", s->agent->o.name);
+    json_out_array(out, "pods");
+    for (const struct node_pod *p = omap_first(&s->agent->world.pods, &at); p; p = omap_next(&at))
         write_pod(s, out, p);
-    }
-    buf_add_cstr(out, "]}");
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 /* --- Series --- */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/cleanup.h"
 #include "host/fs.h"
 #include "host/mount.h"
@@ -28,6 +29,7 @@
 #define DIR_MODE 0777
 #define NOTES_MODE 0750
 #define READY_MODE 0644
+#define SOURCE_BYTES_MAX 64
 #define OPTION_BYTES (QUANTITY_TEXT_BYTES_MAX + 16)
 
 /* --- Notes --- */
@@ -447,10 +449,14 @@ static int plugin_reconstruct(const struct volume_plugin *self, const struct vol
                               const char *name, const char *pod_uid, bool is_block, struct object **ret,
                               struct error *err)
 {
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
+
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "%s has no block volumes", self->name);
-    return reconstruct_pod(name, pod_uid, "\"emptyDir\":{}", ret, err);
+    json_out_object(&source, "emptyDir");
+    json_out_end_object(&source);
+    return reconstruct_pod(name, pod_uid, &source, ret, err);
 }
 
 static struct mount_attributes plugin_attributes(const struct volume_plugin *self,

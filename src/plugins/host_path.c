@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/quote.h"
 #include "api/uid.h"
 #include "base/cleanup.h"
@@ -57,31 +58,36 @@ static int host_path_check(const struct plugin_host *h, const struct provision_r
 
 static void write_modes(unsigned modes, struct buf *out)
 {
-    const char *between = "";
-
     modes &= ACCESS_RWO | ACCESS_ROX | ACCESS_RWX | ACCESS_RWOP;
     if (modes == 0)
         modes = ACCESS_RWO;
-    for (int bit = 0; access_mode_names[bit]; bit++) {
-        if (!(modes & 1U << bit))
-            continue;
-        buf_addf(out, "%s\"%s\"", between, access_mode_names[bit]);
-        between = ",";
-    }
+    json_out_array(out, "accessModes");
+    for (int bit = 0; access_mode_names[bit]; bit++)
+        if (modes & 1U << bit)
+            json_out_text(out, NULL, access_mode_names[bit]);
+    json_out_end_array(out);
 }
 
 static void write_volume(const struct op_job *w, struct buf *volume)
 {
     const struct claim *c = claim_of(w->about);
 
-    buf_addf(volume, "{\"metadata\":{\"annotations\":{\"%s\":\"%s\"}},\"spec\":{\"accessModes\":[",
-             ANN_CREATED_BY, CREATED_BY);
+    json_out_object(volume, NULL);
+    json_out_object(volume, "metadata");
+    json_out_object(volume, "annotations");
+    json_out_text(volume, ANN_CREATED_BY, CREATED_BY);
+    json_out_end_object(volume);
+    json_out_end_object(volume);
+    json_out_object(volume, "spec");
     write_modes(c->modes, volume);
-    buf_add_cstr(volume, "],\"capacity\":{\"storage\":\"");
-    quantity_format(&c->request, volume);
-    buf_add_cstr(volume, "\"},\"hostPath\":{\"path\":");
-    json_write_string(volume, str_of(w->path));
-    buf_add_cstr(volume, "}}}");
+    json_out_object(volume, "capacity");
+    json_out_quantity(volume, "storage", &c->request);
+    json_out_end_object(volume);
+    json_out_object(volume, "hostPath");
+    json_out_text(volume, "path", w->path);
+    json_out_end_object(volume);
+    json_out_end_object(volume);
+    json_out_end_object(volume);
 }
 
 static int make_run(struct job *j, struct error *err)
@@ -360,16 +366,14 @@ static int host_path_reconstruct(const struct volume_plugin *self, const struct 
                                  struct error *err)
 {
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
-    int r;
 
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "volumes of '%s' are no block devices", self->name);
-    buf_add_cstr(&source, "\"hostPath\":{\"path\":");
-    json_write_string(&source, str_of(name));
-    buf_add_char(&source, '}');
-    r = buf_check(&source, "a volume found on disk", err);
-    return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
+    json_out_object(&source, "hostPath");
+    json_out_text(&source, "path", name);
+    json_out_end_object(&source);
+    return reconstruct_pod(name, pod_uid, &source, ret, err);
 }
 
 static const struct pod_table pod_table = {

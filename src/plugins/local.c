@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
+#include "api/json_out.h"
 #include "api/local_volume.h"
 #include "api/quote.h"
 #include "base/cleanup.h"
@@ -499,13 +499,11 @@ static int volume_on(const char *name, const char *device, bool is_block, struct
                      struct error *err)
 {
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
-    int r;
 
-    buf_add_cstr(&source, "\"local\":{\"path\":");
-    json_write_string(&source, str_of(device));
-    buf_add_char(&source, '}');
-    r = buf_check(&source, "a volume found on disk", err);
-    return r < 0 ? r : reconstruct_volume(name, buf_cstr(&source), is_block, ret, err);
+    json_out_object(&source, "local");
+    json_out_text(&source, "path", device);
+    json_out_end_object(&source);
+    return reconstruct_volume(name, &source, is_block, ret, err);
 }
 
 /* Of a directory nothing is known. */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
+#include "api/json_out.h"
 #include "base/cleanup.h"
 #include "host/mount.h"
 #include "host/remove.h"
@@ -152,17 +152,16 @@ static int nfs_reconstruct(const struct volume_plugin *self, const struct volume
                            const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(TEXT_BYTES_MAX);
-    int r;
 
     (void)self;
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "nfs volumes are no block devices");
-    buf_add_cstr(&source, "\"nfs\":{\"server\":\"\",\"path\":");
-    json_write_string(&source, str_of(name));
-    buf_add_char(&source, '}');
-    r = buf_check(&source, "a volume found on disk", err);
-    return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
+    json_out_object(&source, "nfs");
+    json_out_text(&source, "server", "");
+    json_out_text(&source, "path", name);
+    json_out_end_object(&source);
+    return reconstruct_pod(name, pod_uid, &source, ret, err);
 }
 
 /* --- Recycling --- */

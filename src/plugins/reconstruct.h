@@ -5,12 +5,12 @@
 #include "api/object.h"
 #include "plugins/plugin.h"
 
-/* A Pod with that uid and one volume of that name. source: the source as JSON, `"nfs":{"path":"/x"}`. Names
- * come from directories and are anything. */
-int reconstruct_pod(const char *volume, const char *pod_uid, const char *source, struct object **ret,
+/* A Pod with that uid and one volume of that name. source: the source as JSON, `"nfs":{"path":"/x"}`; a
+ * buffer that failed is answered as such. Names come from directories and are anything. */
+int reconstruct_pod(const char *volume, const char *pod_uid, const struct buf *source, struct object **ret,
                     struct error *err);
 /* A PersistentVolume. */
-int reconstruct_volume(const char *name, const char *source, bool is_block, struct object **ret,
+int reconstruct_volume(const char *name, const struct buf *source, bool is_block, struct object **ret,
                        struct error *err);
 
 #endif

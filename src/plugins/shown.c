@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/cleanup.h"
 #include "host/atomic_files.h"
 #include "host/safe_path.h"
@@ -22,6 +23,7 @@
 #define NESTED_MODE 0755
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 #define WRAPPED_PREFIX "wrapped_"
+#define SOURCE_BYTES_MAX 64
 
 static enum pod_volume_type type_of(const struct volume_plugin *self)
 {
@@ -226,13 +228,14 @@ static int shown_volume_name(const struct volume_plugin *self, const struct volu
 static int shown_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                              const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
-    char source[64];
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
 
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "%s has no block volumes", self->name);
-    (void)snprintf(source, sizeof source, "\"%s\":{}", pod_volume_type_names[type_of(self)]);
-    return reconstruct_pod(name, pod_uid, source, ret, err);
+    json_out_object(&source, pod_volume_type_names[type_of(self)]);
+    json_out_end_object(&source);
+    return reconstruct_pod(name, pod_uid, &source, ret, err);
 }
 
 static struct mount_attributes shown_attributes(const struct volume_plugin *self,

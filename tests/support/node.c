@@ -216,13 +216,16 @@ static int disk_wait(const struct volume_plugin *self, const struct volume_env *
 static int disk_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                             const char *pod_uid, bool is_block, struct object **ret, struct error *e)
 {
+    static const char text[] = "\"flexVolume\":{\"driver\":\"" DISK "\"}";
+    _cleanup_(buf_done_p) struct buf source = BUF_INIT(sizeof text);
     bool does;
     int r = disk_call("reconstruct", name, &does, e);
 
     (void)self;
     (void)env;
     (void)pod_uid;
-    return r < 0 ? r : reconstruct_volume(name, "\"flexVolume\":{\"driver\":\"" DISK "\"}", is_block, ret, e);
+    buf_add_cstr(&source, text);
+    return r < 0 ? r : reconstruct_volume(name, &source, is_block, ret, e);
 }
 
 static int disk_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,

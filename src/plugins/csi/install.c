@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/csi.h"
+#include "api/json_out.h"
 #include "api/migration.h"
 #include "api/node.h"
 #include "api/quote.h"
@@ -127,8 +128,37 @@ static void write_migrated(struct buf *out)
             names[count++] = name;
     }
     qsort(names, count, sizeof *names, compare_names);
+    json_out_key(out, ANN_MIGRATED_PLUGINS);
+    buf_add_char(out, '"');
     for (size_t i = 0; i < count; i++)
         buf_addf(out, "%s%s", i ? "," : "", names[i]);
+    buf_add_char(out, '"');
+}
+
+static void write_new(const struct csi_install *x, struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "storage.k8s.io/v1");
+    json_out_text(out, "kind", "CSINode");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", x->o.node_name);
+    json_out_object(out, "annotations");
+    write_migrated(out);
+    json_out_end_object(out);
+    json_out_array(out, "ownerReferences");
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "v1");
+    json_out_text(out, "kind", "Node");
+    json_out_text(out, "name", x->o.node_name);
+    json_out_text(out, "uid", x->node_uid);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_end_object(out);
+    json_out_object(out, "spec");
+    json_out_array(out, "drivers");
+    json_out_end_array(out);
+    json_out_end_object(out);
+    json_out_end_object(out);
 }
 
 static json_ref driver_entry(const struct csi_install *x, struct json *d)
@@ -219,7 +249,9 @@ static enum api_verdict decide_patch(void *ctx, const struct object *now, struct
         return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "spec");
-    buf_addf(body, "{\"drivers\":%s}", buf_cstr(&drivers));
+    json_out_object(body, NULL);
+    json_out_raw(body, "drivers", buf_str(&drivers));
+    json_out_end_object(body);
     return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
 }
 
@@ -232,15 +264,7 @@ static enum api_verdict decide_create(void *ctx, const struct object *now, struc
     (void)err;
     if (now)
         return API_AS_IT_IS;
-    buf_add_cstr(body, "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"CSINode\",\"metadata\":{\"name\":");
-    json_write_string(body, str_of(x->o.node_name));
-    buf_add_cstr(body, ",\"annotations\":{\"" ANN_MIGRATED_PLUGINS "\":\"");
-    write_migrated(body);
-    buf_add_cstr(body, "\"},\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
-    json_write_string(body, str_of(x->o.node_name));
-    buf_add_cstr(body, ",\"uid\":");
-    json_write_string(body, str_of(x->node_uid));
-    buf_add_cstr(body, "}]},\"spec\":{\"drivers\":[]}}");
+    write_new(x, body);
     return API_SEND;
 }
 

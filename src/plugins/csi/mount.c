@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "host/files.h"
 #include "io/digest.h"
 #include "plugins/layout.h"
@@ -138,16 +139,14 @@ static char *tokens_json(struct publish *x)
     const struct csi_request *csi = x->q->csi;
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(CSI_MEMORY_BYTES_MAX);
 
+    json_out_object(&out, NULL);
     for (uint32_t i = 0; i < csi->tokens_count; i++) {
-        buf_add_cstr(&out, i ? "," : "{");
-        json_write_string(&out, str_of(csi->tokens[i].audience));
-        buf_add_cstr(&out, ":{\"token\":");
-        json_write_string(&out, csi->tokens[i].token);
-        buf_add_cstr(&out, ",\"expirationTimestamp\":");
-        json_write_string(&out, str_of(csi->tokens[i].expires));
-        buf_add_cstr(&out, "}");
+        json_out_object(&out, csi->tokens[i].audience);
+        json_out_str(&out, "token", csi->tokens[i].token);
+        json_out_text(&out, "expirationTimestamp", csi->tokens[i].expires);
+        json_out_end_object(&out);
     }
-    buf_add_cstr(&out, "}");
+    json_out_end_object(&out);
     return out.failed ? NULL : arena_dup(&x->arena, buf_str(&out));
 }
 

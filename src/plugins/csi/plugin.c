@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "plugins/csi/csi_int.h"
 #include "plugins/layout.h"
 #include "plugins/reconstruct.h"
@@ -100,16 +101,13 @@ static const struct attach_table csi_attach_table = {
 
 /* --- Found again --- */
 
-static int source_json(const struct csi_data *d, bool is_persistent, struct buf *out, struct error *err)
+static void write_source(const struct csi_data *d, bool is_persistent, struct buf *out)
 {
-    buf_add_cstr(out, "\"csi\":{\"driver\":");
-    json_write_string(out, str_of(d->driver));
-    if (is_persistent) {
-        buf_add_cstr(out, ",\"volumeHandle\":");
-        json_write_string(out, str_of(d->handle));
-    }
-    buf_add_cstr(out, "}");
-    return buf_check(out, "a source", err);
+    json_out_object(out, "csi");
+    json_out_text(out, "driver", d->driver);
+    if (is_persistent)
+        json_out_text(out, "volumeHandle", d->handle);
+    json_out_end_object(out);
 }
 
 /* From the data file in dir. name: of a volume whose file does not tell it. pod_uid: NULL for what is staged,
@@ -127,13 +125,11 @@ static int reconstruct_from(const char *dir, const char *name, const char *pod_u
         return r;
     assert(d.mode); /* as all texts of a file that was read */
     is_persistent = !pod_uid || strcmp(d.mode, CSI_MODE_EPHEMERAL) != 0;
-    r = source_json(&d, is_persistent, &source, err);
-    if (r < 0)
-        return r;
+    write_source(&d, is_persistent, &source);
     if (d.spec_name[0] == '\0')
         d.spec_name = name;
-    return is_persistent ? reconstruct_volume(d.spec_name, buf_cstr(&source), is_block, ret, err)
-                         : reconstruct_pod(d.spec_name, pod_uid, buf_cstr(&source), ret, err);
+    return is_persistent ? reconstruct_volume(d.spec_name, &source, is_block, ret, err)
+                         : reconstruct_pod(d.spec_name, pod_uid, &source, ret, err);
 }
 
 static int csi_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "host/mount.h"
 #include "host/safe_path.h"
 #include "io/file.h"
@@ -49,15 +50,15 @@ int csi_data_write(const char *dir, const struct csi_data *d, struct error *err)
 
     if (r < 0)
         return r;
+    json_out_object(&text, NULL);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const char *value = *member(&copy, keys[i].offset);
         bool is_optional = keys[i].offset == offsetof(struct csi_data, mount_context);
         if (!value || (keys[i].is_pods && !d->node_name) || (is_optional && value[0] == '\0'))
             continue;
-        buf_addf(&text, "%s\"%s\":", text.len ? "," : "{", keys[i].key);
-        json_write_string(&text, str_of(value));
+        json_out_text(&text, keys[i].key, value);
     }
-    buf_add_cstr(&text, "}");
+    json_out_end_object(&text);
     r = buf_check(&text, DATA_FILE, err);
     return r < 0 ? r : io_replace_file(path, text.data, text.len, DATA_MODE, err);
 }

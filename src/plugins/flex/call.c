@@ -8,6 +8,7 @@
 
 #include "api/base64.h"
 #include "api/config.h"
+#include "api/json_out.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "host/command.h"
@@ -116,14 +117,10 @@ static int argument_write(struct argument *x, struct buf *ret, struct error *err
     if (x->failed)
         return error_no_memory(err);
     qsort(x->pairs.items, x->pairs.count, sizeof *x->pairs.items, compare_pairs);
-    buf_add_char(ret, '{');
-    for (size_t i = 0; i < x->pairs.count; i++) {
-        buf_add_cstr(ret, i > 0 ? "," : "");
-        json_write_string(ret, str_of(x->pairs.items[i].key));
-        buf_add_char(ret, ':');
-        json_write_string(ret, str_of(x->pairs.items[i].value));
-    }
-    buf_add_char(ret, '}');
+    json_out_object(ret, NULL);
+    for (size_t i = 0; i < x->pairs.count; i++)
+        json_out_text(ret, x->pairs.items[i].key, x->pairs.items[i].value);
+    json_out_end_object(ret);
     return buf_check(ret, "the volume's options for the driver", err);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
+#include "api/json_out.h"
 #include "api/volume_limit.h"
 #include "base/cleanup.h"
 #include "plugins/layout.h"
@@ -33,25 +33,23 @@ static int flex_volume_name(const struct volume_plugin *self, const struct volum
 }
 
 /* The driver and the name are all that the disk tells. */
-static int source_json(const struct volume_plugin *self, struct buf *out, struct error *err)
+static void write_source(const struct volume_plugin *self, struct buf *out)
 {
-    buf_add_cstr(out, "\"flexVolume\":{\"driver\":");
-    json_write_string(out, str_of(self->name));
-    buf_add_char(out, '}');
-    return buf_check(out, "the volume's source", err);
+    json_out_object(out, "flexVolume");
+    json_out_text(out, "driver", self->name);
+    json_out_end_object(out);
 }
 
 static int flex_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                             const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
-    int r;
 
     (void)env;
     if (is_block)
         return error_set(err, ERR_UNSUPPORTED, "driver %s has no block volumes", self->name);
-    r = source_json(self, &source, err);
-    return r < 0 ? r : reconstruct_pod(name, pod_uid, buf_cstr(&source), ret, err);
+    write_source(self, &source);
+    return reconstruct_pod(name, pod_uid, &source, ret, err);
 }
 
 int flex_reconstruct_device(const struct volume_plugin *self, const struct volume_env *env,
@@ -59,12 +57,10 @@ int flex_reconstruct_device(const struct volume_plugin *self, const struct volum
 {
     _cleanup_(buf_done_p) struct buf source = BUF_INIT(SOURCE_BYTES_MAX);
     const char *slash = strrchr(mount_path, '/');
-    int r = source_json(self, &source, err);
 
     (void)env;
-    return r < 0 ? r
-                 : reconstruct_volume(slash ? slash + 1 : mount_path, buf_cstr(&source),
-                                      /* is_block= */ false, ret, err);
+    write_source(self, &source);
+    return reconstruct_volume(slash ? slash + 1 : mount_path, &source, /* is_block= */ false, ret, err);
 }
 
 /* --- Limits --- */
