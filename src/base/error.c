@@ -138,6 +138,12 @@ int error_no_memory(struct error *e)
     return error_set(e, ERR_NO_MEMORY, "out of memory");
 }
 
+int error_pass(struct error *err, const struct error *from)
+{
+    *err = *from;
+    return -(int)from->code;
+}
+
 const char *error_name(enum err code)
 {
     assert(code < ERR_COUNT);

@@ -54,6 +54,9 @@ int error_set_errno(struct error *e, int errnum, const char *fmt, ...) __attribu
 
 int error_no_memory(struct error *e);
 
+/* Hands on an error of a call whose failure may also be no failure: err stays untouched until it is one. */
+int error_pass(struct error *err, const struct error *from);
+
 /* The short name of a code, for logs: "not-found". */
 const char *error_name(enum err code);
 

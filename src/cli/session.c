@@ -26,20 +26,20 @@ static int find_kubeconfig(const struct session_settings *x, char ret[PATH_MAX],
 {
     bool is_named = x->data || io_env("BERTH_DATA");
     char dir[PATH_MAX];
-    int n, r;
+    struct error why;
+    int n;
 
     *ret_found = false;
     if (x->kubeconfig || (!is_named && io_env("KUBECONFIG")))
         return 0;
-    r = daemon_data_dir(x->data, dir, err);
-    if (r < 0)
-        return is_named ? r : 0;
+    if (daemon_data_dir(x->data, dir, &why) < 0)
+        return is_named ? error_pass(err, &why) : 0;
     n = snprintf(ret, PATH_MAX, "%s/kubeconfig", dir);
     if (n < 0 || n >= PATH_MAX)
         return error_set(err, ERR_INVALID, "the data directory's path is too long");
     if (is_named)
         *ret_found = true;
-    else if (io_exists(ret, ret_found, err) < 0)
+    else if (io_exists(ret, ret_found, &why) < 0)
         *ret_found = false; /* a directory of root's, say: there may be others */
     return 0;
 }

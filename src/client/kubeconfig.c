@@ -196,11 +196,13 @@ int kubeconfigs_read_named(struct kubeconfigs *k, const char *path, struct error
 
 int kubeconfigs_read_if_there(struct kubeconfigs *k, const char *path, struct error *err)
 {
-    int r = read_one(k, path, err);
+    struct error why;
+    int r = read_one(k, path, &why);
 
-    if (r == -ERR_NOT_FOUND)
+    if (r == 0 || r == -ERR_NOT_FOUND)
         return 0;
-    return r < 0 ? error_wrap(err, "error loading config file \"%s\"", path) : 0;
+    (void)error_pass(err, &why);
+    return error_wrap(err, "error loading config file \"%s\"", path);
 }
 
 struct listing {

@@ -46,14 +46,15 @@ int daemon_data_dir(const char *flag, char ret[PATH_MAX], struct error *err)
 int daemon_data_dir_check(const char *dir, struct error *err)
 {
     char owner[IO_USER_NAME_BYTES], user[IO_USER_NAME_BYTES];
+    struct error why;
     bool may_write;
     uid_t uid;
-    int r = io_may_write_dir(dir, &may_write, &uid, err);
+    int r = io_may_write_dir(dir, &may_write, &uid, &why);
 
     if (r == -ERR_NOT_FOUND || (r == 0 && may_write))
         return 0;
     if (r < 0)
-        return r;
+        return error_pass(err, &why);
     io_user_name(uid, owner);
     io_user_name(io_user(), user);
     return error_set(err, ERR_DENIED,

@@ -54,15 +54,18 @@ static int visit(struct search *s, const char *dir, const char *name, unsigned d
 static int walk(struct search *s, const char *dir, unsigned depth, struct error *err)
 {
     struct texts names;
+    struct error why;
     int r;
 
     if (s->dirs.count == HOST_SOCKETS_MAX)
         return error_set(err, ERR_TOO_LARGE, "more than %d directories", HOST_SOCKETS_MAX);
     if (vec_push(&s->dirs, arena_dup(s->arena, str_of(dir))) < 0)
         return error_no_memory(err);
-    r = host_list_dir(dir, s->arena, HOST_DIRS_MAX, &names, err);
+    r = host_list_dir(dir, s->arena, HOST_DIRS_MAX, &names, &why);
     if (r == -ERR_NOT_FOUND && depth > 0)
         return 0;
+    if (r < 0)
+        return error_pass(err, &why);
     for (uint32_t i = 0; r == 0 && i < names.count; i++)
         r = visit(s, dir, names.items[i], depth, err);
     return r;

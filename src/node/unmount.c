@@ -144,15 +144,16 @@ static int check_references(const char *mount_path, struct error *err)
 /* What is gone, was never a device or has no name is not in use. */
 static int check_closed(const char *device, struct error *err)
 {
+    struct error why;
     enum file_kind kind;
     int r;
 
-    if (!device[0] || host_file_kind(device, &kind, err) < 0 || kind != FILE_BLOCK_DEVICE)
+    if (!device[0] || host_file_kind(device, &kind, &why) < 0 || kind != FILE_BLOCK_DEVICE)
         return 0;
-    r = device_check_unused(device, err);
+    r = device_check_unused(device, &why);
     if (r == -ERR_BUSY)
         return error_set(err, ERR_BUSY, "the device is in use when it was no longer expected to be in use");
-    return r == -ERR_NOT_FOUND ? 0 : r;
+    return r == 0 || r == -ERR_NOT_FOUND ? 0 : error_pass(err, &why);
 }
 
 static int stage_unmount_device(struct stage *s, struct error *err)

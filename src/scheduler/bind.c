@@ -530,6 +530,41 @@ int binding_tell(const struct scheduler *s, struct schedule *x)
     return 0;
 }
 
+/* --- The invariant --- */
+
+static bool is_same_version(const struct object *a, const struct object *b)
+{
+    return strcmp(a->uid, b->uid) == 0 && a->revision == b->revision;
+}
+
+static int check_claims(const struct binding *a, const struct binding_claim *x, const struct binding *b,
+                        const struct binding_claim *y, struct error *err)
+{
+    bool is_one_claim = strcmp(x->claim->obj.uid, y->claim->obj.uid) == 0;
+
+    if (!is_one_claim && x->volume && y->volume && is_same_version(&x->volume->obj, &y->volume->obj))
+        return error_set(err, ERR_INTERNAL, "volume %s is assumed for claims %s and %s", x->volume->obj.name,
+                         x->claim->obj.name, y->claim->obj.name);
+    if (!x->volume && !y->volume && is_same_version(&x->claim->obj, &y->claim->obj) &&
+        strcmp(a->node, b->node) != 0)
+        return error_set(err, ERR_INTERNAL, "claim %s is assumed for nodes %s and %s", x->claim->obj.name,
+                         a->node, b->node);
+    return 0;
+}
+
+int bindings_check(const struct scheduler *s, struct error *err)
+{
+    const struct binding *a, *b;
+    int r = 0;
+
+    TAILQ_FOREACH(a, &s->bindings, link)
+    for (b = TAILQ_NEXT(a, link); b; b = TAILQ_NEXT(b, link))
+        for (size_t i = 0; i < a->claims.count; i++)
+            for (size_t k = 0; k < b->claims.count && r == 0; k++)
+                r = check_claims(a, &a->claims.items[i], b, &b->claims.items[k], err);
+    return r;
+}
+
 /* --- Changes --- */
 
 static bool is_about(const struct binding *b, const char *claim_uid, const char *volume)

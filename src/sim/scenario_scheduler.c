@@ -107,9 +107,6 @@ static void on_send(void *ctx, const struct sim_process *p, unsigned id, const s
 
     if (p != x->scheduler)
         return;
-    /* Writes of one object take turns: of two promises the second is not sent, but its pod is told. */
-    if (q->body.len && memmem(q->body.s, q->body.len, API_LATE_MESSAGE, strlen(API_LATE_MESSAGE)))
-        sim_fail(x->sim, "a volume or a claim is promised twice: %.*s", STR_ARG(q->body));
     if (!read_promise(q, &w))
         return;
     for (unsigned i = 0; i < x->writes_count; i++)
@@ -364,7 +361,12 @@ static int settled(void *ctx, struct error *err)
 
 static void check(void *ctx)
 {
-    crowd_tidy(ctx);
+    struct scheduler_world *x = ctx;
+    struct error err;
+
+    crowd_tidy(x);
+    if (sim_process_is_live(x->scheduler) && scheduling_check(x->scheduler->state, &err) < 0)
+        sim_fail(x->sim, "%s", err.msg);
 }
 
 /* As a rule nobody bothers while nobody answers: steps are few, and most are to be the programs'. */

@@ -76,6 +76,13 @@ static void scheduling_kill(void *state)
 
 const struct sim_program scheduling_program = { "scheduler", scheduling_start, scheduling_kill };
 
+int scheduling_check(const void *state, struct error *err)
+{
+    const struct scheduling *x = state;
+
+    return bindings_check(x->scheduler, err);
+}
+
 int scheduling_settled(const void *state, struct error *err)
 {
     const struct scheduling *x = state;

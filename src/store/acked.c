@@ -67,19 +67,20 @@ int acked_init(struct acked *a, const char *db_path, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);
     _cleanup_(closep) int fd = -1;
+    struct error why;
     int n, r;
 
     *a = (struct acked){ .fd = -1 };
     n = snprintf(a->path, sizeof a->path, "%s-acked", db_path);
     if (n < 0 || (size_t)n >= sizeof a->path)
         return error_set_errno(err, ENAMETOOLONG, "cannot open the record of '%s'", db_path);
-    r = io_open_own_file(a->path, &fd, err);
+    r = io_open_own_file(a->path, &fd, &why);
     if (r == -ERR_NOT_FOUND)
         return 0;
     if (r == 0)
-        r = io_read_fd(fd, a->path, ACKED_BYTES + 1, &text, err);
+        r = io_read_fd(fd, a->path, ACKED_BYTES + 1, &text, &why);
     if (r < 0 && r != -ERR_TOO_LARGE)
-        return r;
+        return error_pass(err, &why);
     a->is_there = true;
     a->is_known = r == 0 && record_read((struct str){ buf_cstr(&text), text.len }, &a->revision, &a->row_sum);
     if (!a->is_known)
@@ -197,6 +198,7 @@ int acked_start(struct acked *a, struct db *d, struct error *err)
     char text[ACKED_BYTES + 1];
     int64_t newest = 0;
     uint64_t sum = 0;
+    struct error why;
     int r = find_newest(d, &newest, &sum, err);
 
     if (r < 0)
@@ -207,9 +209,8 @@ int acked_start(struct acked *a, struct db *d, struct error *err)
     }
     record_write(text, a->revision, a->row_sum);
     /* Synced this once, so that a database that goes missing later is noticed. */
-    if (!a->is_there && io_replace_file(a->path, text, ACKED_BYTES, 0600, err) < 0) {
-        log_warn("no record of acknowledged writes is kept in this run", LOG_ERR(err));
-        *err = (struct error){ 0 };
+    if (!a->is_there && io_replace_file(a->path, text, ACKED_BYTES, 0600, &why) < 0) {
+        log_warn("no record of acknowledged writes is kept in this run", LOG_ERR(&why));
         return 0; /* a full disk: the next start tries again */
     }
     r = io_open_own_file(a->path, &a->fd, err);
