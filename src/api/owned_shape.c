@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/json_int.h"
+#include "api/json_out.h"
 #include "base/cleanup.h"
 
 /* --- Types --- */
@@ -78,12 +79,11 @@ static bool name_add_key(const struct json *d, json_ref item, struct str key, st
 
     if (v ? !is_scalar(d, v) : !fallback.s)
         return false;
-    json_write_string(out, name);
-    buf_add_char(out, ':');
+    json_out_key_str(out, name);
     if (v)
         json_write(d, v, out);
     else
-        json_write_string(out, fallback);
+        json_out_str(out, NULL, fallback);
     return true;
 }
 
@@ -95,14 +95,11 @@ static bool name_item(const struct json *d, struct owned_type t, json_ref item, 
         return is_scalar(d, item);
     }
     struct str keys = str_of(t.field->owned_keys ? t.field->owned_keys : t.field->merge_key);
-    const char *mark = "k:{";
-    while (keys.s) {
-        buf_add_cstr(out, mark);
+    buf_add_cstr(out, "k:{");
+    while (keys.s)
         if (!name_add_key(d, item, str_next(&keys, ' '), out))
             return false;
-        mark = ",";
-    }
-    buf_add_char(out, '}');
+    json_out_end_object(out);
     return true;
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/json_out.h"
+
 static const char *const predefined[] = { "default", "kube-node-lease", "kube-public", "kube-system" };
 
 struct accounts {
@@ -14,12 +16,17 @@ struct accounts {
 
 static void make_namespace(struct accounts *a, const char *name)
 {
-    char body[128];
+    char text[128];
+    struct buf body = BUF_ON(text, sizeof text);
 
     if (store_get_newest(a->server->store, KIND_NAMESPACE, "", name))
         return;
-    (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", name);
-    duty_calls_send(a->calls, HTTP_POST, NULL, STR_LIT("/api/v1/namespaces"), str_of(body));
+    json_out_object(&body, NULL);
+    json_out_object(&body, "metadata");
+    json_out_text(&body, "name", name);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    duty_calls_send(a->calls, HTTP_POST, NULL, STR_LIT("/api/v1/namespaces"), buf_str(&body));
 }
 
 static void make_account(struct accounts *a, const struct object *ns)

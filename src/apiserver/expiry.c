@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/event.h"
+#include "api/json_out.h"
 #include "io/timer_heap.h"
 
 struct expiry_note {
@@ -53,7 +54,11 @@ static void expire(struct expiry *x, const struct expiry_note *n)
 
     if (o && o->revision == n->revision) {
         object_path(o, &path);
-        buf_addf(&body, "{\"preconditions\":{\"resourceVersion\":\"%" PRId64 "\"}}", n->revision);
+        json_out_object(&body, NULL);
+        json_out_object(&body, "preconditions");
+        json_out_textf(&body, "resourceVersion", "%" PRId64, n->revision);
+        json_out_end_object(&body);
+        json_out_end_object(&body);
         duty_calls_send(x->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
     }
     buf_done(&path);

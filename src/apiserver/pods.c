@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "api/json_out.h"
 #include "api/pod.h"
 
 struct pods {
@@ -17,7 +18,12 @@ static void remove_pod(struct pods *p, const struct object *o)
     struct buf path = BUF_INIT(4096), body = BUF_INIT(256);
 
     object_path(o, &path);
-    buf_addf(&body, "{\"gracePeriodSeconds\":0,\"preconditions\":{\"uid\":\"%s\"}}", o->uid);
+    json_out_object(&body, NULL);
+    json_out_int(&body, "gracePeriodSeconds", 0);
+    json_out_object(&body, "preconditions");
+    json_out_text(&body, "uid", o->uid);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
     duty_calls_send(p->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
     buf_done(&path);
     buf_done(&body);

@@ -39,18 +39,9 @@ static_assert(ARRAY_LEN(tables) == KIND_COUNT, "a table for every kind");
 
 /* --- Cells --- */
 
-/* Comes before every cell. */
-static void cell_next(struct cells *c)
-{
-    if (c->has_one)
-        buf_add_char(c->out, ',');
-    c->has_one = true;
-}
-
 void cell_text(struct cells *c, const char *text)
 {
-    cell_next(c);
-    json_write_string(c->out, str_of(text));
+    json_out_text(c->out, NULL, text);
 }
 
 void cell_text_or(struct cells *c, const char *text, const char *fallback)
@@ -68,27 +59,22 @@ void cell_text_or_null(struct cells *c, const char *text)
 
 void cell_int(struct cells *c, int64_t value)
 {
-    cell_next(c);
-    buf_addf(c->out, "%" PRId64, value);
+    json_out_int(c->out, NULL, value);
 }
 
 void cell_bool(struct cells *c, bool value)
 {
-    cell_next(c);
-    buf_add_cstr(c->out, value ? "true" : "false");
+    json_out_bool(c->out, NULL, value);
 }
 
 void cell_null(struct cells *c)
 {
-    cell_next(c);
-    buf_add_cstr(c->out, "null");
+    json_out_null(c->out, NULL);
 }
 
 void cell_quantity(struct cells *c, const struct quantity *q)
 {
-    cell_open(c);
-    quantity_format(q, c->out);
-    cell_close(c);
+    json_out_quantity(c->out, NULL, q);
 }
 
 void cell_age(struct cells *c, struct timestamp t)
@@ -100,7 +86,7 @@ void cell_age(struct cells *c, struct timestamp t)
 
 void cell_open(struct cells *c)
 {
-    cell_next(c);
+    json_out_key(c->out, NULL);
     buf_add_char(c->out, '"');
 }
 

@@ -33,7 +33,6 @@ struct column {
 struct cells {
     struct buf *out;
     struct timestamp now;
-    bool has_one; /* a comma comes before the next */
 };
 
 struct table_kind {

@@ -16,7 +16,6 @@
 
 #include "api/attachment.h"
 #include "api/node.h"
-#include "api/uid.h"
 #include "bench/pairs.h"
 #include "bench/wait.h"
 #include "io/clock.h"
@@ -44,92 +43,101 @@ struct attaching {
 
 /* --- Objects --- */
 
-#define STORED_META                                                                \
-    "\"uid\":\"00000000-0000-4000-%s-%012" PRIx64 "\",\"resourceVersion\":\"%s\"," \
-    "\"creationTimestamp\":\"2026-01-02T03:04:05Z\""
-
-static const char *next_version(struct attaching *s, char version[RESOURCE_VERSION_BYTES])
+static void write_node(void *ctx, uint64_t n, struct buf *b)
 {
-    resource_version_format(store_reserve(s->pairs.store), version);
-    return version;
+    pairs_begin_object(ctx, b, KIND_NODE, "a000", n);
+    json_out_textf(b, "name", "node-%" PRIu64, n);
+    json_out_object(b, "annotations");
+    json_out_text(b, ANN_CONTROLLER_ATTACHES, "true");
+    json_out_end_object(b);
+    json_out_end_object(b);
+    json_out_raw(b, "spec", STR_LIT("{}"));
+    json_out_raw(b, "status", STR_LIT("{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}"));
+    json_out_end_object(b);
 }
 
-static struct str write_node(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+static void write_claim_ref(struct buf *b, uint64_t n)
 {
-    char version[RESOURCE_VERSION_BYTES];
-    int len = snprintf(body, PAIRS_BODY_BYTES,
-                       "{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
-                       ",\"name\":\"node-%" PRIu64 "\",\"annotations\":{"
-                       "\"volumes.kubernetes.io/controller-managed-attach-detach\":\"true\"}},\"spec\":{},"
-                       "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
-                       "a000", n, next_version(ctx, version), n);
-
-    return (struct str){ body, (size_t)len };
+    json_out_object(b, "claimRef");
+    json_out_text(b, "kind", "PersistentVolumeClaim");
+    json_out_text(b, "namespace", PAIRS_NS);
+    json_out_textf(b, "name", "claim-%" PRIu64, n);
+    json_out_textf(b, "uid", PAIRS_UID, "c000", n);
+    json_out_text(b, "apiVersion", "v1");
+    json_out_end_object(b);
 }
 
-static struct str write_volume(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+static void write_volume(void *ctx, uint64_t n, struct buf *b)
 {
-    char version[RESOURCE_VERSION_BYTES];
-    int len = snprintf(
-        body, PAIRS_BODY_BYTES,
-        "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
-        ",\"name\":\"volume-%" PRIu64 "\",\"finalizers\":[\"kubernetes.io/pv-protection\"]},\"spec\":{"
-        "\"capacity\":{\"storage\":\"10Gi\"},\"csi\":{\"driver\":\"disk.example.com\",\"volumeHandle\":"
-        "\"vol-%016" PRIx64
-        "\"},\"accessModes\":[\"ReadWriteOnce\"],\"claimRef\":{\"kind\":\"PersistentVolumeClaim\","
-        "\"namespace\":\"" PAIRS_NS "\",\"name\":\"claim-%" PRIu64
-        "\",\"uid\":\"00000000-0000-4000-c000-%012" PRIx64 "\",\"apiVersion\":\"v1\"},"
-        "\"persistentVolumeReclaimPolicy\":\"Retain\",\"storageClassName\":\"fast\",\"volumeMode\":"
-        "\"Filesystem\"},\"status\":{\"phase\":\"Bound\"}}",
-        "b000", n, next_version(ctx, version), n, n, n, n);
-
-    return (struct str){ body, (size_t)len };
+    pairs_begin_object(ctx, b, KIND_VOLUME, "b000", n);
+    json_out_textf(b, "name", "volume-%" PRIu64, n);
+    json_out_raw(b, "finalizers", STR_LIT("[\"kubernetes.io/pv-protection\"]"));
+    json_out_end_object(b);
+    json_out_object(b, "spec");
+    json_out_raw(b, "capacity", STR_LIT("{\"storage\":\"10Gi\"}"));
+    json_out_object(b, "csi");
+    json_out_text(b, "driver", "disk.example.com");
+    json_out_textf(b, "volumeHandle", "vol-%016" PRIx64, n);
+    json_out_end_object(b);
+    json_out_raw(b, "accessModes", STR_LIT("[\"ReadWriteOnce\"]"));
+    write_claim_ref(b, n);
+    json_out_text(b, "persistentVolumeReclaimPolicy", "Retain");
+    json_out_text(b, "storageClassName", "fast");
+    json_out_text(b, "volumeMode", "Filesystem");
+    json_out_end_object(b);
+    json_out_raw(b, "status", STR_LIT("{\"phase\":\"Bound\"}"));
+    json_out_end_object(b);
 }
 
-static struct str write_claim(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
-{
-    char version[RESOURCE_VERSION_BYTES];
-    int len = snprintf(
-        body, PAIRS_BODY_BYTES,
-        "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
-        ",\"name\":\"claim-%" PRIu64 "\",\"namespace\":\"" PAIRS_NS
-        "\",\"finalizers\":[\"kubernetes.io/pvc-protection\"],\"annotations\":{"
-        "\"pv.kubernetes.io/bind-completed\":\"yes\"}},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],"
-        "\"resources\":{\"requests\":{\"storage\":\"10Gi\"}},\"volumeName\":\"volume-%" PRIu64
-        "\",\"storageClassName\":\"fast\",\"volumeMode\":\"Filesystem\"},\"status\":{\"phase\":\"Bound\","
-        "\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"10Gi\"},\"conditions\":[{\"type\":"
-        "\"Unused\",\"status\":\"False\",\"lastTransitionTime\":\"2026-01-02T03:04:07Z\",\"reason\":"
-        "\"PodUsingPVC\",\"message\":\"A pod is currently referencing this PVC\"}]}}",
-        "c000", n, next_version(ctx, version), n, n);
+#define CLAIM_STATUS                                                                                \
+    "{\"phase\":\"Bound\",\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"10Gi\"}," \
+    "\"conditions\":[{\"type\":\"Unused\",\"status\":\"False\",\"lastTransitionTime\":"             \
+    "\"2026-01-02T03:04:07Z\",\"reason\":\"PodUsingPVC\",\"message\":\"A pod is currently "         \
+    "referencing this PVC\"}]}"
 
-    return (struct str){ body, (size_t)len };
+static void write_claim(void *ctx, uint64_t n, struct buf *b)
+{
+    pairs_begin_object(ctx, b, KIND_CLAIM, "c000", n);
+    json_out_textf(b, "name", "claim-%" PRIu64, n);
+    json_out_text(b, "namespace", PAIRS_NS);
+    json_out_raw(b, "finalizers", STR_LIT("[\"kubernetes.io/pvc-protection\"]"));
+    json_out_raw(b, "annotations", STR_LIT("{\"pv.kubernetes.io/bind-completed\":\"yes\"}"));
+    json_out_end_object(b);
+    json_out_object(b, "spec");
+    json_out_raw(b, "accessModes", STR_LIT("[\"ReadWriteOnce\"]"));
+    json_out_raw(b, "resources", STR_LIT("{\"requests\":{\"storage\":\"10Gi\"}}"));
+    json_out_textf(b, "volumeName", "volume-%" PRIu64, n);
+    json_out_text(b, "storageClassName", "fast");
+    json_out_text(b, "volumeMode", "Filesystem");
+    json_out_end_object(b);
+    json_out_raw(b, "status", STR_LIT(CLAIM_STATUS));
+    json_out_end_object(b);
 }
 
-static struct str write_pod(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+static void write_pod(void *ctx, uint64_t n, struct buf *b)
 {
-    struct attaching *s = ctx;
-    char version[RESOURCE_VERSION_BYTES];
-    int len = snprintf(body, PAIRS_BODY_BYTES,
-                       "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
-                       ",\"name\":\"pod-%" PRIu64 "\",\"namespace\":\"" PAIRS_NS
-                       "\"},\"spec\":{\"nodeName\":\"node-%" PRIu64
-                       "\",\"containers\":[{\"name\":\"c\",\"image\":\"shop\",\"volumeMounts\":[{\"name\":"
-                       "\"data\",\"mountPath\":\"/data\"}]}],\"volumes\":[{\"name\":\"data\","
-                       "\"persistentVolumeClaim\":{\"claimName\":\"claim-%" PRIu64
-                       "\"}}]},\"status\":{\"phase\":\"Pending\"}}",
-                       "d000", n, next_version(s, version), n, n / s->size->volumes, n);
+    const struct attaching *s = CONTAINER_OF(ctx, struct attaching, pairs);
 
-    return (struct str){ body, (size_t)len };
+    pairs_begin_object(ctx, b, KIND_POD, "d000", n);
+    json_out_textf(b, "name", "pod-%" PRIu64, n);
+    json_out_text(b, "namespace", PAIRS_NS);
+    json_out_end_object(b);
+    json_out_object(b, "spec");
+    json_out_textf(b, "nodeName", "node-%" PRIu64, n / s->size->volumes);
+    pairs_write_pod_spec(b, n);
+    json_out_end_object(b);
+    json_out_raw(b, "status", STR_LIT("{\"phase\":\"Pending\"}"));
+    json_out_end_object(b);
 }
 
 static void make_cluster(struct attaching *s)
 {
     struct pairs *p = &s->pairs;
 
-    pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, s);
-    pairs_add_stored(p, KIND_VOLUME, p->count, write_volume, s);
-    pairs_add_stored(p, KIND_CLAIM, p->count, write_claim, s);
-    pairs_add_stored(p, KIND_POD, p->count, write_pod, s);
+    pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, p);
+    pairs_add_stored(p, KIND_VOLUME, p->count, write_volume, p);
+    pairs_add_stored(p, KIND_CLAIM, p->count, write_claim, p);
+    pairs_add_stored(p, KIND_POD, p->count, write_pod, p);
 }
 
 /* --- The attacher --- */

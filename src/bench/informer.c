@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/volume.h"
 #include "apiserver/local_client.h"
 #include "base/cleanup.h"
@@ -380,21 +381,25 @@ static void patch_next(struct patch_slot *slot)
 {
     struct patching *p = slot->all;
     struct world *w = p->follower->world;
-    char name[WORLD_NAME_BYTES], body[128];
+    char name[WORLD_NAME_BYTES], text[128];
+    struct buf body = BUF_ON(text, sizeof text);
     struct client_request q = { .verb = CLIENT_PATCH,
                                 .kind = kind_info(KIND_VOLUME),
                                 .name = name,
                                 .field_manager = "bench",
                                 .patch = CLIENT_PATCH_MERGE };
-    int len;
 
     if (w->r < 0 || p->next == w->volumes)
         return;
     world_volume_name(p->next, name);
-    len =
-        snprintf(body, sizeof body,
-                 "{\"metadata\":{\"annotations\":{\"example.com/patch\":\"%" PRIu64 "\"}}}", ++w->generation);
-    q.body = (struct str){ body, (size_t)len };
+    json_out_object(&body, NULL);
+    json_out_object(&body, "metadata");
+    json_out_object(&body, "annotations");
+    json_out_textf(&body, "example.com/patch", "%" PRIu64, ++w->generation);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    q.body = buf_str(&body);
     p->next++;
     p->in_flight++;
     client_send(p->follower->client, &slot->call, &q, on_patched, slot);

@@ -126,52 +126,94 @@ static void fail(struct pairs *p, int r, const struct error *err)
     }
 }
 
-/* `meta` and `status` are members that end with a comma, and objects; claim_uid "": none. */
-static struct str write_volume(char body[PAIRS_BODY_BYTES], const char *name, const char *claim,
-                               const char *claim_uid, const char *meta, const char *status)
+void pairs_begin_object(struct pairs *p, struct buf *b, enum kind k, const char *series, uint64_t n)
 {
-    char ref[256] = "";
-    int len;
+    char version[RESOURCE_VERSION_BYTES];
 
-    if (claim[0])
-        (void)snprintf(ref, sizeof ref,
-                       "\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"namespace\":\"" PAIRS_NS
-                       "\",\"name\":\"%s\",\"uid\":\"%s\",\"apiVersion\":\"v1\"},",
-                       claim, claim_uid);
-    len = snprintf(body, PAIRS_BODY_BYTES,
-                   "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{%s\"name\":\"%s\","
-                   "\"labels\":{\"app\":\"shop\"}},\"spec\":{\"capacity\":{\"storage\":\"10Gi\"},"
-                   "\"hostPath\":{\"path\":\"/srv/volumes/%s\",\"type\":\"\"},\"accessModes\":"
-                   "[\"ReadWriteOnce\"],%s\"persistentVolumeReclaimPolicy\":\"Retain\","
-                   "\"storageClassName\":\"manual\",\"volumeMode\":\"Filesystem\"},\"status\":%s}",
-                   meta, name, name, ref, status);
-    return (struct str){ body, (size_t)len };
+    json_out_object(b, NULL);
+    json_out_text(b, "kind", kind_info(k)->name);
+    json_out_text(b, "apiVersion", "v1");
+    json_out_object(b, "metadata");
+    if (!series)
+        return;
+    resource_version_format(store_reserve(p->store), version);
+    json_out_textf(b, "uid", PAIRS_UID, series, n);
+    json_out_text(b, "resourceVersion", version);
+    json_out_text(b, "creationTimestamp", "2026-01-02T03:04:05Z");
 }
 
-static struct str write_claim(char body[PAIRS_BODY_BYTES], const char *name, const char *volume,
-                              const char *meta, const char *status)
+void pairs_write_pod_spec(struct buf *b, uint64_t n)
 {
-    char named[96] = "";
-    int len;
+    json_out_raw(
+        b, "containers",
+        STR_LIT("[{\"name\":\"c\",\"image\":\"shop\",\"volumeMounts\":[{\"name\":\"data\",\"mountPath\":"
+                "\"/data\"}]}]"));
+    json_out_array(b, "volumes");
+    json_out_object(b, NULL);
+    json_out_text(b, "name", "data");
+    json_out_object(b, "persistentVolumeClaim");
+    json_out_textf(b, "claimName", "claim-%" PRIu64, n);
+    json_out_end_object(b);
+    json_out_end_object(b);
+    json_out_end_array(b);
+}
 
+static void write_claim_ref(struct buf *b, const char *claim, const char *claim_uid)
+{
+    json_out_object(b, "claimRef");
+    json_out_text(b, "kind", "PersistentVolumeClaim");
+    json_out_text(b, "namespace", PAIRS_NS);
+    json_out_text(b, "name", claim);
+    json_out_text(b, "uid", claim_uid);
+    json_out_text(b, "apiVersion", "v1");
+    json_out_end_object(b);
+}
+
+/* The rest of a volume that was begun; claim "": for none. */
+static void write_volume(struct buf *b, const char *name, const char *claim, const char *claim_uid,
+                         struct str status)
+{
+    json_out_text(b, "name", name);
+    json_out_raw(b, "labels", STR_LIT("{\"app\":\"shop\"}"));
+    json_out_end_object(b);
+    json_out_object(b, "spec");
+    json_out_raw(b, "capacity", STR_LIT("{\"storage\":\"10Gi\"}"));
+    json_out_object(b, "hostPath");
+    json_out_textf(b, "path", "/srv/volumes/%s", name);
+    json_out_text(b, "type", "");
+    json_out_end_object(b);
+    json_out_raw(b, "accessModes", STR_LIT("[\"ReadWriteOnce\"]"));
+    if (claim[0])
+        write_claim_ref(b, claim, claim_uid);
+    json_out_text(b, "persistentVolumeReclaimPolicy", "Retain");
+    json_out_text(b, "storageClassName", "manual");
+    json_out_text(b, "volumeMode", "Filesystem");
+    json_out_end_object(b);
+    json_out_raw(b, "status", status);
+    json_out_end_object(b);
+}
+
+/* The same for a claim. */
+static void write_claim(struct buf *b, const char *name, const char *volume, struct str status)
+{
+    json_out_text(b, "name", name);
+    json_out_text(b, "namespace", PAIRS_NS);
+    json_out_raw(b, "labels", STR_LIT("{\"app\":\"shop\"}"));
+    json_out_end_object(b);
+    json_out_object(b, "spec");
+    json_out_raw(b, "accessModes", STR_LIT("[\"ReadWriteOnce\"]"));
+    json_out_raw(b, "resources", STR_LIT("{\"requests\":{\"storage\":\"10Gi\"}}"));
     if (volume[0])
-        (void)snprintf(named, sizeof named, ",\"volumeName\":\"%s\"", volume);
-    len =
-        snprintf(body, PAIRS_BODY_BYTES,
-                 "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{%s\"name\":\"%s\","
-                 "\"namespace\":\"" PAIRS_NS "\",\"labels\":{\"app\":\"shop\"}},\"spec\":{\"accessModes\":"
-                 "[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"10Gi\"}}%s,"
-                 "\"storageClassName\":\"manual\",\"volumeMode\":\"Filesystem\"},\"status\":%s}",
-                 meta, name, named, status);
-    return (struct str){ body, (size_t)len };
+        json_out_text(b, "volumeName", volume);
+    json_out_text(b, "storageClassName", "manual");
+    json_out_text(b, "volumeMode", "Filesystem");
+    json_out_end_object(b);
+    json_out_raw(b, "status", status);
+    json_out_end_object(b);
 }
 
 /* --- Straight into the store --- */
 
-#define STORED_META                                                                             \
-    "\"uid\":\"%s\",\"resourceVersion\":\"%s\",\"creationTimestamp\":\"2026-01-02T03:04:05Z\"," \
-    "\"finalizers\":[\"kubernetes.io/%s-protection\"],\"annotations\":{%s\"pv.kubernetes.io/"   \
-    "bound-by-controller\":\"yes\"},"
 #define RELEASED "{\"phase\":\"Released\",\"lastPhaseTransitionTime\":\"2026-01-02T03:04:06Z\"}"
 #define BOUND "{\"phase\":\"Bound\",\"lastPhaseTransitionTime\":\"2026-01-02T03:04:06Z\"}"
 #define CLAIM_STATUS                                                                                \
@@ -226,32 +268,37 @@ static void batch_add(struct batch *b, enum kind k, struct str text)
         batch_flush(b);
 }
 
-static void stored_meta(struct pairs *p, char meta[512], const char *uid, enum kind k)
+static void begin_old_object(struct pairs *p, struct buf *b, enum kind k, const char *series, uint64_t n)
 {
-    char version[RESOURCE_VERSION_BYTES];
-    bool is_claim = k == KIND_CLAIM;
-
-    resource_version_format(store_reserve(p->store), version);
-    (void)snprintf(meta, 512, STORED_META, uid, version, is_claim ? "pvc" : "pv",
-                   is_claim ? "\"pv.kubernetes.io/bind-completed\":\"yes\"," : "");
+    buf_clear(b);
+    pairs_begin_object(p, b, k, series, n);
+    json_out_array(b, "finalizers");
+    json_out_textf(b, NULL, "kubernetes.io/%s-protection", k == KIND_CLAIM ? "pvc" : "pv");
+    json_out_end_array(b);
+    json_out_object(b, "annotations");
+    if (k == KIND_CLAIM)
+        json_out_text(b, ANN_BIND_COMPLETED, "yes");
+    json_out_text(b, ANN_BOUND_BY_CONTROLLER, "yes");
+    json_out_end_object(b);
 }
 
 static void add_old_volume(struct batch *b, uint64_t n, bool is_bound)
 {
-    char name[NAME_BYTES], claim[NAME_BYTES], uid[UID_BYTES], claim_uid[UID_BYTES], meta[512];
-    char body[PAIRS_BODY_BYTES];
+    char name[NAME_BYTES], claim[NAME_BYTES], claim_uid[UID_BYTES], text[PAIRS_BODY_BYTES];
     const uint64_t tail = n & 0xFFFFFFFFFFFF; /* the twelve digits of a uid */
+    struct buf body = BUF_ON(text, sizeof text);
 
-    (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012" PRIx64, tail);
-    (void)snprintf(claim_uid, sizeof claim_uid, "00000000-0000-4000-9000-%012" PRIx64, tail);
+    (void)snprintf(claim_uid, sizeof claim_uid, PAIRS_UID, "9000", tail);
     (void)snprintf(name, sizeof name, "old-%s-%" PRIu64, is_bound ? "bound" : "released", n);
     (void)snprintf(claim, sizeof claim, "old-%" PRIu64, n);
-    stored_meta(b->p, meta, uid, KIND_VOLUME);
-    batch_add(b, KIND_VOLUME, write_volume(body, name, claim, claim_uid, meta, is_bound ? BOUND : RELEASED));
+    begin_old_object(b->p, &body, KIND_VOLUME, "8000", tail);
+    write_volume(&body, name, claim, claim_uid, is_bound ? STR_LIT(BOUND) : STR_LIT(RELEASED));
+    batch_add(b, KIND_VOLUME, buf_str(&body));
     if (!is_bound)
         return;
-    stored_meta(b->p, meta, claim_uid, KIND_CLAIM);
-    batch_add(b, KIND_CLAIM, write_claim(body, claim, name, meta, CLAIM_STATUS));
+    begin_old_object(b->p, &body, KIND_CLAIM, "9000", tail);
+    write_claim(&body, claim, name, STR_LIT(CLAIM_STATUS));
+    batch_add(b, KIND_CLAIM, buf_str(&body));
 }
 
 static struct batch *batch_new(struct pairs *p)
@@ -292,13 +339,16 @@ void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
 void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx)
 {
     struct batch *b = batch_new(p);
-    char body[PAIRS_BODY_BYTES];
+    char text[PAIRS_BODY_BYTES];
+    struct buf body = BUF_ON(text, sizeof text);
 
     if (!b)
         return;
     bench_phase("objects are stored", count);
     for (uint64_t n = 0; n < count && p->r == 0; n++) {
-        batch_add(b, k, make(ctx, n, body));
+        buf_clear(&body);
+        make(ctx, n, &body);
+        batch_add(b, k, buf_str(&body));
         bench_step(n);
     }
     bench_phase_end();
@@ -370,21 +420,27 @@ void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct s
 static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const char *claim_uid,
                           client_done_fn *done)
 {
-    char body[PAIRS_BODY_BYTES], name[NAME_BYTES], claim[NAME_BYTES] = "";
+    char text[PAIRS_BODY_BYTES], name[NAME_BYTES], claim[NAME_BYTES] = "";
+    struct buf body = BUF_ON(text, sizeof text);
 
     (void)snprintf(name, sizeof name, "volume-%" PRIu64, n);
     if (claim_uid[0])
         (void)snprintf(claim, sizeof claim, CLAIM_PREFIX "%" PRIu64, n);
-    create(p, n, way, KIND_VOLUME, write_volume(body, name, claim, claim_uid, "", "{}"), done);
+    pairs_begin_object(p, &body, KIND_VOLUME, /* series= */ NULL, n);
+    write_volume(&body, name, claim, claim_uid, STR_LIT("{}"));
+    create(p, n, way, KIND_VOLUME, buf_str(&body), done);
 }
 
 static void create_claim(struct pairs *p, uint64_t n, enum pairs_way way, client_done_fn *done)
 {
-    char body[PAIRS_BODY_BYTES], name[NAME_BYTES];
+    char text[PAIRS_BODY_BYTES], name[NAME_BYTES];
+    struct buf body = BUF_ON(text, sizeof text);
 
     (void)snprintf(name, sizeof name, CLAIM_PREFIX "%" PRIu64, n);
     p->asked_ns[n] = clock_mono_ns(p->clock);
-    create(p, n, way, KIND_CLAIM, write_claim(body, name, "", "", "{}"), done);
+    pairs_begin_object(p, &body, KIND_CLAIM, /* series= */ NULL, n);
+    write_claim(&body, name, /* volume= */ "", STR_LIT("{}"));
+    create(p, n, way, KIND_CLAIM, buf_str(&body), done);
 }
 
 static void make_available(void *ctx, const struct client_answer *answer)

@@ -3,12 +3,14 @@
 #ifndef BERTH_BENCH_PAIRS_H
 #define BERTH_BENCH_PAIRS_H
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "api/json.h"
+#include "api/json_out.h"
 #include "apiserver/server.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -64,10 +66,19 @@ void pairs_close(struct pairs *p);
 /* Straight into the store: volumes that were released, and pairs that are bound. */
 void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound);
 
-/* Straight into the store, object 0 to count - 1 as the function writes them. */
 #define PAIRS_BODY_BYTES 2048
 #define PAIRS_NS "bench"
-typedef struct str pairs_write_fn(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES]);
+/* The uids of object n of a series of them, "a000". */
+#define PAIRS_UID "00000000-0000-4000-%s-%012" PRIx64
+
+/* Begins a body, up to the name in its metadata; the caller ends both. series: an object of the store, with
+ * the metadata that a server gives; NULL: one to be created. */
+void pairs_begin_object(struct pairs *p, struct buf *b, enum kind k, const char *series, uint64_t n);
+/* What the spec of a pod has beside its node: a container, and the volume of claim n in it. */
+void pairs_write_pod_spec(struct buf *b, uint64_t n);
+
+/* Straight into the store, object 0 to count - 1 as the function writes them. */
+typedef void pairs_write_fn(void *ctx, uint64_t n, struct buf *b);
 void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx);
 /* Through the API, in PAIRS_NS if the kind has namespaces; the answer comes later. */
 void pairs_create_object(struct pairs *p, enum kind k, struct str body);

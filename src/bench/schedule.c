@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #include "api/pod.h"
-#include "api/uid.h"
 #include "bench/pairs.h"
 #include "bench/wait.h"
 #include "io/clock.h"
@@ -30,45 +29,65 @@ struct schedule {
 
 /* --- Objects --- */
 
-#define STORED_META                                                                \
-    "\"uid\":\"00000000-0000-4000-%s-%012" PRIx64 "\",\"resourceVersion\":\"%s\"," \
-    "\"creationTimestamp\":\"2026-01-02T03:04:05Z\""
-
-static struct str write_node(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+static void write_node(void *ctx, uint64_t n, struct buf *b)
 {
-    struct schedule *s = ctx;
-    char version[RESOURCE_VERSION_BYTES];
-    int len;
-
-    resource_version_format(store_reserve(s->pairs.store), version);
-    len = snprintf(body, PAIRS_BODY_BYTES,
-                   "{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
-                   ",\"name\":\"node-%" PRIu64 "\",\"labels\":{\"kubernetes.io/arch\":\"amd64\","
-                   "\"kubernetes.io/hostname\":\"node-%" PRIu64 "\",\"kubernetes.io/os\":\"linux\"}},"
-                   "\"spec\":{},\"status\":{\"allocatable\":{\"cpu\":\"8\",\"memory\":\"32Gi\",\"pods\":"
-                   "\"110\"}}}",
-                   "a000", n, version, n, n);
-    return (struct str){ body, (size_t)len };
+    pairs_begin_object(ctx, b, KIND_NODE, "a000", n);
+    json_out_textf(b, "name", "node-%" PRIu64, n);
+    json_out_object(b, "labels");
+    json_out_text(b, "kubernetes.io/arch", "amd64");
+    json_out_textf(b, "kubernetes.io/hostname", "node-%" PRIu64, n);
+    json_out_text(b, "kubernetes.io/os", "linux");
+    json_out_end_object(b);
+    json_out_end_object(b);
+    json_out_raw(b, "spec", STR_LIT("{}"));
+    json_out_raw(b, "status",
+                 STR_LIT("{\"allocatable\":{\"cpu\":\"8\",\"memory\":\"32Gi\",\"pods\":\"110\"}}"));
+    json_out_end_object(b);
 }
 
-static struct str write_volume(void *ctx, uint64_t n, char body[PAIRS_BODY_BYTES])
+/* The node with that number and no other. */
+static void write_affinity(struct buf *b, uint64_t node)
 {
-    struct schedule *s = ctx;
-    char version[RESOURCE_VERSION_BYTES];
-    int len;
+    json_out_object(b, "nodeAffinity");
+    json_out_object(b, "required");
+    json_out_array(b, "nodeSelectorTerms");
+    json_out_object(b, NULL);
+    json_out_array(b, "matchExpressions");
+    json_out_object(b, NULL);
+    json_out_text(b, "key", "kubernetes.io/hostname");
+    json_out_text(b, "operator", "In");
+    json_out_array(b, "values");
+    json_out_textf(b, NULL, "node-%" PRIu64, node);
+    json_out_end_array(b);
+    json_out_end_object(b);
+    json_out_end_array(b);
+    json_out_end_object(b);
+    json_out_end_array(b);
+    json_out_end_object(b);
+    json_out_end_object(b);
+}
 
-    resource_version_format(store_reserve(s->pairs.store), version);
-    len = snprintf(body, PAIRS_BODY_BYTES,
-                   "{\"kind\":\"PersistentVolume\",\"apiVersion\":\"v1\",\"metadata\":{" STORED_META
-                   ",\"name\":\"volume-%" PRIu64 "\",\"finalizers\":[\"kubernetes.io/pv-protection\"]},"
-                   "\"spec\":{\"capacity\":{\"storage\":\"10Gi\"},\"local\":{\"path\":\"/mnt/disks/%" PRIu64
-                   "\"},\"accessModes\":[\"ReadWriteOnce\"],\"persistentVolumeReclaimPolicy\":\"Retain\","
-                   "\"storageClassName\":\"local\",\"volumeMode\":\"Filesystem\",\"nodeAffinity\":"
-                   "{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":"
-                   "\"kubernetes.io/hostname\",\"operator\":\"In\",\"values\":[\"node-%" PRIu64
-                   "\"]}]}]}}},\"status\":{\"phase\":\"Available\"}}",
-                   "b000", n, version, n, n, n % s->size->nodes);
-    return (struct str){ body, (size_t)len };
+static void write_volume(void *ctx, uint64_t n, struct buf *b)
+{
+    const struct schedule *s = CONTAINER_OF(ctx, struct schedule, pairs);
+
+    pairs_begin_object(ctx, b, KIND_VOLUME, "b000", n);
+    json_out_textf(b, "name", "volume-%" PRIu64, n);
+    json_out_raw(b, "finalizers", STR_LIT("[\"kubernetes.io/pv-protection\"]"));
+    json_out_end_object(b);
+    json_out_object(b, "spec");
+    json_out_raw(b, "capacity", STR_LIT("{\"storage\":\"10Gi\"}"));
+    json_out_object(b, "local");
+    json_out_textf(b, "path", "/mnt/disks/%" PRIu64, n);
+    json_out_end_object(b);
+    json_out_raw(b, "accessModes", STR_LIT("[\"ReadWriteOnce\"]"));
+    json_out_text(b, "persistentVolumeReclaimPolicy", "Retain");
+    json_out_text(b, "storageClassName", "local");
+    json_out_text(b, "volumeMode", "Filesystem");
+    write_affinity(b, n % s->size->nodes);
+    json_out_end_object(b);
+    json_out_raw(b, "status", STR_LIT("{\"phase\":\"Available\"}"));
+    json_out_end_object(b);
 }
 
 static void create_class(struct pairs *p)
@@ -83,35 +102,42 @@ static void create_class(struct pairs *p)
 
 static void create_claim(struct pairs *p, uint64_t n)
 {
-    char body[PAIRS_BODY_BYTES];
-    int len = snprintf(body, sizeof body,
-                       "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
-                       "\"claim-%" PRIu64 "\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":"
-                       "{\"requests\":{\"storage\":\"10Gi\"}},\"storageClassName\":\"local\"}}",
-                       n);
+    char text[PAIRS_BODY_BYTES];
+    struct buf body = BUF_ON(text, sizeof text);
 
-    pairs_create_object(p, KIND_CLAIM, (struct str){ body, (size_t)len });
+    pairs_begin_object(p, &body, KIND_CLAIM, /* series= */ NULL, n);
+    json_out_textf(&body, "name", "claim-%" PRIu64, n);
+    json_out_end_object(&body);
+    json_out_object(&body, "spec");
+    json_out_raw(&body, "accessModes", STR_LIT("[\"ReadWriteOnce\"]"));
+    json_out_raw(&body, "resources", STR_LIT("{\"requests\":{\"storage\":\"10Gi\"}}"));
+    json_out_text(&body, "storageClassName", "local");
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    pairs_create_object(p, KIND_CLAIM, buf_str(&body));
 }
 
 static void create_pod(struct pairs *p, uint64_t n)
 {
-    char body[PAIRS_BODY_BYTES];
-    int len = snprintf(body, sizeof body,
-                       "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"pod-%" PRIu64
-                       "\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"shop\",\"volumeMounts\":[{"
-                       "\"name\":\"data\",\"mountPath\":\"/data\"}]}],\"volumes\":[{\"name\":\"data\","
-                       "\"persistentVolumeClaim\":{\"claimName\":\"claim-%" PRIu64 "\"}}]}}",
-                       n, n);
+    char text[PAIRS_BODY_BYTES];
+    struct buf body = BUF_ON(text, sizeof text);
 
-    pairs_create_object(p, KIND_POD, (struct str){ body, (size_t)len });
+    pairs_begin_object(p, &body, KIND_POD, /* series= */ NULL, n);
+    json_out_textf(&body, "name", "pod-%" PRIu64, n);
+    json_out_end_object(&body);
+    json_out_object(&body, "spec");
+    pairs_write_pod_spec(&body, n);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    pairs_create_object(p, KIND_POD, buf_str(&body));
 }
 
 static void make_backlog(struct schedule *s)
 {
     struct pairs *p = &s->pairs;
 
-    pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, s);
-    pairs_add_stored(p, KIND_VOLUME, s->size->volumes, write_volume, s);
+    pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, p);
+    pairs_add_stored(p, KIND_VOLUME, s->size->volumes, write_volume, p);
     create_class(p);
     bench_phase("pods are made", s->size->pods);
     for (uint64_t n = 0; n < s->size->pods && p->r == 0; n++) {

@@ -36,17 +36,19 @@ struct bench_kind {
     const struct volume_plugin *plugin;
     uint8_t projection; /* of its one object; PROJECTION_UNKNOWN for none */
     bool mounts;
-    const char *source;
+    const char *pod;
 };
 
+#define POD(source) "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"volumes\":[{\"name\":\"v\"," source "}]}}"
+
 static const struct bench_kind kinds[] = {
-    { "emptyDir", &empty_dir_plugin, PROJECTION_UNKNOWN, false, "\"emptyDir\":{}" },
+    { "emptyDir", &empty_dir_plugin, PROJECTION_UNKNOWN, false, POD("\"emptyDir\":{}") },
     { "configMap", &config_map_plugin, PROJECTION_CONFIG_MAP, false,
-      "\"configMap\":{\"name\":\"m\",\"defaultMode\":420}" },
+      POD("\"configMap\":{\"name\":\"m\",\"defaultMode\":420}") },
     { "emptyDir, Memory", &empty_dir_plugin, PROJECTION_UNKNOWN, true,
-      "\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\"1Mi\"}" },
+      POD("\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\"1Mi\"}") },
     { "secret", &secret_plugin, PROJECTION_SECRET, true,
-      "\"secret\":{\"secretName\":\"m\",\"defaultMode\":256}" },
+      POD("\"secret\":{\"secretName\":\"m\",\"defaultMode\":256}") },
 };
 
 static const uint64_t mount_counts[] = { 10, 1000, 10000 };
@@ -180,15 +182,11 @@ static int run_pods(struct bench_volumes *b, const struct round *x, struct error
 static int run_kind(struct bench_volumes *b, const struct bench_kind *kind, struct error *err)
 {
     struct round x = { .kind = kind };
-    char text[512];
     int r;
 
     x.content.projection = kind->projection;
     x.content.object = kind->projection == PROJECTION_SECRET ? b->secret : b->config_map;
-    (void)snprintf(text, sizeof text,
-                   "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"volumes\":[{\"name\":\"v\",%s}]}}",
-                   kind->source);
-    r = decode(kind_info(KIND_POD), text, &x.pod, err);
+    r = decode(kind_info(KIND_POD), kind->pod, &x.pod, err);
     if (r == 0)
         r = run_pods(b, &x, err);
     x.pod = object_unref(x.pod);

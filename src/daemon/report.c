@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/json_out.h"
 #include "apiserver/slow_answer.h"
 #include "base/log.h"
 #include "daemon/server_status.h"
@@ -33,12 +34,10 @@ void report_write_stats(void *ctx, struct buf *out)
 
 static void write_provisioners(const char *const *names, struct buf *out)
 {
-    buf_add_char(out, '[');
-    for (size_t i = 0; names[i]; i++) {
-        buf_add_cstr(out, i ? "," : "");
-        json_write_string(out, str_of(names[i]));
-    }
-    buf_add_char(out, ']');
+    json_out_array(out, NULL);
+    for (size_t i = 0; names[i]; i++)
+        json_out_text(out, NULL, names[i]);
+    json_out_end_array(out);
 }
 
 /* An explanation that a client waits for. */

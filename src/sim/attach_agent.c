@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "machinery/merge_patch.h"
 #include "machinery/write.h"
 
@@ -118,13 +119,18 @@ static void step_slot(struct slot *s)
 
 static void write_in_use(struct agent *g, struct buf *out)
 {
-    const char *separator = "";
     char name[SITE_NAME_BYTES];
 
-    buf_addf(out,
-             "{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Beat\",\"message\":"
-             "\"%u-%u\"}],\"volumesInUse\":[",
-             g->process->starts, ++g->beats);
+    json_out_object(out, NULL);
+    json_out_array(out, "conditions");
+    json_out_object(out, NULL);
+    json_out_text(out, "type", "Ready");
+    json_out_text(out, "status", "True");
+    json_out_text(out, "reason", "Beat");
+    json_out_textf(out, "message", "%u-%u", g->process->starts, ++g->beats);
+    json_out_end_object(out);
+    json_out_end_array(out);
+    json_out_array(out, "volumesInUse");
     for (unsigned v = 0; v < SITE_VOLUMES; v++) {
         struct slot *s = &g->slots[v];
 
@@ -133,11 +139,10 @@ static void write_in_use(struct agent *g, struct buf *out)
         s->is_permitted = s->is_permitted && s->is_listed;
         site_unique_name(v, name);
         if (s->is_sent)
-            buf_addf(out, "%s\"%s\"", separator, name);
-        if (s->is_sent)
-            separator = ",";
+            json_out_text(out, NULL, name);
     }
-    buf_add_cstr(out, "]}");
+    json_out_end_array(out);
+    json_out_end_object(out);
 }
 
 /* What the server has, read after the lists were acknowledged. */
@@ -175,13 +180,22 @@ static void create_node(struct agent *g)
     unsigned n = g->node->number;
 
     forget_lists(g);
-    buf_addf(&body,
-             "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n%u\",\"labels\":{"
-             "\"kubernetes.io/hostname\":\"n%u\"},\"annotations\":{\"" ANN_CONTROLLER_ATTACHES
-             "\":\"true\"}},\"spec\":{},\"status\":",
-             n, n);
+    json_out_object(&body, NULL);
+    json_out_text(&body, "apiVersion", "v1");
+    json_out_text(&body, "kind", "Node");
+    json_out_object(&body, "metadata");
+    json_out_textf(&body, "name", "n%u", n);
+    json_out_object(&body, "labels");
+    json_out_textf(&body, "kubernetes.io/hostname", "n%u", n);
+    json_out_end_object(&body);
+    json_out_object(&body, "annotations");
+    json_out_text(&body, ANN_CONTROLLER_ATTACHES, "true");
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    json_out_raw(&body, "spec", STR_LIT("{}"));
+    json_out_key(&body, "status");
     write_in_use(g, &body);
-    buf_add_char(&body, '}');
+    json_out_end_object(&body);
     q.body = buf_str(&body);
     client_send(g->process->client, &g->call, &q, on_created, g);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "volumes/match.h"
 
 #define NAMES 6
@@ -171,15 +172,21 @@ static bool schedule_to(struct binder_world *x, const struct object *o, void *ct
 {
     static const struct match_options any = { 0 };
     const struct claim *c = ctx;
-    char spec[512];
+    char text[512];
+    struct buf spec = BUF_ON(text, sizeof text);
 
     if (volume_of(o)->claim.is_set || match_volume(volume_of(o), c, &any) != REJECT_NONE)
         return true;
-    (void)snprintf(spec, sizeof spec,
-                   "{\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"namespace\":"
-                   "\"%s\",\"name\":\"%s\",\"uid\":\"%s\"}}",
-                   c->obj.ns, c->obj.name, c->obj.uid);
-    objects_change(x->sim, o, ANN_BOUND_BY_CONTROLLER, "yes", spec);
+    json_out_object(&spec, NULL);
+    json_out_object(&spec, "claimRef");
+    json_out_text(&spec, "kind", "PersistentVolumeClaim");
+    json_out_text(&spec, "apiVersion", "v1");
+    json_out_text(&spec, "namespace", c->obj.ns);
+    json_out_text(&spec, "name", c->obj.name);
+    json_out_text(&spec, "uid", c->obj.uid);
+    json_out_end_object(&spec);
+    json_out_end_object(&spec);
+    objects_change(x->sim, o, ANN_BOUND_BY_CONTROLLER, "yes", buf_cstr(&spec));
     return false;
 }
 

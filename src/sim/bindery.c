@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "controllers/binder/binder_int.h"
 #include "controllers/binder/binder_metrics.h"
 #include "machinery/metrics.h"
@@ -137,14 +138,17 @@ static int check_provision(const struct plugin_host *h, const struct provision_r
 static void provision(const struct plugin_host *h, const struct provision_request *q, struct plugin_op *op)
 {
     struct work *x = work_begin(h, BINDERY_PROVISION, q->volume_name, "-", op);
-    struct buf size = BUF_INIT(64);
+    struct buf made = BUF_ON(x->made, sizeof x->made);
 
-    quantity_format(&q->claim->request, &size);
-    (void)snprintf(x->made, sizeof x->made,
-                   "{\"spec\":{\"capacity\":{\"storage\":\"%s\"},\"accessModes\":[\"ReadWriteOnce\","
-                   "\"ReadWriteMany\"],\"hostPath\":{\"path\":\"/made\"}}}",
-                   buf_cstr(&size));
-    buf_done(&size);
+    json_out_object(&made, NULL);
+    json_out_object(&made, "spec");
+    json_out_object(&made, "capacity");
+    json_out_quantity(&made, "storage", &q->claim->request);
+    json_out_end_object(&made);
+    json_out_raw(&made, "accessModes", STR_LIT("[\"ReadWriteOnce\",\"ReadWriteMany\"]"));
+    json_out_raw(&made, "hostPath", STR_LIT("{\"path\":\"/made\"}"));
+    json_out_end_object(&made);
+    json_out_end_object(&made);
 }
 
 static void remove_storage(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)

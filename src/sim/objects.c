@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/json_out.h"
 #include "machinery/merge_patch.h"
 #include "sim/world.h"
 
@@ -124,30 +125,39 @@ bool objects_each(struct sim *s, enum kind k, objects_fn *fn, void *ctx)
 
 void objects_create(struct sim *s, const char *name, const char *label, const char *value)
 {
-    char body[BODY_BYTES];
+    objects_make(s, KIND_CONFIG_MAP, name,
+                 "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s','labels':{'%s':'%s'}}}", name,
+                 label, value);
+}
 
-    (void)snprintf(body, sizeof body,
-                   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\",\"labels\":{"
-                   "\"%s\":\"%s\"}}}",
-                   name, label, value);
-    request(s, CLIENT_CREATE, KIND_CONFIG_MAP, name, str_of(body));
+/* `group` is labels or annotations. */
+static void set_meta(struct sim *s, enum kind k, const char *name, const char *group, const char *key,
+                     const char *value)
+{
+    char text[BODY_BYTES];
+    struct buf body = BUF_ON(text, sizeof text);
+
+    json_out_object(&body, NULL);
+    json_out_object(&body, "metadata");
+    json_out_object(&body, group);
+    json_out_text(&body, key, value);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    request(s, CLIENT_PATCH, k, name, buf_str(&body));
 }
 
 void objects_label(struct sim *s, const char *name, const char *label, const char *value)
 {
-    char body[BODY_BYTES];
-
-    (void)snprintf(body, sizeof body, "{\"metadata\":{\"labels\":{\"%s\":\"%s\"}}}", label, value);
-    request(s, CLIENT_PATCH, KIND_CONFIG_MAP, name, str_of(body));
+    set_meta(s, KIND_CONFIG_MAP, name, "labels", label, value);
 }
 
 static void touch(struct sim *s, enum kind k, const char *name, uint64_t number)
 {
-    char body[BODY_BYTES];
+    char value[32];
 
-    (void)snprintf(body, sizeof body, "{\"metadata\":{\"annotations\":{\"touched\":\"%" PRIu64 "\"}}}",
-                   number);
-    request(s, CLIENT_PATCH, k, name, str_of(body));
+    (void)snprintf(value, sizeof value, "%" PRIu64, number);
+    set_meta(s, k, name, "annotations", "touched", value);
 }
 
 void objects_touch(struct sim *s, const char *name, uint64_t number)
@@ -162,13 +172,10 @@ void objects_delete(struct sim *s, const char *name)
 
 void objects_create_class(struct sim *s, const char *name)
 {
-    char body[BODY_BYTES];
-
-    (void)snprintf(body, sizeof body,
-                   "{\"apiVersion\":\"storage.k8s.io/"
-                   "v1\",\"kind\":\"StorageClass\",\"metadata\":{\"name\":\"%s\"},\"provisioner\":\"x\"}",
-                   name);
-    request(s, CLIENT_CREATE, KIND_CLASS, name, str_of(body));
+    objects_make(s, KIND_CLASS, name,
+                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
+                 "'provisioner':'x'}",
+                 name);
 }
 
 void objects_touch_class(struct sim *s, const char *name, uint64_t number)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/json_out.h"
 #include "sim/objects.h"
 #include "sim/witness.h"
 
@@ -84,17 +85,25 @@ static void write_class(struct sim_process *p, const char *name, uint64_t number
 {
     struct caches *c = p->state;
     struct client_request q = { .kind = kind_info(KIND_CLASS), .patch = CLIENT_PATCH_MERGE };
-    char body[256];
+    char text[256];
+    struct buf body = BUF_ON(text, sizeof text);
 
     if (!sim_process_is_live(p) || client_call_is_active(&c->call))
         return;
     q.verb = number % 2 ? CLIENT_CREATE : CLIENT_PATCH;
     q.name = q.verb == CLIENT_PATCH ? name : NULL;
-    (void)snprintf(body, sizeof body,
-                   "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"StorageClass\",\"provisioner\":\"x\","
-                   "\"metadata\":{\"name\":\"%s\",\"annotations\":{\"own\":\"%" PRIu64 "\"}}}",
-                   name, number);
-    q.body = str_of(body);
+    json_out_object(&body, NULL);
+    json_out_text(&body, "apiVersion", "storage.k8s.io/v1");
+    json_out_text(&body, "kind", "StorageClass");
+    json_out_text(&body, "provisioner", "x");
+    json_out_object(&body, "metadata");
+    json_out_text(&body, "name", name);
+    json_out_object(&body, "annotations");
+    json_out_textf(&body, "own", "%" PRIu64, number);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    json_out_end_object(&body);
+    q.body = buf_str(&body);
     client_send(p->client, &c->call, &q, on_written, c);
     p->has_work = true;
 }

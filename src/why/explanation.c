@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "why/walk.h"
 
 /* What a pass costs beside its walks. */
@@ -133,10 +134,8 @@ static int make_report(struct explanation *x, struct error *err)
 
 static void write_value(const struct json *d, json_ref v, struct buf *out)
 {
-    if (json_type(d, json_parent(d, v)) == JSON_OBJECT) {
-        json_write_string(out, json_key(d, v));
-        buf_add_char(out, ':');
-    }
+    if (json_type(d, json_parent(d, v)) == JSON_OBJECT)
+        json_out_key_str(out, json_key(d, v));
     if (json_first(d, v))
         buf_add_char(out, json_type(d, v) == JSON_OBJECT ? '{' : '[');
     else
