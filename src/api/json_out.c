@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/json.h"
 #include "base/cleanup.h"
@@ -28,11 +29,32 @@ static void json_out_separate(struct buf *b)
     }
 }
 
+static bool is_plain(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (key.s[i] < ' ' || key.s[i] > '~' || key.s[i] == '"' || key.s[i] == '\\')
+            return false;
+    return true;
+}
+
+/* Nearly every key is plain, and written in one piece. */
 void json_out_key_str(struct buf *b, struct str key)
 {
+    char *at;
+
     json_out_separate(b);
-    json_write_string(b, key);
-    buf_add_char(b, ':');
+    if (!is_plain(key)) {
+        json_write_string(b, key);
+        buf_add_char(b, ':');
+        return;
+    }
+    at = buf_grow(b, key.len + 3);
+    if (!at)
+        return;
+    at[0] = '"';
+    memcpy(at + 1, key.s, key.len);
+    at[key.len + 1] = '"';
+    at[key.len + 2] = ':';
 }
 
 void json_out_key(struct buf *b, const char *key)

@@ -160,11 +160,6 @@ CLIENT_SENDERS = [
 HAND_WRITTEN_JSON = {
     "src/base/log.c": "lines of the log: base/ is below api/",
     "src/why/check_claims.c": "a command for a person to run, with a patch in quotes",
-    "src/controllers/": "to be converted",
-    "src/machinery/": "to be converted",
-    "src/node/": "to be converted",
-    "src/plugins/": "to be converted",
-    "src/scheduler/": "to be converted",
 }
 
 # Not ours to shape: foreign texts, saved inputs, expected outputs.
