@@ -214,8 +214,8 @@ int64_t score_volumes(const struct cycle *c);
  * why. */
 bool binding_begin(struct cycle *c, struct queued_pod *x);
 void bindings_free(struct scheduler *s);
-/* The invariant of assumptions: of one version, no volume is in two bindings for different claims, and no
- * claim in two for different nodes. Costs the square of the bindings: for the simulator. */
+/* The invariant of assumptions: of one version, no volume is written by two bindings for different claims.
+ * Costs the square of the bindings: for the simulator. */
 int bindings_check(const struct scheduler *s, struct error *err);
 /* Of a pod on its way: its state, its node and what it waits for. -ERR_NO_MEMORY alone. */
 int binding_tell(const struct scheduler *s, struct schedule *x);
